@@ -78,7 +78,7 @@ def work(location: str, seed: int, tests: int, seconds: float, meet: Any, result
             raise AssertionError
 
         meet.wait()
-        # Caches are filled, each test was seen twice, and leases are taken.
+        # Caches are filled, and each test was seen twice.
         assign_for(WARMING, 2 * tests)
         meet.wait()
         commits.clear()
@@ -134,7 +134,7 @@ def process_seconds(pid: int) -> float:
 def figures() -> list[Figure]:
     """What a unit costs four programs on one test, against one program alone.
 
-    Without leases, programs wait for each other's locks. The processor time of programs and
+    Programs wait for each other's locks. The processor time of programs and
     database together does not depend on how many cores a machine has. At twice the time a unit,
     four programs bring twice the units of one, where there are cores for them.
     """

@@ -12,9 +12,9 @@ from sqlalchemy import select
 from tests.service.running import Service
 
 import bascule as bs
+from bascule.live.storage.schema import service_sessions as sessions
 from bascule.service.auth.access import COOKIE
 from bascule.service.auth.oidc import role_of
-from bascule.service.auth.sessions import sessions
 from bascule.service.server.settings import Settings
 
 with warnings.catch_warnings():

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,13 +77,8 @@ class Programs:
         rounds: int,
         seed: int,
         group: int = 120,
-        is_ready: Callable[[], bool] = lambda: True,
     ) -> tuple[dict[int, str], set[int]]:
-        """Start two workers on units of their own at a time, and kill both; what they were told.
-
-        Each assigns groups so large that it takes leases once it has met the other; neither is
-        killed before `is_ready`.
-        """
+        """Start two workers on units of their own at a time, and kill both; what they were told."""
         chance = random.Random(seed)
         arms: dict[int, str] = {}
         recorded: set[int] = set()
@@ -94,7 +89,7 @@ class Programs:
                 self.start(location, begin, begin + 1_000_000, 1, group)
             texts = ["", ""]
             turns = chance.randint(4, 8)
-            while turns > 0 or not is_ready():
+            while turns > 0:
                 turns -= 1
                 for k, place in enumerate(pair):
                     output = self.started[place].stdout

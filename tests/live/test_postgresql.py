@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import bascule as bs
-from bascule.live.transactions import lease
 
 UNRECORDED = (
     "SELECT unit FROM assignments WHERE number NOT IN (SELECT number FROM outcomes) ORDER BY number"
@@ -85,14 +84,10 @@ def test_programs_that_ask_for_the_same_units_get_the_same_arms(
         assert store.get("test").verify().agrees
 
 
-def test_what_was_answered_survives_a_kill(
-    location: str, programs: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_answered_survives_a_kill(location: str, programs: Any) -> None:
     with bs.open(location) as store:
-        made = store.create("test", programs.endless)
-        arms, recorded = programs.kill_together(
-            location, 1, seed=3, is_ready=lambda: made._loaded().state.leased > 0
-        )
+        store.create("test", programs.endless)
+        arms, recorded = programs.kill_together(location, 1, seed=3)
     stored: dict[str, int] = dict(ask(location, "SELECT unit, arm FROM assignments"))
     assert {f"unit {i}": "ab".index(arm) for i, arm in arms.items()}.items() <= stored.items()
     events = [row[0] for row in ask(location, "SELECT event FROM outcomes")]
@@ -101,8 +96,6 @@ def test_what_was_answered_survives_a_kill(
     with bs.open(location) as store:
         test = store.get("test")
         assert test.verify().agrees
-        # What the leases left over is filled first, and then all counts that has an outcome.
-        monkeypatch.setattr(lease, "LEFT_AFTER", -60.0)
         units = [f"later {i}" for i in range(4000)]
         for first in range(0, 4000, 1000):
             some = units[first : first + 1000]

@@ -24,7 +24,7 @@ def filled(store: bs.Store, tests: int) -> None:
 
 def copies(store: bs.Store, tests: int) -> None:
     """Have so many experiments, which are copies of the first, with its units."""
-    columns = "created, design, state, standing, statistics, version, delivery"
+    columns = "created, design, phase, state, statistics, version, delivery"
     units = "number, unit, arm, deal, probability, time"
     with store.writing() as connection:
         for i in range(2, tests + 1):
@@ -115,7 +115,7 @@ def test_damaged_rows_do_not_hide_others(place: str, clock: bs.ManualClock) -> N
         filled(store, 4)
         with store.writing() as connection:
             for i, damage in enumerate(("", "{", '{"folded":1e999}')):
-                changed = f"UPDATE experiments SET version = 99, standing = '{damage}'"
+                changed = f"UPDATE experiments SET version = 99, state = '{damage}'"
                 connection.exec_driver_sql(f"{changed} WHERE name = 'test-{i}'")
         found, damaged = read_summaries(store, {})
         assert [*found] == ["test-3"]

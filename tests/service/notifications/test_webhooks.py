@@ -19,6 +19,7 @@ from sqlalchemy import select
 from tests.service.running import Service
 
 import bascule as bs
+from bascule.live.storage.schema import service_webhooks as webhooks
 from bascule.service.notifications.notify import message
 from bascule.service.notifications.webhooks import (
     WAITS,
@@ -28,7 +29,6 @@ from bascule.service.notifications.webhooks import (
     send,
     settle,
     signed,
-    webhooks,
 )
 
 SECRET = "of the shop"

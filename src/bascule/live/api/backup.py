@@ -16,7 +16,7 @@ from bascule.live.storage import copies
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
 from bascule.live.storage.queries import all_names, load, log, number_of
-from bascule.live.storage.upgrade import NEWEST
+from bascule.live.storage.upgrade import VERSION
 
 ENDED = ("over", "stopped")
 """States in which an experiment enrols nobody, now or later."""
@@ -26,20 +26,20 @@ def backup(location: str, path: str | Path) -> None:
     """Copy a store into a new SQLite file, as it is at one moment, while it is in use.
 
     The file is a store itself, whichever database it came from: `bascule experiment verify` and
-    `restore` take it. A SQLite store of an older version is copied as it is.
+    `restore` take it.
     """
     if "://" not in location:
         if not Path(location).is_file():
             raise InputError("store", f"there is no store {location}: give --store")
         copies.backup_file(Path(location), Path(path))
         return
-    with closing(Database(location, upgrade=False)) as database:
+    with closing(Database(location, make=False)) as database:
         version = database.version()
-        if version != NEWEST:
+        if version != VERSION:
             raise InputError(
                 "store",
                 f"{database.name} has tables of version {version}, and this bascule backs up "
-                f"{NEWEST}: use the bascule that made it, or pg_dump",
+                f"{VERSION}: use the bascule that made it, or pg_dump",
             )
         copies.backup_database(database, Path(path))
 

@@ -20,7 +20,6 @@ from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
-from bascule.live.storage.leases import Runs, open_leases, with_units_only
 from bascule.live.storage.listing import Listed, list_all
 from bascule.live.storage.queries import Loaded, gone
 from bascule.live.storage.schema import assignments, links
@@ -109,8 +108,8 @@ def read_summaries(
 ) -> tuple[dict[str, Summary], dict[str, str]]:
     """Return all experiments by name, and those that cannot be read with the reason.
 
-    It is one query for any number of experiments, and a second one if some have leases out. Those
-    whose version is the `known` one are not sent again.
+    It is one query for any number of experiments. Those whose version is the `known` one are not
+    sent again.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -123,21 +122,17 @@ def read_summaries(
     """
     found: dict[str, Summary] = {}
     damaged: dict[str, str] = {}
-    # Those with leases out have been changed here: only their units are counted.
-    kept = [one.loaded for one in known.values() if not one.loaded.state.leases]
+    kept = [one.loaded for one in known.values()]
     newest = sorted([*kept, *store.runner.known()], key=attrgetter("version"))
     mine = {one.id: one for one in newest}
     with store.reading() as connection:
         rows = list_all(connection, {number: one.version for number, one in mine.items()})
-        leases: dict[int, Runs] | None = None
         for row in rows:
             try:
-                loaded = mine[row.id] if row.standing is None else row.loaded()
-                if loaded.state.leases and leases is None:
-                    leases = open_leases(connection)
+                loaded = mine[row.id] if row.state is None else row.loaded()
                 summary = known.get(row.id)
-                if summary is None or summary.loaded is not loaded or loaded.state.leases:
-                    summary = _summary(store, row, loaded, (leases or {}).get(row.id, {}), summary)
+                if summary is None or summary.loaded is not loaded:
+                    summary = _summary(store, row, loaded, summary)
             except StoreError:
                 raise
             except Exception as problem:
@@ -151,13 +146,9 @@ def read_summaries(
     return found, damaged
 
 
-def _summary(
-    store: Store, row: Listed, loaded: Loaded, leases: Runs, known: Summary | None
-) -> Summary:
+def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -> Summary:
     store.runner.notice_erasures(loaded)
     design, state = loaded.design, loaded.state
-    if state.leases:
-        loaded = with_units_only(loaded, leases)
     test = known.test if known else Experiment(store, row.id, row.name, design)
     is_waiting = design.procedure.counts != "stages" and loaded.state.folded < loaded.state.units
     oldest = row.next_unit if is_waiting else None

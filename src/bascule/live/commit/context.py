@@ -130,5 +130,4 @@ class StoreContext:
 
     def close(self) -> None:
         """Close the database; of a SQLite file, all that was written is then in the file itself."""
-        self.runner.close()
         self._database.close()

@@ -1,8 +1,7 @@
 """Assignments that a program has seen, so that most units need no query.
 
 An assignment never changes, so what is remembered stays true, whatever other programs do; only the
-release of all units and the deletion of the experiment overrule it. Units that are forgotten leave
-a mark: where all units of an experiment are remembered or marked, those without a mark are new.
+release of all units and the deletion of the experiment overrule it.
 """
 
 from __future__ import annotations
@@ -13,8 +12,6 @@ from sys import getsizeof
 from threading import Lock
 from typing import cast
 
-from bascule.live.storage.unit_marks import RememberedUnits
-
 MOST_UNITS = 100_000
 """Units of one experiment that are remembered; those that came first are forgotten first."""
 
@@ -23,9 +20,6 @@ MOST_BYTES = 32 * 2**20
 
 ENTRY_BYTES = 100
 """What a unit takes in a dictionary beside its name."""
-
-MOST_MARK_BYTES = 32 * 2**20
-"""Memory that the marks of units may take together, at 4 to 8 bytes a unit; then there are none."""
 
 
 class Memory:
@@ -41,14 +35,12 @@ class Memory:
         self,
         most_units: int = MOST_UNITS,
         most_bytes: int = MOST_BYTES,
-        most_mark_bytes: int = MOST_MARK_BYTES,
     ) -> None:
         self._most_units = most_units
         self._most_bytes = most_bytes
-        self._most_mark_bytes = most_mark_bytes
         self._lock = Lock()
         # Bare numbers, which cost the garbage collector nothing.
-        self._arms: dict[int, RememberedUnits] = {}
+        self._arms: dict[int, dict[str, int]] = {}
         self._bytes: dict[int, int] = {}
         self._total = 0
 
@@ -57,30 +49,19 @@ class Memory:
         """How many bytes the units take, about."""
         return self._total
 
-    def of(self, experiment: int) -> RememberedUnits:
+    def of(self, experiment: int) -> dict[str, int]:
         """Return what is remembered of an experiment, now and later: arms by unit."""
         known = self._arms.get(experiment)
-        return self._arms.setdefault(experiment, RememberedUnits()) if known is None else known
+        return self._arms.setdefault(experiment, {}) if known is None else known
 
-    def learn(
-        self,
-        experiment: int,
-        arms: Mapping[str, int | None],
-        enrolled: int = 0,
-        total: int = 0,
-    ) -> None:
-        """Remember units that are on disk: `enrolled` of them are new, and the test has `total`."""
+    def learn(self, experiment: int, arms: Mapping[str, int | None]) -> None:
+        """Remember units that are on disk."""
         with self._lock:
             known = self.of(experiment)
             new = arms
             if None in arms.values() or not known.keys().isdisjoint(arms):
                 new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
             known.update(cast("Mapping[str, int]", new))
-            known.total = total
-            if known.marks is not None and new:
-                known.marks.add(new)
-                known.marked += enrolled
-                self._bound_marks(known)
             added = sum(map(getsizeof, new)) + ENTRY_BYTES * len(new)
             self._bytes[experiment] = self._bytes.get(experiment, 0) + added
             self._total += added
@@ -94,14 +75,10 @@ class Memory:
         with self._lock:
             if experiment in self._arms:
                 self._arms[experiment].clear()
-                self._arms[experiment].marks = None
             self._total -= self._bytes.pop(experiment, 0)
 
     def _forget_first(self, experiment: int, least: int) -> None:
         known = self._arms[experiment]
-        if known.marks is None and len(known) == known.total:
-            known.mark_all()
-            self._bound_marks(known)
         # Some more at once: to find the first of a dictionary is slow after many were dropped.
         dropped = list(islice(known, max(least, len(known) // 8)))
         for unit in dropped:
@@ -109,8 +86,3 @@ class Memory:
         freed = sum(map(getsizeof, dropped)) + ENTRY_BYTES * len(dropped)
         self._bytes[experiment] -= freed
         self._total -= freed
-
-    def _bound_marks(self, known: RememberedUnits) -> None:
-        if sum(one.marks.size for one in self._arms.values() if one.marks) > self._most_mark_bytes:
-            # From now on units are looked up that are not remembered.
-            known.marks = None

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
-from secrets import token_hex
 from time import perf_counter
 
 from sqlalchemy import Connection
@@ -22,25 +19,15 @@ from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
-from bascule.live.storage.leases import Lease, give_back, open_leases, with_units_only
 from bascule.live.storage.queries import Loaded, load, members
 from bascule.live.storage.state import Deal
 from bascule.live.storage.statements import execute
-from bascule.live.storage.unit_marks import RememberedUnits
-from bascule.live.transactions.enrol import assign
-from bascule.live.transactions.lease import SECONDS, LeaseLostError, revoke_if_changed
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
 EXPERIMENT = attrgetter("experiment")
 DEADLOCK = "40P01"
 """PostgreSQL's error code for a deadlock."""
-
-LEASED_FROM, MOST_LEASED = 100, 10_000
-"""New units a second from which on a program takes leases, and most slots of one."""
-
-ALONE_AFTER = 10.0
-"""Seconds without a change by another program after which a program is taken to be alone."""
 
 FRESH = 1.0
 """Seconds for which a program need not ask whether others have changed what units are served."""
@@ -65,38 +52,14 @@ class Runner:
         self._latest: dict[int, tuple[Loaded, float, Served | None]] = {}
         self._erased: dict[int, int] = {}
         self._tests: dict[int, str] = {}
-        self._holder = token_hex(8)
-        self._leases: dict[int, Lease] = {}
-        # New units of about the last second, and when that was counted.
-        self._pace: dict[int, tuple[float, float]] = {}
-        self._others: dict[int, float] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
     def run(self, jobs: list[Job]) -> None:
         """Run the jobs; they are on disk when this returns, or nothing has happened.
 
-        An error in one job fails that job alone: the others are then run one by one. What leases
-        answer is on disk first.
+        An error in one job fails that job alone: the others are then run one by one.
         """
-        rest = self._run_leased(jobs) if self._leases else jobs
-        try:
-            if rest:
-                self._run_locked(rest)
-        except StoreError as error:
-            if len(rest) == len(jobs):
-                raise
-            for job in rest:
-                job.error = error
-
-    def close(self) -> None:
-        """Give leases back."""
-        if self._leases:
-            with suppress(StoreError), self._database.writing() as connection:
-                give_back(connection, self._holder)
-            self._leases.clear()
-
-    def _run_locked(self, jobs: list[Job]) -> None:
         try:
             try:
                 self._run(jobs)
@@ -116,7 +79,7 @@ class Runner:
                 return
             for job in jobs:
                 job.error, job.results = None, ()
-                self._run_locked([job])
+                self.run([job])
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""
@@ -124,9 +87,7 @@ class Runner:
         known = None if kept is None else kept.loaded
         loaded, _ = load(connection, experiment, name, known)
         self.notice_erasures(loaded)
-        if not loaded.state.leases:
-            return loaded
-        return with_units_only(loaded, open_leases(connection, experiment).get(experiment, {}))
+        return loaded
 
     def known(self) -> list[Loaded]:
         """Return the experiments as the last transactions of this program left them."""
@@ -163,11 +124,8 @@ class Runner:
                 name = experiments[experiment]
                 loaded, database_time = load(connection, experiment, name, None, lock=True)
                 now = self.guard.now(loaded.state.clock, database_time)
-                unknown = RememberedUnits()
-                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, unknown)
+                work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
                 step(work)
-                if loaded.state.leases:
-                    revoke_if_changed(work)
                 work.save()
         for experiment in experiments:
             self.forget(experiment)
@@ -193,16 +151,12 @@ class Runner:
             self._kept.clear()
             raise
         for kept, work in filter(None, done):
-            experiment, taken = kept.loaded.id, work.taken
-            self._leases.pop(experiment, None)
-            if taken is not None:
-                taken.loaded, taken.read = kept.loaded, perf_counter()
-                self._leases[experiment] = taken
+            experiment = kept.loaded.id
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
             self.notice_erasures(kept.loaded)
-            self.memory.learn(experiment, work.arms, work.enrolled, kept.loaded.state.units)
+            self.memory.learn(experiment, work.arms)
 
     def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
         """Let no other program enrol units in another segment of the same tests at the same time.
@@ -240,80 +194,12 @@ class Runner:
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
         remembered = self.memory.of(experiment)
         work = UnitOfWork(connection, loaded, deals, now, self._shuffle, self._actor, remembered)
-        if not self._database.is_sqlite:
-            if known is not None and known.version != loaded.version:
-                self._others[experiment] = perf_counter()
-            # The lease that it has goes on, unless units are assigned with the lock.
-            work.taken = self._leases.get(experiment)
-            work.holder = self._holder
-            work.lease_size = self._lease_size(jobs)
         run_jobs(work, jobs)
-        if loaded.state.leases:
-            revoke_if_changed(work)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
         wanted = (after.state.folding, after.state.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work
-
-    def _lease_size(self, jobs: list[Job]) -> int:
-        """Return how many slots a lease is to have: as many as it will need, or 0 for none."""
-        experiment, now = jobs[0].experiment, perf_counter()
-        pace = self._count(experiment, sum(len(job.items) for job in jobs if job.enrols), now)
-        alone = now - self._others.get(experiment, -ALONE_AFTER) >= ALONE_AFTER
-        return 0 if alone or pace < LEASED_FROM else min(int(SECONDS * pace), MOST_LEASED)
-
-    def _count(self, experiment: int, units: int, now: float) -> float:
-        """Count units that were asked for; return how many there were in about the last second."""
-        pace, since = self._pace.get(experiment, (0.0, now))
-        pace = pace * math.exp(since - now) + units
-        self._pace[experiment] = pace, now
-        return pace
-
-    def _run_leased(self, jobs: list[Job]) -> list[Job]:
-        """Run the jobs that leases can answer, without locks of experiments; return the others."""
-        some = [job for job in jobs if job.action is assign and job.experiment in self._leases]
-        if not some:
-            return jobs
-        before = {experiment: lease.row for experiment, lease in self._leases.items()}
-        try:
-            with self._database.writing() as connection:
-                done = [
-                    self._one_leased(connection, [*few])
-                    for _, few in groupby(sorted(some, key=EXPERIMENT), EXPERIMENT)
-                ]
-        except (LeaseLostError, StoreError, InputError):
-            # Whatever it is, it is looked at again with the lock.
-            for experiment, row in before.items():
-                self._leases[experiment].row = row
-            for job in some:
-                job.results, job.error = (), None
-            return jobs
-        for work in done:
-            self.memory.learn(work.before.id, work.arms, work.enrolled)
-        return [job for job in jobs if job not in some]
-
-    def _one_leased(self, connection: Connection, jobs: list[Job]) -> UnitOfWork:
-        experiment = jobs[0].experiment
-        lease = self._leases[experiment]
-        assert lease.loaded is not None
-        kind = lease.loaded.state.clock
-        now, remembered = self.guard.now(kind), self.memory.of(experiment)
-        if now >= lease.row.until:
-            raise LeaseLostError
-        if perf_counter() - lease.read > FRESH:
-            # What known units are served; for new ones a lease is revoked when it changes.
-            lease.loaded = self.load(connection, experiment, jobs[0].name)
-            lease.read = perf_counter()
-        before, actor = lease.loaded, self._actor
-        work = UnitOfWork(connection, before, {}, now, self._shuffle, actor, remembered)
-        work.lease = lease
-        run_jobs(work, jobs)
-        if work.database_time is not None:
-            self.guard.now(kind, work.database_time)
-        work.save()
-        self._count(experiment, sum(len(job.items) for job in jobs), perf_counter())
-        return work
 
 
 def _is_conflict(cause: BaseException | None) -> bool:

@@ -79,7 +79,7 @@ def _waiting(
     if waiting is None or waiting.until is not None or oldest is None:
         return ()
     units, folded = stored.state.units, stored.state.folded
-    last = stored.state.units + stored.state.leased
+    last = stored.state.units
     reported = int(fetch(connection, _COUNT, stored.id, last)[0][0])
     silent = units - reported
     patience = PATIENCE
@@ -148,7 +148,7 @@ def _by_delay(
     folded, arms = stored.state.folded, len(stored.design.arms)
     if stored.design.measure is not None or not folded:
         return None, None
-    end = stored.state.position
+    end = stored.state.folded
     middle = fetch(connection, _DELAYS, stored.id, end, (folded - 1) // 2)[0][0]
     if fetch(connection, _LONGEST, stored.id, end, math.inf)[0][0] == middle:
         # Most took longest: then those count as prompt that were any quicker.

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.storage import schema, statements
-from bascule.live.storage.databases.database import MIGRATION_SECONDS, Database
+from bascule.live.storage.databases.database import LONGEST_COPY, Database
 from bascule.live.storage.databases.sqlite import refuse_other_files
 from bascule.live.storage.queries import add_experiment
 from bascule.live.storage.upgrade import VERSION_TABLE
@@ -30,10 +30,7 @@ SESSIONS = "service_sessions"
 
 
 def backup_file(source: Path, target: Path) -> None:
-    """Copy a SQLite store into a new file while others write to it, as it is at one moment.
-
-    Nothing is upgraded: the copy has the version that the store has.
-    """
+    """Copy a SQLite store into a new file while others write to it, as it is at one moment."""
     refuse_other_files(source)
     with _new_file(target) as path:
         _copy_pages(source, path)
@@ -133,7 +130,7 @@ def copy_rows(
 
 @contextmanager
 def opened_copy(path: Path) -> Iterator[Database]:
-    """Open a copy of a copy, checked and brought up to date; the file itself is not changed."""
+    """Open a copy of a copy, checked; the file itself is not changed."""
     if not path.is_file():
         raise InputError("file", f"there is no file {path}: give the path of a backup or export")
     refuse_other_files(path)
@@ -157,7 +154,7 @@ def _checked(path: Path) -> Database:
             raise StoreError(f"{path.name}: {problem}") from None
     if said != "ok":
         raise StoreError(f"the file is damaged: {said}")
-    with closing(Database(str(path), upgrade=False)) as copy:
+    with closing(Database(str(path), make=False)) as copy:
         if copy.version() is None:
             raise InputError("file", "the file is empty: it is no backup or export of bascule's")
     with closing(Database(":memory:")) as fresh, fresh.reading() as connection:
@@ -211,7 +208,7 @@ def _copy_pages(source: Path, target: Path) -> None:
 
 
 def _tables(connection: Connection) -> list[str]:
-    """Return the tables of a store of ours that is up to date."""
+    """Return the tables of a store."""
     return sorted(set(inspect(connection).get_table_names()) - {VERSION_TABLE})
 
 
@@ -245,4 +242,4 @@ def _without_time_limit(connection: Connection) -> None:
     """Let one transaction on PostgreSQL take as long as it needs."""
     if connection.dialect.name != "sqlite":
         connection.execute(text("SET LOCAL statement_timeout = 0"))
-        connection.execution_options(client_seconds=MIGRATION_SECONDS)
+        connection.execution_options(client_seconds=LONGEST_COPY)

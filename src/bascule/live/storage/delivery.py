@@ -23,7 +23,7 @@ from bascule.live.storage.statements import execute, fetch
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-_OTHERS = "SELECT name, state, delivery FROM experiments WHERE delivery IS NOT NULL"
+_OTHERS = "SELECT name, phase, delivery FROM experiments WHERE delivery IS NOT NULL"
 _LOCK = "LOCK TABLE experiments IN SHARE ROW EXCLUSIVE MODE"
 
 
@@ -104,9 +104,9 @@ def _placed(layer: Layer, others: list[Layer]) -> Layer:
 
 def _others(connection: Connection, test: str = "") -> Iterator[tuple[str, Audience]]:
     """Return the audiences of all experiments that have not ended; not of segments of a test."""
-    for name, state, text in fetch(connection, _OTHERS):
+    for name, phase, text in fetch(connection, _OTHERS):
         delivery = delivery_from_json(text)
         audience, member = delivery.audience, delivery.member
         is_same = member is not None and member.test == test
-        if state not in ("over", "stopped") and audience is not None and not is_same:
+        if phase not in ("over", "stopped") and audience is not None and not is_same:
             yield name, audience

@@ -15,23 +15,21 @@ if TYPE_CHECKING:
 
 # The number of the next unit that counts is in the state, taken from there so that a damaged row
 # does not fail all others.
-_FOLDED_OR_SKIPPED = "coalesce(substring(standing FROM '\"{}\": *([0-9]{{1,18}})')::bigint, 0)"
 _IN_POSTGRESQL = {
-    "POSITION": " + ".join(map(_FOLDED_OR_SKIPPED.format, ("folded", "skipped"))),
+    "POSITION": "coalesce(substring(state FROM '\"folded\": *([0-9]{1,18})')::bigint, 0)",
     "KNOWN": "json_each_text(?::json)",
 }
 _IN_SQLITE = {
-    "POSITION": "CASE WHEN json_valid(standing) THEN coalesce(json_extract(standing, '$.folded'), "
-    "0) + coalesce(json_extract(standing, '$.skipped'), 0) END",
+    "POSITION": "CASE WHEN json_valid(state) THEN coalesce(json_extract(state, '$.folded'), 0) END",
     "KNOWN": "json_each(?)",
 }
 _IF_CHANGED = (
     f"CASE WHEN known.key IS NULL THEN {name} END"
-    for name in ("design", "standing", "statistics", "delivery")
+    for name in ("design", "state", "statistics", "delivery")
 )
 # What is filled in is written here, and holds no data.
 _ALL = (  # nosec B608
-    "SELECT experiments.id, name, version, created, state, {}, {}, {}, {}, (SELECT time FROM "
+    "SELECT experiments.id, name, version, created, phase, {}, {}, {}, {}, (SELECT time FROM "
     "assignments WHERE experiment = experiments.id AND number >= POSITION ORDER BY number LIMIT 1) "
     "FROM experiments LEFT JOIN KNOWN AS known ON known.key = CAST(experiments.id AS text) "
     "AND CAST(known.value AS text) = CAST(version AS text) ORDER BY experiments.id"
@@ -49,16 +47,16 @@ class Listed(NamedTuple):
     name: str
     version: int
     created: float
-    state: Phase
+    phase: Phase
     design: str | None
-    standing: str | None
+    state: str | None
     statistics: str | None
     delivery: str | None
     next_unit: float | None
 
     def loaded(self) -> Loaded:
         """The experiment, where its version was not known."""
-        long = (self.design, self.state, self.standing, self.statistics, self.version)
+        long = (self.design, self.phase, self.state, self.statistics, self.version)
         return loaded_row((self.id, self.name, self.created, *long, self.delivery))
 
 

@@ -37,7 +37,7 @@ _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
 LOADED = (
-    "SELECT id, name, created, design, state, standing, statistics, version, delivery "
+    "SELECT id, name, created, design, phase, state, statistics, version, delivery "
     "FROM experiments "
     "WHERE id = ?"
 )
@@ -80,7 +80,7 @@ _ELSEWHERE = (
     "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
-_NAMES = "SELECT id, name, state FROM experiments ORDER BY id"
+_NAMES = "SELECT id, name, phase FROM experiments ORDER BY id"
 _LOG = "INSERT INTO audit (experiment, name, time, actor, action, detail) VALUES (?, ?, ?, ?, ?, ?)"
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
@@ -244,7 +244,7 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     state = loaded.state
     if loaded.design.procedure.counts == "stages" or state.folded >= state.units:
         return None
-    found = assigned_from(connection, loaded.id, state.position, 1)
+    found = assigned_from(connection, loaded.id, state.folded, 1)
     return found[0].time if found else None
 
 

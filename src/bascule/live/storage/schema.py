@@ -1,4 +1,4 @@
-"""The tables of a store, the same on SQLite and on PostgreSQL. Migrations make them.
+"""The tables of a store, the same on SQLite and on PostgreSQL; those of the service are the last.
 
 Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are the units of a test.
 """
@@ -35,8 +35,8 @@ experiments = Table(
     Column("name", Text, nullable=False, unique=True),
     Column("created", Double, nullable=False),
     Column("design", Text, nullable=False),
+    Column("phase", Text, nullable=False),
     Column("state", Text, nullable=False),
-    Column("standing", Text, nullable=False),
     Column("statistics", Text, nullable=False),
     Column("version", BigInteger, nullable=False),
     # JSON: who gets in, and the values of the arms.
@@ -167,22 +167,6 @@ links = Table(
     sqlite_with_rowid=False,
 )
 
-leases = Table(
-    "leases",
-    metadata,
-    _of_experiment(),
-    Column("first", BigInteger, primary_key=True, autoincrement=False),
-    Column("size", BigInteger, nullable=False),
-    Column("used", BigInteger, nullable=False),
-    Column("reserved", BigInteger, nullable=False),
-    Column("deal", BigInteger, nullable=False),
-    Column("last", BigInteger, nullable=False),
-    Column("handed", BigInteger, nullable=False),
-    Column("holder", Text, nullable=False),
-    Column("until", Double, nullable=False),
-    sqlite_with_rowid=False,
-)
-
 OF_EXPERIMENT = (
     assignments,
     blocks,
@@ -192,6 +176,62 @@ OF_EXPERIMENT = (
     erased,
     descriptions,
     links,
-    leases,
 )
 """What is deleted with an experiment; the audit log stays."""
+
+service_keys = Table(
+    "service_keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("hash", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("experiments", Text),
+    Column("created", Double, nullable=False),
+    Column("creator", Text, nullable=False),
+    Column("revoked", Double),
+    Column("unit_names", Integer),
+)
+
+service_sessions = Table(
+    "service_sessions",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("key", Text),
+    Column("expires", Double, nullable=False),
+    Column("caller", Text),
+)
+
+service_webhooks = Table(
+    "service_webhooks",
+    metadata,
+    Column("url", Text, primary_key=True),
+    Column("since", BigInteger, nullable=False),
+)
+
+service_deliveries = Table(
+    "service_deliveries",
+    metadata,
+    Column("url", Text, primary_key=True),
+    Column("audit", BigInteger, primary_key=True, autoincrement=False),
+    Column("attempts", Integer, nullable=False),
+    Column("due", Double, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+APPEND_ONLY = {
+    "sqlite": tuple(
+        f"CREATE TRIGGER audit_keeps_{verb.lower()} BEFORE {verb} ON audit "
+        "BEGIN SELECT RAISE(ABORT, 'the audit log can only grow'); END"
+        for verb in ("UPDATE", "DELETE")
+    ),
+    "postgresql": (
+        "CREATE FUNCTION audit_keeps() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION 'the audit log can only grow'; END $$",
+        "CREATE TRIGGER audit_keeps BEFORE UPDATE OR DELETE ON audit "
+        "FOR EACH ROW EXECUTE FUNCTION audit_keeps()",
+    ),
+}
+"""Statements that let the audit log grow and never change."""

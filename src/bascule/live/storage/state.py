@@ -164,9 +164,6 @@ class ExperimentState(NamedTuple):
     had another arm before, and `unenrolled` outcomes of units that are not in the test.
     `staged` is whether recurring outcomes are stored with the stage in which they count; in tests
     of earlier versions they are not.
-    `assigned` counts the slots of leases too, `leases` how many of these there are, and `leased`
-    the slots that were ever leased. `cancelled` numbers of leases nobody will have, and `skipped`
-    of them come before the next unit that counts.
     """
 
     statistics: AnyStatistics
@@ -200,10 +197,6 @@ class ExperimentState(NamedTuple):
     relinked: int = 0
     unenrolled: int = 0
     staged: bool = False
-    leases: int = 0
-    leased: int = 0
-    cancelled: int = 0
-    skipped: int = 0
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -224,16 +217,6 @@ class ExperimentState(NamedTuple):
         """How far the test has come: units that are folded, or stages that are closed."""
         seen = self.statistics
         return seen.stage if isinstance(seen, CohortStatistics) else self.folded
-
-    @property
-    def position(self) -> int:
-        """The number of the next unit that counts."""
-        return self.folded + self.skipped
-
-    @property
-    def next_number(self) -> int:
-        """The number of the next unit that is assigned."""
-        return self.units + self.cancelled
 
     @property
     def units(self) -> int:

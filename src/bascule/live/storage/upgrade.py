@@ -1,59 +1,58 @@
-"""Bring the tables up to date when a store is opened; never touch a newer or foreign database."""
+"""Make the tables of a new store; never touch a newer or foreign database."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError
-from bascule.live.storage.schema import metadata
+from bascule.live.storage.schema import APPEND_ONLY, metadata
 
 VERSION_TABLE = "bascule_version"
-NEWEST = "0011"
-"""The last of the migrations; a store that has it is opened without Alembic."""
+
+VERSION = "1"
+"""The version of the tables that this program makes and uses."""
 
 MARK = 0x62617363
 """What SQLite files of ours carry as their application_id: "basc"."""
 
 
-def bring_up_to_date(connection: Connection, name: str) -> None:
-    """Apply the migrations that a store lacks, inside the caller's transaction."""
-    version = stored_version(connection, name)
-    if version == NEWEST:
+def make_tables(connection: Connection, name: str) -> None:
+    """Make the tables of an empty database, inside the caller's transaction."""
+    if _is_made(connection, name):
         return
     if connection.dialect.name == "postgresql":
         # Two programs that open a new store at once: the second one waits, and finds it made.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
-        if stored_version(connection, name) == NEWEST:
+        if _is_made(connection, name):
             return
-    from alembic import command
-    from alembic.config import Config
-    from alembic.script import ScriptDirectory
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    scripts = ScriptDirectory.from_config(config)
-    known = {script.revision for script in scripts.walk_revisions()}
-    if version is not None and version not in known:
-        raise InputError(
-            "store",
-            f"{name} was made by a newer bascule (tables {version}, this one knows {NEWEST}): "
-            "upgrade bascule to open it; nothing was changed",
-        )
-    config.attributes.update(connection=connection, version_table=VERSION_TABLE)
-    command.upgrade(config, "head")
+    metadata.create_all(connection)
+    for statement in APPEND_ONLY[connection.dialect.name]:
+        connection.execute(text(statement))
+    connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version TEXT NOT NULL)"))
+    added = f"INSERT INTO {VERSION_TABLE} VALUES ('{VERSION}')"  # nosec B608: constants
+    connection.execute(text(added))
     if connection.dialect.name == "sqlite":
         connection.execute(text(f"PRAGMA application_id = {MARK}"))
 
 
+def _is_made(connection: Connection, name: str) -> bool:
+    version = stored_version(connection, name)
+    if version not in (None, VERSION):
+        raise InputError(
+            "store",
+            f"{name} was made by another bascule (tables {version}, this one has {VERSION}): open "
+            "it with the version that made it; nothing was changed",
+        )
+    return version is not None
+
+
 def stored_version(connection: Connection, name: str) -> str | None:
-    """Return which migration a store has; None for an empty database; raise for someone else's."""
+    """Return the version of a store's tables; None for an empty database; raise for others'."""
     there = set(inspect(connection).get_table_names())
     if VERSION_TABLE in there:
-        asked = f"SELECT version_num FROM {VERSION_TABLE}"  # nosec B608: the name is a constant
+        asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant
         found = connection.execute(text(asked)).scalar()
-        return None if found is None else str(found)
+        return "none" if found is None else str(found)
     taken = sorted(there) if connection.dialect.name == "sqlite" else there & set(metadata.tables)
     if taken:
         raise InputError(

@@ -14,9 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
-from bascule.live.storage.leases import Slots
 from bascule.live.storage.queries import homes, members
-from bascule.live.transactions.lease import can_lease, fill, hand_out, take
 from bascule.live.transactions.settle import is_settled, settle
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     names = work.identify(units) if work.state.links else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
-    if work.lease is None and not is_settled(work, work.now):
+    if not is_settled(work, work.now):
         settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
@@ -198,9 +196,6 @@ def _enrol(
     work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known]
 ) -> InputError | None:
     """Enrol new units as far as there is room; return why there was no more, or None."""
-    if work.lease is not None:
-        hand_out(work, units)
-        return None
     state, design = work.state, work.design
     if work.phase not in ENROLLING:
         return not_enrolling(work.before.name, work.phase)
@@ -208,23 +203,19 @@ def _enrol(
         return _clock_behind(work.before.name, state.latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
     time = max(work.now, state.latest)
-    work.taken = rest = None
-    numbers: list[int] = []
-    filled = Slots([], [], [])
-    if state.leases and state.verdict is None:
-        numbers, filled, rest = fill(work, len(units), time)
-        state = work.state._replace(latest=time)
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
-    placed = place(design, state, deal, work.shuffle, len(units) - len(numbers), time)
+    placed = place(design, state, deal, work.shuffle, len(units), time)
     work.add_blocks(state.deal + 1, placed.dealt)
-    first = state.next_number
-    numbers += range(first, first + len(placed.arms))
     work.state = placed.state
-    arms, chances, deals = placed.arms, placed.chances, placed.deals
-    if filled.arms:
-        arms, chances = [*filled.arms, *arms], [*filled.chances, *chances]
-        deals = [*filled.deals, *deals]
-    columns: list[Iterable[Any]] = [units, arms, numbers, chances, repeat(time), deals]
+    arms, numbers = placed.arms, range(state.units, placed.state.units)
+    columns: list[Iterable[Any]] = [
+        units,
+        arms,
+        numbers,
+        placed.chances,
+        repeat(time),
+        placed.deals,
+    ]
     if design.covariates is not None:
         # Nearly always it has these units alone, in the same order.
         its = known.values() if len(known) == len(units) else map(known.__getitem__, units)
@@ -237,13 +228,8 @@ def _enrol(
             beyond = state.beyond + sum(one.beyond > 0 for one in slow)
             work.state = work.state._replace(lacking=lacking, beyond=beyond)
         columns.append(texts)
-    rows = zip(repeat(work.before.id), *columns, strict=False)
-    # In the same order in all programs, so that no two wait for each other.
-    work.add_all("assignments", sorted(rows) if state.leased else rows)
+    work.add_all("assignments", zip(repeat(work.before.id), *columns, strict=False))
     work.arms.update(zip(units, arms, strict=False))
-    work.enrolled = len(arms)
-    if work.lease_size and can_lease(work):
-        take(work, rest, time)
     return placed.full
 
 

@@ -90,7 +90,7 @@ def erase_excluded(work: UnitOfWork, before: float) -> None:
 def finish(work: UnitOfWork) -> None:
     """Replace the outcomes of erased units that have counted by what they counted as."""
     state, is_open = work.state, work.phase in OPEN
-    ready = sorted(n for n in state.erasing if n < state.position or not is_open)
+    ready = sorted(n for n in state.erasing if n < state.folded or not is_open)
     if not ready:
         return
     work.write("outcomes")
@@ -111,10 +111,10 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
     time = min(time, row.time)
     statements.execute(connection, _MOVE, (time, experiment, number))
-    if number == work.state.next_number - 1:
+    if number == work.state.units - 1:
         work.state = work.state._replace(latest=time)
     statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
-    if number >= work.state.position:
+    if number >= work.state.folded:
         return
     if values:
         counted, _ = unit_outcome(work.design, values)
@@ -135,7 +135,7 @@ def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:
             "the arm, and an erased unit that comes back would count twice; stop the test first",
             kind="conflict",
         )
-    waiting = {number for number in numbers if number >= work.state.position}
+    waiting = {number for number in numbers if number >= work.state.folded}
     if work.design.measure is None and waiting:
         found = queries.answered(work.connection, work.before.id, sorted(waiting))
         metrics = {None, *(metric.name for metric in work.design.metrics)}

@@ -225,7 +225,7 @@ def _timely(
 ) -> Receipt:
     state = work.state
     if measure is None or measure.period is None:
-        if measure is not None and assigned.number < state.position:
+        if measure is not None and assigned.number < state.folded:
             # A program whose clock is ahead has counted the unit already.
             return Receipt(False, "late", "it came after its unit had counted")
         return judge_time(measure, at, assigned.time, now)

@@ -19,7 +19,6 @@ from bascule.live.storage import queries
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, statistics_to_json
 from bascule.live.transactions.erase import finish
-from bascule.live.transactions.lease import CANCELLED_AFTER, skip
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -113,8 +112,7 @@ def _may_fold(work: UnitOfWork, end: float) -> bool:
         return False
     if measure is None:
         # Nobody folds before the first unit that waits, and that one may have no outcome yet.
-        behind_lease = bool(state.leases and work.news)
-        return state.backlog or state.position in work.news or behind_lease
+        return state.backlog or state.folded in work.news
     return state.due is None or state.due <= end
 
 
@@ -123,13 +121,8 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     design = work.design
     measure = design.measure
     work.write("assignments")
-    first = work.state.position
+    first = work.state.folded
     rows = queries.assigned_from(work.connection, work.before.id, first, size)
-    if work.state.leased:
-        if not rows or rows[0].number != first:
-            return _skip_gap(work)
-        filled = takewhile(lambda row: row[1].number == first + row[0], enumerate(rows))
-        rows = [row for _, row in filled]
     ready = rows
     if measure is not None:
         ready = [*takewhile(lambda row: (design.matures(row.time) or 0.0) <= end, rows)]
@@ -163,22 +156,10 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     due = work.state.due
     if measure is not None and len(ready) < len(rows):
         due = design.matures(rows[len(ready)].time)
-    # Behind a gap there may be more.
-    more = len(ready) == size or (work.state.leased > 0 and len(ready) == len(rows))
+    more = len(ready) == size
     left = work.state.folded < work.state.units
     work.state = work.state._replace(due=due, backlog=more and left)
     return more
-
-
-def _skip_gap(work: UnitOfWork) -> bool:
-    """Skip numbers that no unit will have; return whether the units behind them may count now."""
-    if skip(work):
-        return True
-    # A unit that takes the place comes later than now; or nobody comes, and it is skipped then.
-    matures = work.design.matures(work.now)
-    due = None if matures is None else min(matures, work.now + CANCELLED_AFTER)
-    work.state = work.state._replace(due=due, backlog=matures is None)
-    return False
 
 
 def _outcome(

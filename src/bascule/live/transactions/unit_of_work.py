@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from typing import Any
@@ -15,7 +15,6 @@ from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.storage import queries, schema, statements
-from bascule.live.storage.leases import Lease
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
     Deal,
@@ -26,7 +25,6 @@ from bascule.live.storage.state import (
     state_to_json,
     statistics_to_json,
 )
-from bascule.live.storage.unit_marks import RememberedUnits
 
 TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 
@@ -61,7 +59,7 @@ class UnitOfWork:
         now: float,
         shuffle: Shuffle,
         actor: str,
-        remembered: RememberedUnits,
+        remembered: Mapping[str, int],
     ) -> None:
         self.connection = connection
         self.before = before
@@ -74,26 +72,19 @@ class UnitOfWork:
         self.shuffle = shuffle
         self.deals = deals
         self.arms: dict[str, int | None] = {}
-        # How many of these units are new.
-        self.enrolled = 0
         self.known: dict[str, Assignment | None] = {}
         self.news: set[int] = set()
-        # To assign from a lease without the lock of the experiment, or to take one with it.
-        self.lease: Lease | None = None
-        self.holder = ""
-        self.lease_size = 0
-        self.taken: Lease | None = None
-        self.database_time: float | None = None
         self._remembered = remembered
         self._rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
 
     def find_arms(self, units: Sequence[str]) -> None:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
-        # An assignment never changes, and a unit that is certainly new has none.
+        # An assignment never changes.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        self.enrolled = 0
-        is_whole = self.lease is None and not self.state.links
-        unread = self._remembered.unread(self.arms, self.before.state.units if is_whole else -1)
+        if not self.state.links and len(self._remembered) == self.before.state.units:
+            # All units of the test are remembered: the others are new.
+            return
+        unread = [unit for unit, arm in self.arms.items() if arm is None]
         if unread:
             self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
 
@@ -131,11 +122,11 @@ class UnitOfWork:
         before = self.before
         changes: dict[str, Any] = {}
         if self.state is not before.state:
-            changes["standing"] = state_to_json(self.state)
+            changes["state"] = state_to_json(self.state)
         if self.state.statistics is not before.state.statistics:
             changes["statistics"] = statistics_to_json(self.state.statistics)
         if self.phase != before.phase:
-            changes["state"] = self.phase
+            changes["phase"] = self.phase
         if self.design is not before.design:
             changes["design"] = json.dumps(self.design.to_dict())
         if self.delivery is not before.delivery:

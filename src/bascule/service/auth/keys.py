@@ -16,13 +16,7 @@ from hashlib import sha256
 from typing import Literal
 
 from sqlalchemy import (
-    Column,
     Connection,
-    Double,
-    Integer,
-    MetaData,
-    Table,
-    Text,
     insert,
     select,
     update,
@@ -30,6 +24,7 @@ from sqlalchemy import (
 
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
+from bascule.live.storage.schema import service_keys as keys
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
 
 Role = Literal["client", "viewer", "admin"]
@@ -40,20 +35,6 @@ FRESH = 1.0
 """Seconds after which keys are read again, so that a revocation elsewhere takes effect."""
 
 LONGEST_LABEL = 100
-
-keys = Table(
-    "service_keys",
-    MetaData(),
-    Column("id", Text, primary_key=True),
-    Column("hash", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("experiments", Text),
-    Column("created", Double, nullable=False),
-    Column("creator", Text, nullable=False),
-    Column("revoked", Double),
-    Column("unit_names", Integer),
-)
 
 
 @dataclass(frozen=True, slots=True)

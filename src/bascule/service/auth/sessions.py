@@ -11,12 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from sqlalchemy import (
-    Column,
     Connection,
-    Double,
-    MetaData,
-    Table,
-    Text,
     bindparam,
     delete,
     insert,
@@ -24,21 +19,12 @@ from sqlalchemy import (
 )
 
 from bascule.live.api import Store
+from bascule.live.storage.schema import service_sessions as sessions
 
 LINK_SECONDS = 3600.0
 
 PROBE = "probe"
 """In place of a hash, for the row that `write_probe` writes."""
-
-sessions = Table(
-    "service_sessions",
-    MetaData(),
-    Column("hash", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("key", Text),
-    Column("expires", Double, nullable=False),
-    Column("caller", Text),
-)
 
 # Built once: that takes longer than to answer it, and every page asks for it.
 _FOUND = select(sessions.c.key, sessions.c.caller).where(

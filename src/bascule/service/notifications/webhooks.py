@@ -19,14 +19,7 @@ from typing import Any
 
 import httpx
 from sqlalchemy import (
-    BigInteger,
-    Column,
     Connection,
-    Double,
-    Integer,
-    MetaData,
-    Table,
-    Text,
     and_,
     func,
     select,
@@ -36,29 +29,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from bascule.live.api import Store, moment
 from bascule.live.api.reads import audit_log as audit
+from bascule.live.storage.schema import service_deliveries as deliveries
+from bascule.live.storage.schema import service_webhooks as webhooks
 from bascule.service.server.observability.telemetry import log
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.settings import shown_url, webhook_key
-
-_METADATA = MetaData()
-
-webhooks = Table(
-    "service_webhooks",
-    _METADATA,
-    Column("url", Text, primary_key=True),
-    Column("since", BigInteger, nullable=False),
-)
-
-deliveries = Table(
-    "service_deliveries",
-    _METADATA,
-    Column("url", Text, primary_key=True),
-    Column("audit", BigInteger, primary_key=True, autoincrement=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due", Double, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-)
 
 EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm", "harm": "harm"}
 """Types of events, by the action in the audit log."""

@@ -46,12 +46,11 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
     ("statement", "check", "words"),
     [
         ("DELETE FROM experiments", "orphan rows", "300 rows of assignments belong"),
-        ("UPDATE bascule_version SET version_num = '9999'", "version", "upgrade"),
-        ("UPDATE bascule_version SET version_num = '0005'", "version", "make a backup first"),
+        ("UPDATE bascule_version SET version = '9999'", "version", "this bascule has 1"),
         ("UPDATE experiments SET design = '[]'", "experiment", "it cannot be read"),
-        ("UPDATE experiments SET state = 'decided'", "experiment", "without a decision"),
+        ("UPDATE experiments SET phase = 'decided'", "experiment", "without a decision"),
         (
-            "UPDATE experiments SET standing = json_set(standing, '$.latest', 9e9)",
+            "UPDATE experiments SET state = json_set(state, '$.latest', 9e9)",
             "clock",
             "button (2255-03-14 16:00 UTC)",
         ),

@@ -23,7 +23,7 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.reports.verification.verify import verify
 from bascule.live.storage import queries, statements
 from bascule.live.storage.databases.database import Database
-from bascule.live.storage.upgrade import NEWEST
+from bascule.live.storage.upgrade import VERSION
 
 LEAST_FREE = 200 * 2**20
 """Bytes that should be free on the disk of a SQLite file."""
@@ -47,12 +47,12 @@ class StoreCheck:
 def doctor(location: str, *, full: bool = False) -> tuple[StoreCheck, ...]:
     """Check a store; with `full` also compute every experiment again from its log.
 
-    It never upgrades a store, and writes nothing that can be read.
+    It never changes a store.
     """
     if "://" not in location and not Path(location).is_file():
         raise InputError("store", f"there is no store {location}: give --store")
     try:
-        database = Database(location, upgrade=False)
+        database = Database(location, make=False)
     except (StoreError, InputError) as problem:
         return (StoreCheck("open", False, str(problem)),)
     with closing(database):
@@ -70,7 +70,7 @@ def _checks(database: Database, location: str, full: bool) -> Iterator[StoreChec
         yield _tried("integrity", lambda: _integrity(database))
         yield _disk(Path(location))
     yield _tried("writing", lambda: _writable(database))
-    if version != NEWEST:
+    if version != VERSION:
         # The rest is about tables as this program knows them.
         return
     try:
@@ -90,14 +90,11 @@ def _tried(name: str, check: Callable[[], StoreCheck]) -> StoreCheck:
 
 
 def _version(version: str | None) -> StoreCheck:
-    if version == NEWEST:
+    if version == VERSION:
         return StoreCheck("version", True, f"tables {version}, as this bascule has them")
     if version is None:
         return StoreCheck("version", False, "there are no tables: it is empty")
-    if version < NEWEST:
-        advice = f"tables {version}: opening it upgrades it to {NEWEST}; make a backup first"
-        return StoreCheck("version", False, advice)
-    return StoreCheck("version", False, f"tables {version} are newer than {NEWEST}: upgrade")
+    return StoreCheck("version", False, f"tables {version}, but this bascule has {VERSION}")
 
 
 def _integrity(database: Database) -> StoreCheck:

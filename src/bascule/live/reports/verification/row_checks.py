@@ -228,7 +228,7 @@ class RowCheck:
     def check(self, row: Assignment, chances: frozenset[float]) -> bool:
         """List what is wrong with a row; return whether it can be replayed."""
         where, sound = f"unit {row.number}", True
-        if row.number != self._number + 1 and not self._stored.state.leased:
+        if row.number != self._number + 1:
             self._findings.add(f"{where} comes after unit {self._number}: units are missing")
         self._number = row.number
         if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
@@ -249,8 +249,7 @@ class RowCheck:
         return sound
 
     def _check_time(self, where: str, time: float) -> None:
-        # Leases are handed out side by side; otherwise numbers follow each other in time.
-        if time < self._time and not self._stored.state.leased:
+        if time < self._time:
             self._findings.add(f"{where}: time {time!r} lies before that of the unit before it")
         if time < self._stored.created - TOLERANCE:
             self._findings.add(f"{where}: time {time!r} lies before the experiment was created")
@@ -259,8 +258,6 @@ class RowCheck:
     def end(self) -> None:
         """Compare the last row with what is stored."""
         latest = self._stored.state.latest
-        if self._stored.state.leased:
-            return
         if self._number >= 0 and not self._is_static and self._time != latest:
             self._findings.add(
                 f"the last unit's time is {self._time!r}, but stored as {short(latest)}"

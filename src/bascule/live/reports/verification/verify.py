@@ -34,7 +34,6 @@ from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
-from bascule.live.storage.leases import open_leases, unfilled
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
 from bascule.live.transactions.erase import PREFIX
@@ -155,11 +154,9 @@ class _UnitLog:
         self._since: int | None = None
         self._total = 0.0
         self._handed: list[int] = []
-        # The current block, the number of the unit in its first slot, and units in no block.
-        self._block, self._start, self._freely = 0, 0, 0
+        self._block = 0
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[float]]] = {}
-        self._open = unfilled(open_leases(connection, stored.id).get(stored.id, {}))
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 
@@ -182,7 +179,6 @@ class _UnitLog:
                 self._take(row, events.get(row.number, []))
         self._rows.end()
         self._check_block()
-        self._check_slots()
         if self._folds:
             self.replay = self.replay.changed()
 
@@ -196,9 +192,7 @@ class _UnitLog:
         if verdict is not None and wanted.verdict is not None:
             # The raw log knows after which unit it was, not when somebody looked.
             verdict = replace(verdict, time=wanted.verdict.time)
-        # What is stored counts the slots of leases too.
-        counts = self._rows.assigned + self._open.arms
-        assigned = tuple(counts[arm] for arm in range(len(wanted.assigned)))
+        assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.assigned)))
         computed = self.replay.state._replace(assigned=assigned, verdict=verdict)
         for name in ("assigned", *(self.names if self._folds else ())):
             given, value = getattr(wanted, name), getattr(computed, name)
@@ -233,19 +227,12 @@ class _UnitLog:
         if row.deal is not None:
             if row.deal != self._block:
                 self._check_block()
-                self._start += self._slots_until(row.deal)
+                self._check_skipped(row.deal)
                 self._block = row.deal
             slot = len(self._handed)
             self._handed.append(row.arm)
-            if self.stored.state.leased and row.number != self._start + slot:
-                self.findings.add(
-                    f"unit {row.number} has slot {slot} of block {row.deal}, "
-                    f"which is that of unit {self._start + slot}"
-                )
-        else:
-            self._freely += 1
         sound = self._rows.check(row, self._chances(row, slot))
-        if row.number >= self.stored.state.position:
+        if row.number >= self.stored.state.folded:
             return
         if not self._folds and self._since is None:
             return
@@ -290,9 +277,7 @@ class _UnitLog:
         """Compare the slots of the current block, as handed out, with those that were dealt."""
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
-        if self._block in self._open.handed:
-            slots = slots[: self._open.handed[self._block]]
-        elif self._block == self.stored.state.deal:
+        if self._block == self.stored.state.deal:
             slots = slots[: self.stored.state.handed]
         if tuple(self._handed) != slots:
             handed = short(tuple(self._handed))
@@ -301,25 +286,15 @@ class _UnitLog:
             )
         self._handed = []
 
-    def _slots_until(self, block: int) -> int:
-        """Return how many slots there are from the current block up to another one."""
-        deals, between = self._deals, range(self._block, block)
-        # Nearly always the next block; a number that was forged may lie anywhere.
-        numbers = between if len(between) <= len(deals) else filter(between.__contains__, deals)
-        return sum(len(deals[number].slots) for number in numbers if number in deals)
-
-    def _check_slots(self) -> None:
-        """With leases numbers have gaps: compare all slots with units, open slots and cancelled."""
-        state = self.stored.state
-        if not state.leased:
-            return
-        self._deals = self._find_deals(self._block or 1, state.deal)
-        dealt = self._start + self._slots_until(state.deal) + state.handed + self._freely
-        if dealt != state.next_number:
-            self.findings.add(
-                f"{dealt:,} slots were dealt, but {state.units:,} are stored as having or waiting "
-                f"for a unit and {state.cancelled:,} as cancelled"
+    def _check_skipped(self, block: int) -> None:
+        """List blocks without a unit between the current one and another."""
+        if block > self._block + 1:
+            missing = (
+                f"{self._block + 1}"
+                if block == self._block + 2
+                else (f"{self._block + 1} to {block - 1}")
             )
+            self.findings.add(f"no unit has a slot of block {missing}, but one of block {block}")
 
     def _find_deals(self, first: int, last: int) -> dict[int, Deal]:
         try:

@@ -31,14 +31,14 @@ from bascule.live.storage.databases.sqlite import (
     memory_engine,
     refuse_other_files,
 )
-from bascule.live.storage.upgrade import bring_up_to_date, stored_version
+from bascule.live.storage.upgrade import make_tables, stored_version
 
 HOT = Limits(kept=4, more=6, statement=15.0)
 READS = Limits(kept=5, more=10, statement=15.0)
 REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
 """Connections for assigning and recording, for short reads, and for reads that may take long."""
 
-MIGRATION_SECONDS = 3600.0
+LONGEST_COPY = 3600.0
 
 MEMORY = ":memory:"
 
@@ -65,12 +65,12 @@ PLAIN_WORDS = (
 
 
 class Database:
-    """Connections to one database, whose tables are up to date.
+    """Connections to one database, whose tables are made if it is empty.
 
-    With `upgrade` false it is opened as it is, to be looked at.
+    With `make` false it is opened as it is, to be looked at.
     """
 
-    def __init__(self, location: str, upgrade: bool = True) -> None:
+    def __init__(self, location: str, make: bool = True) -> None:
         self.name = shown(location)
         self._is_closed = False
         self._is_memory = location == MEMORY
@@ -89,15 +89,15 @@ class Database:
             self._begin = self._writer.begin
         elif self._is_memory:
             self._begin = self._begin_in_memory
-        if not upgrade:
+        if not make:
             return
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:
                     connection.execute(text("SET LOCAL statement_timeout = 0"))
                     connection.execute(text("SET LOCAL lock_timeout = '60s'"))
-                    connection.execution_options(client_seconds=MIGRATION_SECONDS)
-                bring_up_to_date(connection, self.name)
+                    connection.execution_options(client_seconds=LONGEST_COPY)
+                make_tables(connection, self.name)
         except BaseException:
             self._dispose()
             raise
@@ -204,7 +204,7 @@ class Database:
                 # It has to differ from what is there, or nothing is written.
                 connection.execute(text(f"PRAGMA user_version = {int(1000 * time()) % 2**31}"))
             else:
-                connection.execute(text("UPDATE bascule_version SET version_num = version_num"))
+                connection.execute(text("UPDATE bascule_version SET version = version"))
 
     def close(self) -> None:
         """Close every connection; a SQLite file then has everything that was written."""

@@ -164,9 +164,8 @@ class Directory:
         now = time.monotonic()
         version, since, status = self._statuses.get(entry.test.id, (-1, -math.inf, None))
         is_fresh = entry.state not in OPEN or now - since < STATUS_FRESH
-        # With leases out, units come without a new version.
         loaded = entry.loaded
-        if status is None or version != loaded.version or not is_fresh or loaded.state.leases:
+        if status is None or version != loaded.version or not is_fresh:
             status = entry.status()
             self._statuses[entry.test.id] = (loaded.version, now, status)
         return status
