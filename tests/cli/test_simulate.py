@@ -48,6 +48,20 @@ def test_the_table_shows_what_is_expected_and_what_is_proven(
         assert words in out
 
 
+def test_what_was_only_published_is_the_papers_bound(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    code, out, _ = run(
+        capsys, "simulate", "--outcome", "recurrent", "--means", "0", "1", "--runs", "5"
+    )
+    assert code == 0
+    design = bs.Design(["A", "B"], bs.Recurrent(1, 1), bs.UCB(2))
+    stated = bs.theory.published_bounds(design, 1.0)
+    for amount in (stated.regret, stated.decision_time):
+        assert f" {amount:,.0f}" in out
+
+
 def test_negative_means_are_means(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "simulate", "--means", "-1", "-0.5", "0", "--runs", "5", "--json")
     assert code == 0

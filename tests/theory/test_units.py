@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,29 @@ def test_our_bound_is_the_sharper_one(alpha: float) -> None:
     ours, theirs = bs.theory.bounds(test, 0.5), bs.theory.published_bounds(test, 0.5)
     assert ours.regret < theirs.regret
     assert ours.decision_time < theirs.decision_time
+
+
+def test_the_published_bound_of_the_best_arm_counts_one_more_unit_of_its_rival() -> None:
+    test = design(bs.UCB(1.1), delta=math.exp(-12))
+    best, worse = bs.theory.published_bounds(test, 1.0).units
+    assert (best, worse) == (315_149, 430)
+    # The best arm is picked only while its radius is at least 0.1 / 2.1 of its rival's.
+    narrowest = widest_radius(test, worse) * 0.1 / 2.1
+    assert widest_radius(test, best - 1) >= narrowest > widest_radius(test, best)
+
+
+@given(st.floats(0.01, 10), st.floats(0.01, 10), st.sampled_from(["paper", "alternative"]))
+def test_one_unit_moves_the_radius_by_no_more_than_the_proof_says(
+    unit: float, noise: float, name: Any
+) -> None:
+    rule = bs.UCB(2, radius=name)
+    test = design(rule, outcome=bs.Recurrent(unit, noise), delta=0.01)
+    radii = [widest_radius(test, n) for n in range(3, 200)]
+    for n, (wide, narrow) in enumerate(pairwise(radii), start=3):
+        log = math.log(100 * 9 * math.log(n) ** 2)
+        if name == "paper":
+            log = math.log(100 * (4 * n) ** 4 * max(1.0, n * (unit / noise) ** 2))
+        assert 1 / narrow**2 - 1 / wide**2 <= 1 / (2 * unit**2 * log) * (1 + 1e-9)
 
 
 def test_published_bounds_solve_the_papers_equation() -> None:

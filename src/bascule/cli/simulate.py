@@ -167,14 +167,15 @@ def _show(result: Simulation) -> None:
     bound = "published" if published else "proven"
     for heading in ("", "mean", "10 %", "50 %", "90 %", "predicted", bound):
         table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    predicted, proven = result.predicted(), result.proven()
+    predicted = result.predicted()
+    stated = result.published() if published else result.proven()
     for column, words in (("regret", "regret"), ("decision_time", result.time_label)):
         table.add_row(
             words,
             str(summary[column]),
             *(number(value) for value in quantiles[column]),
             _amount(getattr(predicted, column, math.nan)),
-            _amount(getattr(proven, column, math.nan)),
+            _amount(getattr(stated, column, math.nan)),
         )
     wide = console.options.update(width=10 * console.width)
     if console.measure(table, options=wide).maximum > console.width:

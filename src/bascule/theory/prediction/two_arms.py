@@ -21,8 +21,8 @@ from bascule.theory.prediction.course import (
     pace_of_blocks,
     shares_of,
 )
+from bascule.theory.prediction.level import Ends, ends_of, left_at_end, radii_of
 from bascule.theory.prediction.passage import GRID, Line, first_passage
-from bascule.theory.proven.level import Ends, ends_of, left_at_end, radii_of
 
 LEFT = (-np.log((np.arange(12) + 0.5) / 12)) ** 0.6
 LEFT /= LEFT.mean()

@@ -22,7 +22,7 @@ from bascule.core.progress import interval_procedure
 from bascule.core.rules import UCB
 from bascule.theory.proven.published import check_published, published_shape, published_unit_shape
 from bascule.theory.proven.solve import units_until, units_within
-from bascule.theory.proven.unit_solve import arm_units_until
+from bascule.theory.proven.unit_solve import arm_units_until, widest_radius
 from bascule.theory.static import stages_until
 
 
@@ -149,11 +149,12 @@ def _published_recurrent(
     if procedure.eliminates:
         return _etc_bounds(design, others)
     constant, spread = _published_constants(procedure.alpha, len(others))
-    # The radius has no simple inverse for units: the same inequalities, solved for the radius.
-    width = min(others) / (2 * math.sqrt(constant * spread))
-    units = [_reach(design, width)]
-    units += [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
-    return _summed(design, units, others)
+    # The radius has no simple inverse for units: the same inequalities, solved for the radius. The
+    # best arm is bounded by the radius that its nearest rival has at its most units.
+    rivals = [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
+    most = max(rivals)
+    narrowest = 0.0 if math.isinf(most) else widest_radius(design, most)
+    return _summed(design, [_reach(design, narrowest / math.sqrt(spread)), *rivals], others)
 
 
 def _published_intervals(

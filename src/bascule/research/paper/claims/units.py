@@ -49,8 +49,8 @@ NEAR_NAME = NEAR_UCB.label
 NEGLIGIBLE = 0.1
 """The part of one change from which on another is no longer negligible beside it."""
 
-LONGEST = 600.0
-"""A log(1/delta) whose delta is still a number."""
+LONGEST = 450.0
+"""A log(1/delta) whose delta is not too small for a design."""
 
 
 FAMILY = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)

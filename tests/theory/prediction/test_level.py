@@ -11,7 +11,7 @@ import bascule as bs
 from bascule.core.evidence.radius import radius
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.intervals.procedure import log_threshold
-from bascule.theory.proven.level import Ends, Radii, ends_of, radii_of, width_at_end
+from bascule.theory.prediction.level import Ends, Radii, ends_of, radii_of, width_at_end
 
 
 def ends(rule: object, gap: float, error: float = 0.05, wide: float = 1.0) -> tuple[Ends, Radii]:
