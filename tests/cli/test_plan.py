@@ -112,7 +112,7 @@ def test_a_sample_tells_baseline_and_spread(
     ("arguments", "says"),
     [
         (["--lift", "-0.06"], "below the 0"),
-        (["--units-per-day", "0"], "units_per_day must be above 0"),
+        (["--units-per-day", "0"], "--units-per-day must be above 0"),
         (["--deadline-days", "0.001"], "too short"),
         (["--lift", "lots"], "must be a number"),
         (["--error", "0%"], "strictly between 0 and 1"),
@@ -196,7 +196,7 @@ def test_a_rollout_is_planned_with_its_guardrails(
     for option, value in (("--baseline", "5%"), ("--power", "80%"), ("--goal", "decrease")):
         code, _, problem = run(capsys, *asked, option, value)
         assert code == 2
-        assert f"{option} belongs to a test, not to --rollout" in problem
+        assert f"--rollout does not go with {option}" in problem
 
 
 def test_segments_have_one_design_planned_for_the_smallest(
@@ -218,4 +218,4 @@ def test_segments_have_one_design_planned_for_the_smallest(
     for wrong in ([], ["--segment", "tv=1", "--html", "x.html"], [*both, "--rollout", "0d:1%"]):
         code, _, problem = run(capsys, *asked, *wrong)
         assert code == 2
-        assert "segment" in problem
+        assert "segment" in problem or "--rollout does not go with" in problem

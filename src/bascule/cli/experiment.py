@@ -331,7 +331,7 @@ def _measure(design: Design, window: str | None, aggregate: str | None) -> Measu
 
 
 def _part(share: str) -> float:
-    from bascule.planning.request.amounts import amount
+    from bascule.core.inputs.written_numbers import amount
 
     return amount("share", share, "10% is a tenth of all units")
 

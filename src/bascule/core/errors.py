@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 Kind = Literal["invalid", "not_found", "conflict", "forbidden"]
 """What is wrong with a request: its values, what it names, the state of that, or who asks."""
@@ -13,7 +15,7 @@ class InputError(ValueError):
 
     `kind` tells a value that is wrong in itself ("invalid") from one that names something that
     does not exist ("not_found"), that the present state rules out ("conflict"), or that the caller
-    has no right to ("forbidden").
+    has no right to ("forbidden"). `others` are further options that the message names.
 
     >>> raise InputError("sigma", "sigma must be above 0 (got -1)")
     Traceback (most recent call last):
@@ -22,14 +24,32 @@ class InputError(ValueError):
     'not_found'
     """
 
-    def __init__(self, field: str, message: str, *, kind: Kind = "invalid") -> None:
+    def __init__(
+        self, field: str, message: str, *, kind: Kind = "invalid", others: Sequence[str] = ()
+    ) -> None:
         super().__init__(message)
         self.field = field
         self.kind: Kind = kind
+        self.others = tuple(others)
 
-    def __reduce__(self) -> tuple[type[InputError], tuple[str, str], dict[str, str]]:
-        # Pickle and copy call the constructor with these, then restore the kind.
-        return type(self), (self.field, str(self)), {"kind": self.kind}
+    def spelled(self, spell: Callable[[str], str]) -> str:
+        """Return the message with the options that it names as a place spells them.
+
+        >>> error = InputError("switch_cost", "switch_cost needs population", others=["population"])
+        >>> error.spelled(lambda name: "--" + name.replace("_", "-"))
+        '--switch-cost needs --population'
+        """
+        text = str(self)
+        if self.others:
+            names = "|".join(map(re.escape, self.others))
+            text = re.sub(rf"\b({names})\b", lambda match: spell(match[0]), text)
+        if text.startswith(f"{self.field} "):
+            text = spell(self.field) + text.removeprefix(self.field)
+        return text
+
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str], dict[str, Any]]:
+        # Pickle and copy call the constructor with these, then restore the rest.
+        return type(self), (self.field, str(self)), {"kind": self.kind, "others": self.others}
 
 
 class InfeasibleError(InputError):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
     from bascule.core.rules import Rule
-    from bascule.planning.request.checks import Lift
-    from bascule.planning.request.request import PlanRequest, RequestOptions
-    from bascule.planning.request.sample import Sample
+    from bascule.planning.request.options import Lift, PlanOptions
+    from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
     from bascule.simulation.engines.backends.threads import Stages
 
@@ -21,23 +19,20 @@ def plan(
     baseline: float | str | None = None,
     lift: Lift | None = None,
     *,
-    sample: Sample | str | Path | None = None,
-    cap: float | str | None = None,
     rules: Sequence[Rule] = (),
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: Stages | None = None,
-    **options: Unpack[RequestOptions],
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """Return the design to run, how long it will take and what it will cost.
 
     It is the cheapest that decides by the deadline with probability `power` if the lift is as
     requested; with a `waiting_cost`, cost and waiting together. A request may be given whole, as a
-    `PlanRequest`, or by its parts: `options` are `arms`, `error`, `units_per_day`,
-    `deadline_days`, `waiting_cost`, `spread` and `outcomes_per_day`, explained there. A `sample`
-    is a file of outcomes from which baseline and spread are taken where they are not given. A `cap`
-    plans for `Bounded(0, cap)`: an amount, or a quantile of the sample such as "99%".
+    `PlanRequest`, or by its parts; `options` are declared in `PlanOptions`. A `sample` is a file of
+    outcomes from which baseline and spread are taken where they are not given. A `cap` plans for
+    `Bounded(0, cap)`: an amount, or a quantile of the sample such as "99%".
     `rules` are considered beside the usual ones. What is shown was simulated, `runs` times for the
     recommended design.
 
@@ -51,8 +46,8 @@ def plan(
     from bascule.planning.search.stages import stages
 
     if isinstance(outcome, PlanRequest):
-        request = outcome.alone(baseline=baseline, lift=lift, sample=sample, cap=cap, **options)
+        request = outcome.alone(baseline=baseline, lift=lift, **options)
     else:
-        request = plan_request(outcome, baseline, lift, sample=sample, cap=cap, **options)
+        request = plan_request(outcome, baseline, lift, **options)
     *_, last = stages(request, runs, seed, threads, progress, rules)
     return last

@@ -12,9 +12,9 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.gaps import gaps_of
+from bascule.core.inputs.written_numbers import tidy
 from bascule.core.rules import Rule
 from bascule.core.types import NOBODY
-from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation
 from bascule.simulation.shares import share_estimate, wilson

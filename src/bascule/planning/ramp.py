@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.inputs.written_numbers import amount
 from bascule.core.metrics.measure import SECONDS, seconds
-from bascule.planning.request.amounts import amount
 
 MOST_SHARE = 0.5
 

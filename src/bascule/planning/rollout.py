@@ -29,7 +29,7 @@ from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
 from bascule.planning.ramp import Ramp, Steps, checked_ramp, days_until, units_after
-from bascule.planning.request.fields import FIELDS
+from bascule.planning.request.options import PLAN
 from bascule.simulation import simulate
 from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread
@@ -187,8 +187,8 @@ def plan_rollout(
     ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
     """
     steps = checked_ramp(ramp)
-    rate = FIELDS["units_per_day"].checked("units_per_day", units_per_day)
-    days = FIELDS["deadline_days"].checked("deadline_days", deadline_days)
+    rate = PLAN["units_per_day"].read(units_per_day)
+    days = PLAN["deadline_days"].read(deadline_days)
     if runs is not None:
         runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
     given = [metrics] if isinstance(metrics, Metric) else [*metrics]
@@ -206,7 +206,7 @@ def plan_rollout(
         goal=goal or (first.goal if outcome is None else "increase"),
         reports=reports,
         metrics=given,
-        harm_error=FIELDS["harm_error"].checked("harm_error", harm_error),
+        harm_error=PLAN["harm_error"].read(harm_error),
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
     )

@@ -13,9 +13,9 @@ from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.presenter import presenter
 from bascule.planning.api import plan
-from bascule.planning.request.checks import Lift
+from bascule.planning.request.options import Lift, PlanOptions
 from bascule.planning.request.read import plan_request
-from bascule.planning.request.request import PlanRequest, RequestOptions
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 
 
@@ -67,7 +67,7 @@ def plan_segments(
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
-    **options: Unpack[RequestOptions],
+    **options: Unpack[PlanOptions],
 ) -> SegmentedPlan:
     """Return one design for all segments of a test, and how long each of them takes.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from bascule import InputError, PlanRequest
 from bascule.cli import plan as command
 from bascule.cli.main import app
 from bascule.cli.support.numbers import plain_numbers
-from bascule.planning.request.fields import FIELDS, Place
+from bascule.core.options import NUMBERS
 from bascule.planning.request.metric_lines import metric_of
+from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
-from bascule.planning.request.request import RequestOptions
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
 from bascule.service.server.planner_process import arguments
@@ -59,36 +58,27 @@ def parsed(*arguments: str) -> dict[str, Any]:
 
 def test_the_table_has_the_fields_of_the_request() -> None:
     names = {field.name for field in dataclasses.fields(PlanRequest)}
-    assert set(FIELDS) == names | {"cap"}
-    own = {"outcome", "baseline", "lift", "sample", "cap"}
-    assert set(RequestOptions.__annotations__) == set(FIELDS) - own
+    assert set(PLAN) == names | {"cap"}
 
 
-@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.default])
+@pytest.mark.parametrize("name", [name for name, field in PLAN.items() if field.default])
 def test_the_usual_value_is_the_default_everywhere(name: str) -> None:
-    usual = FIELDS[name].default
-    given: dict[str, Any] = {name: int(usual) if FIELDS[name].limits else usual}
+    usual = PLAN[name].default
+    given: dict[str, Any] = {name: int(usual) if PLAN[name].limits else usual}
     assert plan_request(**given) == plan_request()
     assert getattr(Form(), name) == usual
     assert plan_request(**{name: getattr(NewPlan(), name)}) == plan_request()
 
 
-@pytest.mark.parametrize(
-    ("place", "has"),
-    [
-        ("form", {field.name for field in dataclasses.fields(Form)}),
-        ("command", set(inspect.signature(command.command).parameters)),
-    ],
-)
-def test_a_place_has_every_field_or_a_reason(place: Place, has: set[str]) -> None:
-    for name, field in FIELDS.items():
-        option = field.option if place == "command" and field.option else name
-        assert (option in has) != bool(field.absent.get(place)), name
-    assert set(NewPlan.model_fields) == {*FIELDS, "seed"}
+def test_a_place_has_every_field_or_a_reason() -> None:
+    shown = {field.name for field in dataclasses.fields(Form)}
+    for name, field in PLAN.items():
+        assert (name in shown) != bool(field.absent.get("form")), name
+    assert set(NewPlan.model_fields) == {*PLAN, "seed"}
 
 
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
-    shown = {name for name, field in FIELDS.items() if not field.absent}
+    shown = {name for name, field in PLAN.items() if not field.absent}
     assert set(TYPED) == shown - OTHERS
     typed: dict[str, Any] = {**TYPED, "sides": 2, "metrics": [metric_of(GUARDRAIL)]}
     asked = plan_request(**typed)
@@ -99,10 +89,7 @@ def test_a_field_has_the_same_meaning_in_every_place() -> None:
     given = arguments(NewPlan.model_validate(sent))
     assert given.pop("seed") == 0
     assert plan_request(**given) == asked
-    options = [
-        f"--{(FIELDS[name].option or name).replace('_', '-')}={text}"
-        for name, text in TYPED.items()
-    ]
+    options = [f"{PLAN[name].typed}={text}" for name, text in TYPED.items()]
     assert command.requested(parsed(*options)) == asked
 
 
@@ -116,8 +103,8 @@ def test_an_error_of_auto_is_chosen_for_the_population_in_every_place() -> None:
     assert plan_request(**given) == asked
 
 
-@pytest.mark.parametrize("name", [name for name, field in FIELDS.items() if field.kind])
+@pytest.mark.parametrize("name", [name for name, field in PLAN.items() if field.kind in NUMBERS])
 def test_a_number_that_cannot_be_read_is_named(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} must be a number .got 'many'") as caught:
-        plan_request(**{name: "many"})  # type: ignore[arg-type]
+        plan_request(**dict.fromkeys(PLAN[name].needs, 1000000.0), **{name: "many"})  # type: ignore[arg-type]
     assert caught.value.field == name

@@ -170,7 +170,7 @@ def test_a_cap_plans_for_amounts_up_to_it() -> None:
     assert plan_request(baseline=5, lift=1, cap=50).outcome == bs.Bounded(0, 50)
     with pytest.raises(bs.InputError, match="quantile of a sample"):
         plan_request(baseline=5, lift=1, cap="99%")
-    with pytest.raises(bs.InputError, match="drop one"):
+    with pytest.raises(bs.InputError, match="cap does not go with outcome"):
         plan_request(bs.Gaussian(1), lift=1, cap=5)
 
 

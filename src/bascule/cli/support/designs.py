@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from bascule.cli.support.declared import named
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.metric import Metric
+from bascule.core.options import Option, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.registry import Registered, Registry
 from bascule.core.rules import RULES, Rule, mixture
@@ -90,6 +92,21 @@ DASK = option(
 DEVICE = option("Simulate on a GPU with cuda; on the CPU if not given.")
 ENGINE = option("For recurrent: plain draws every outcome; fast if not given.")
 AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+RUNS = named(
+    runs=Option("How many simulated tests; by their length if not given.", kind="whole"),
+    seed=Option("Same seed, same runs.", kind="whole", default="0"),
+    threads=Option("Threads to use.", kind="whole", unset="every core"),
+    dask=Option(
+        "Simulate on the workers of a Dask cluster: the address of its scheduler, as "
+        "tcp://127.0.0.1:8786.",
+        metavar="ADDRESS",
+    ),
+)
+"""How tests are simulated."""
+
+JSON = named(json=Option("Print one JSON object.", kind="switch", group="output"))
+"""How the result is printed."""
 
 
 @contextmanager
@@ -227,6 +244,15 @@ def owner_of(option: str) -> str | None:
     'recurrent'
     """
     return next((kind for kind in OUTCOMES.kinds if option in _fields(OUTCOMES.get(kind))), None)
+
+
+def parameter_names(kind: str) -> set[str]:
+    """Return the parameters of an outcome model, as they are called on the command line.
+
+    >>> sorted(parameter_names("numeric"))
+    ['sigma']
+    """
+    return {option.flag or name for name, option in options_of(OUTCOMES.get(kind)).items()}
 
 
 def flag(option: str) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+
 FACTORS = {"k": 1e3, "K": 1e3, "M": 1e6}
 
 # Groups of three digits: in 0,05 and 5,5 the comma must stand for something else.
@@ -36,3 +39,34 @@ def is_grouped(text: str) -> bool:
     (True, False, True)
     """
     return _GROUPED.fullmatch(text) is not None
+
+
+def amount(field: str, value: object, remedy: str) -> float:
+    """Return a number, or the number that a text holds; 5% is 0.05, and 5k is 5,000.
+
+    >>> amount("baseline", "5%", "give a number"), amount("baseline", 20, "give a number")
+    (0.05, 20.0)
+    """
+    if not isinstance(value, str):
+        return checks.finite(field, value, remedy)
+    return checks.finite(field, read_amount(field, value, remedy)[0], remedy)
+
+
+def read_amount(field: str, text: str, remedy: str) -> tuple[float, bool]:
+    """Return the number in a text, and whether it is a percentage; InputError if there is none."""
+    try:
+        return read_number(text)
+    except ValueError:
+        raise InputError(
+            field,
+            f"{field} must be a number (got {text!r:.60}), as 0.05, 5%, 5000 or 5k: {remedy}",
+        ) from None
+
+
+def tidy(value: float) -> float:
+    """Return a number without the rounding error of decimal fractions.
+
+    >>> tidy(0.05 + 0.01)
+    0.06
+    """
+    return float(f"{value:.12g}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Beta, Noise
 
@@ -25,8 +26,8 @@ class Bounded(Outcome):
     250.0
     """
 
-    low: float = 0.0
-    high: float = 1.0
+    low: Annotated[float, Option("No outcome lies below.", group="outcome")] = 0.0
+    high: Annotated[float, Option("No outcome lies above.", group="outcome")] = 1.0
     kind: Literal["bounded"] = field(default="bounded", kw_only=True, repr=False)
     example: ClassVar[str] = "Bounded(low, high)"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
 
@@ -18,7 +19,9 @@ class Gaussian(Outcome):
     Gaussian(sigma=2.0)
     """
 
-    sigma: float = 1.0
+    sigma: Annotated[
+        float, Option("Standard deviation of one outcome.", kind="positive", group="outcome")
+    ] = 1.0
     kind: Literal["gaussian"] = field(default="gaussian", kw_only=True, repr=False)
     example: ClassVar[str] = "Gaussian(sigma)"
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
 
@@ -61,7 +62,15 @@ class Numeric(Estimated):
     (True, None)
     """
 
-    spread: float | None = None
+    spread: Annotated[
+        float | None,
+        Option(
+            "Standard deviation to expect of one outcome.",
+            kind="positive",
+            group="outcome",
+            flag="sigma",
+        ),
+    ] = None
     kind: Literal["numeric"] = field(default="numeric", kw_only=True, repr=False)
     example: ClassVar[str] = "Numeric()"
 

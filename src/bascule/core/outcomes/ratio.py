@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes.numeric import Estimated
 
 
@@ -35,9 +36,22 @@ class Ratio(Estimated):
     0.5
     """
 
-    at: float | None = None
-    per: float = 1.0
-    spread: float | None = None
+    at: Annotated[
+        float | None, Option("The ratio that is expected.", label="Expected ratio", group="outcome")
+    ] = None
+    per: Annotated[
+        float,
+        Option("The mean denominator of a unit.", label="Mean denominator", group="outcome"),
+    ] = 1.0
+    spread: Annotated[
+        float | None,
+        Option(
+            "Standard deviation to expect of one outcome.",
+            kind="positive",
+            group="outcome",
+            flag="sigma",
+        ),
+    ] = None
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
     example: ClassVar[str] = "Ratio(at, per)"

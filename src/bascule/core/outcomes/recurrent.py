@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
 
@@ -22,8 +23,10 @@ class Recurrent(Outcome):
     Recurrent(sigma_unit=1.0, sigma_noise=3.0)
     """
 
-    sigma_unit: float = 1.0
-    sigma_noise: float = 1.0
+    sigma_unit: Annotated[float, Option("Standard deviation between units.", group="outcome")] = 1.0
+    sigma_noise: Annotated[
+        float, Option("Standard deviation of one unit's outcomes.", group="outcome")
+    ] = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
     recurring: ClassVar[bool] = True
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.intervals.margin import rounds_within
@@ -46,7 +47,9 @@ class ETC(Rule):
     'ETC'
     """
 
-    stop: StopName = field(default="intervals", kw_only=True)
+    stop: Annotated[StopName, Option("What ends a test.")] = field(
+        default="intervals", kw_only=True
+    )
     kind: Literal["etc"] = field(default="etc", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:

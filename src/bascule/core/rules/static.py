@@ -12,12 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, peel
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
+from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.static.population import (
@@ -60,9 +61,15 @@ class Static(Rule):
     ('horizon', 'intervals')
     """
 
-    population: int | Sequence[int] = 0
-    horizon: int | None = None
-    stop: StaticStop | None = field(default=None, kw_only=True)
+    population: Annotated[
+        int | Sequence[int], Option("How many units there are in all.", kind="whole")
+    ] = 0
+    horizon: Annotated[int | None, Option("The last stage; without one the test has no end.")] = (
+        None
+    )
+    stop: Annotated[StaticStop | None, Option("What ends a test.")] = field(
+        default=None, kw_only=True
+    )
     kind: Literal["static"] = field(default="static", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:

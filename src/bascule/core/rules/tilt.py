@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Self, get_args
+from typing import Annotated, Literal, Self, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY, central_share
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.horizon import quantile
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.blocks.betting_steps import BETTING, PLANNED
@@ -74,15 +75,37 @@ class Tilt(Rule):
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')
     """
 
-    tilt: float = 3.0
-    effect: float | None = None
-    batch: int = field(default=1, kw_only=True)
-    power: float | None = field(default=None, kw_only=True)
-    baseline: float | None = field(default=None, kw_only=True)
-    guarantee: HorizonGuarantee | None = field(default=None, kw_only=True)
-    reach: float | None = field(default=None, kw_only=True)
-    futility: float | None = field(default=None, kw_only=True)
-    on_futility: OnFutility | None = field(default=None, kw_only=True)
+    tilt: Annotated[
+        float, Option("Knob: 1 is an even split, more saves regret.", group="basics")
+    ] = 3.0
+    effect: Annotated[float | None, Option("The difference worth finding.")] = None
+    batch: Annotated[
+        int, Option("Units of each challenger that are assigned at once.", limits=(1, 10**9))
+    ] = field(default=1, kw_only=True)
+    power: Annotated[
+        float | None,
+        Option("End the test where the effect is found with this probability.", kind="probability"),
+    ] = field(default=None, kw_only=True)
+    baseline: Annotated[float | None, Option("The mean of 0/1 outcomes without the effect.")] = (
+        field(default=None, kw_only=True)
+    )
+    guarantee: Annotated[
+        HorizonGuarantee | None,
+        Option("With a power: gaussian takes outcomes as normal.", unset="proven"),
+    ] = field(default=None, kw_only=True)
+    reach: Annotated[
+        float | None, Option("Instead of a power: standard errors of the effect at the end.")
+    ] = field(default=None, kw_only=True)
+    futility: Annotated[
+        float | None,
+        Option(
+            "With a power: end a test whose chance to find the effect is below this.",
+            kind="probability",
+        ),
+    ] = field(default=None, kw_only=True)
+    on_futility: Annotated[
+        OnFutility | None, Option("Whether futility ends a test or is only said.", unset="end")
+    ] = field(default=None, kw_only=True)
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:

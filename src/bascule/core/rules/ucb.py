@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.inputs import checks
+from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.intervals.margin import (
@@ -91,10 +92,18 @@ class UCB(Rule):
     'UCB_2'
     """
 
-    alpha: float = 2.0
-    radius: RadiusName = field(default="paper", kw_only=True)
-    stop: StopName = field(default="intervals", kw_only=True)
-    growth: float | None = field(default=None, kw_only=True, repr=False)
+    alpha: Annotated[
+        float, Option("Knob: 1 saves regret, inf saves time.", kind="unbounded", group="basics")
+    ] = 2.0
+    radius: Annotated[RadiusName, Option("Whose radius an arm has.")] = field(
+        default="paper", kw_only=True
+    )
+    stop: Annotated[StopName, Option("What ends a test.")] = field(
+        default="intervals", kw_only=True
+    )
+    growth: Annotated[
+        float | None, Option("With radius looks: how many times later the next look comes.")
+    ] = field(default=None, kw_only=True, repr=False)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:

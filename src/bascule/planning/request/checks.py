@@ -8,12 +8,10 @@ from bascule.core.covariates.model import Covariate
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.design_parts import MOST_ARMS
+from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
-from bascule.planning.request.amounts import amount, lift_of
-
-Lift = float | str | Sequence[float | str]
-"""A lift, or one for each arm after the first."""
+from bascule.planning.request.options import Lift
 
 
 def arm_names(arms: object, lift: object) -> tuple[str, ...]:
@@ -33,6 +31,28 @@ def arm_names(arms: object, lift: object) -> tuple[str, ...]:
             f"lift must be one for each arm after the first: {len(arms)} arms, {wanted - 1} lifts",
         )
     return tuple(arms)
+
+
+def lift_of(value: object, baseline: float) -> float:
+    """Return a lift in outcome units: a plain number is one, and 10% is a tenth of the baseline.
+
+    >>> lift_of(0.01, baseline=0.05), lift_of("10%", baseline=0.05)
+    (0.01, 0.005)
+    """
+    remedy = "it is the difference worth finding; 0.01 is absolute, 10% is of the baseline"
+    if not isinstance(value, str):
+        return checks.finite("lift", value, remedy)
+    number, is_percent = read_amount("lift", value, remedy)
+    accepted = checks.finite("lift", number, remedy)
+    if not is_percent:
+        return accepted
+    if baseline == 0:
+        raise InputError(
+            "lift",
+            f"lift {value} is a part of the baseline, which is 0: give it as a plain number, "
+            "in the unit of the outcome",
+        )
+    return tidy(abs(baseline) * accepted)
 
 
 def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.written_numbers import amount
 from bascule.core.metrics.metric import Goal, Harm, Metric
 from bascule.core.outcomes import OUTCOMES, Outcome
-from bascule.planning.request.amounts import amount
 
 EXAMPLE = "latency; gaussian 30; decrease; margin 5"
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
+from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.options import check_given
 from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
-from bascule.planning.request.amounts import amount, tidy
-from bascule.planning.request.checks import Lift
-from bascule.planning.request.request import BASELINE, LIFT, PlanRequest, RequestOptions
+from bascule.planning.request.options import PLAN, Lift, PlanOptions
+from bascule.planning.request.request import BASELINE, LIFT, PlanRequest
 from bascule.planning.request.sample import Sample, read_sample
 
 
@@ -18,10 +18,7 @@ def plan_request(
     outcome: Outcome | None = None,
     baseline: float | str | None = None,
     lift: Lift | None = None,
-    *,
-    sample: Sample | str | Path | None = None,
-    cap: float | str | None = None,
-    **options: Unpack[RequestOptions],
+    **options: Unpack[PlanOptions],
 ) -> PlanRequest:
     """Return the request that is meant where parts are left out, or left to a sample.
 
@@ -33,9 +30,13 @@ def plan_request(
     >>> plan_request(bs.Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
     """
+    asked = {"outcome": outcome, "baseline": baseline, "lift": lift, **options}
+    check_given(PLAN, [name for name, value in asked.items() if value not in (None, False, ())])
+    parts: dict[str, Any] = {**options}
+    sample, cap = parts.pop("sample", None), parts.pop("cap", None)
     known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
     if cap is not None:
-        outcome = _capped(outcome, known, cap)
+        outcome = _capped(known, cap)
     if outcome is None:
         outcome = Bernoulli() if known is None else outcome_of(known)
     if known is not None:
@@ -47,20 +48,16 @@ def plan_request(
     if lift is None and not outcome.binary:
         raise InputError("lift", "lift is missing: give the difference worth finding")
     spread_is_open = outcome.limited and outcome.variance(mean) is None
-    if spread_is_open and options.get("spread") is None and known is not None:
-        options["spread"] = known.sigma
-    if options.get("error") == "auto":
-        options |= {"error": DEFAULT_ERROR, "choose_error": True}
+    if spread_is_open and parts.get("spread") is None and known is not None:
+        parts["spread"] = known.sigma
+    if parts.get("error") == "auto":
+        parts |= {"error": DEFAULT_ERROR, "choose_error": True}
     if lift is None:
-        lift = LIFT if options.get("goal", "increase") == "increase" else f"-{LIFT}"
-    return PlanRequest(outcome, mean, lift, sample=known, **options)  # type: ignore[arg-type]
+        lift = LIFT if parts.get("goal", "increase") == "increase" else f"-{LIFT}"
+    return PlanRequest(outcome, mean, lift, sample=known, **parts)
 
 
-def _capped(outcome: Outcome | None, sample: Sample | None, cap: float | str) -> Outcome:
-    if outcome is not None:
-        raise InputError(
-            "cap", f"cap stands for Bounded(0, cap), and {outcome!r} was given: drop one"
-        )
+def _capped(sample: Sample | None, cap: float | str) -> Outcome:
     if sample is not None:
         if sample.cap is None:
             raise InputError("cap", "give the cap to Sample.of as well, which then applies it")

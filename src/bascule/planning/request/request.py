@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypedDict, get_args
+from typing import Any, get_args
 
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
@@ -15,18 +15,18 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs import checks
 from bascule.core.inputs.design_parts import check_kind, checked_sides, cost_unit
+from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
-from bascule.planning.request.amounts import amount, tidy
 from bascule.planning.request.checks import (
-    Lift,
     arm_names,
     check_means,
     checked_covariate,
     checked_rate,
     lifts_of,
 )
-from bascule.planning.request.fields import FIELDS
+from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
 from bascule.simulation import World
 from bascule.simulation.recurrent.exponential_sum import LONGEST
@@ -36,38 +36,6 @@ BASELINE, LIFT = 0.05, "20%"
 
 ZERO_OR_ONE = Bernoulli()
 LEAST_POWER, MOST_POWER = 0.5, 0.999
-
-AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
-"""Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
-
-
-Number = float | str
-"""A number, or text such as "5%" or "5k"."""
-
-
-class RequestOptions(TypedDict, total=False):
-    """The parts of a request that have a default, as keyword arguments."""
-
-    arms: int | Sequence[str] | None
-    error: Number
-    units_per_day: Number
-    deadline_days: Number
-    waiting_cost: Number | None
-    spread: Number | None
-    outcomes_per_day: Number | None
-    goal: Goal
-    control: str | None
-    sides: int | None
-    metrics: Sequence[Metric]
-    harm_error: Number
-    covariate: Covariate | str | None
-    correlation: Number
-    guarantee: AcceptedGuarantee
-    power: Number
-    futility: Number | None
-    population: Number | None
-    switch_cost: Number | None
-    choose_error: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +95,10 @@ class PlanRequest:
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
         put = object.__setattr__
-        for name, field in FIELDS.items():
-            if field.kind is not None and (given := getattr(self, name)) is not None:
-                put(self, name, field.checked(name, given))
+        check_given(PLAN, [name for name in PLAN if name != "cap" and getattr(self, name)])
+        for name, option in PLAN.items():
+            if option.kind in NUMBERS and (given := getattr(self, name)) is not None:
+                put(self, name, option.read(given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
         checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
@@ -293,7 +262,7 @@ class PlanRequest:
         return {
             "means": list(self.means),
             "lift": list(self.lifts),
-            **{name: getattr(self, name) for name, field in FIELDS.items() if field.kind},
+            **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
             "sides": self.sides or 1,
             "guarantee": self.guarantee,
             "error_was_chosen": self.choose_error,
@@ -366,12 +335,6 @@ class PlanRequest:
 
     def _check_population(self) -> None:
         if self.population is None:
-            for name in ("switch_cost", "choose_error"):
-                if getattr(self, name):
-                    raise InputError(
-                        name,
-                        f"{name} needs population, the units that the decision is for: give it too",
-                    )
             return
         if self.population < FIRST_UNITS * len(self.names):
             raise InputError(

@@ -13,8 +13,8 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness
 from bascule.core.inputs import checks
+from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.types import FloatArray
-from bascule.planning.request.amounts import amount, tidy
 
 FEWEST = 10
 """Outcomes from which a spread can be estimated at all."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bascule.core.errors import InfeasibleError, InputError
+from bascule.core.inputs.written_numbers import tidy
 from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.planning.forecast import (
@@ -20,7 +21,6 @@ from bascule.planning.forecast import (
     played_design,
     predicted,
 )
-from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Point, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep

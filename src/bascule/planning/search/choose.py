@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 from bascule.core.design import Design
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
-from bascule.planning.request.request import AcceptedGuarantee, PlanRequest
+from bascule.planning.request.options import AcceptedGuarantee
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.value import Value, value_of
 
 DEFAULT_REQUEST = PlanRequest()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.inputs import checks
+from bascule.core.inputs.written_numbers import tidy
 from bascule.core.rules import Rule
 from bascule.planning.forecast import (
     Forecast,
@@ -18,7 +19,6 @@ from bascule.planning.forecast import (
     predicted,
     predicted_at_zero,
 )
-from bascule.planning.request.amounts import tidy
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
 from bascule.planning.search.candidates import (

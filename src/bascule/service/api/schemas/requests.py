@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
@@ -11,10 +10,9 @@ from bascule.core.design import Design, Reports
 from bascule.core.enrolment.audience import Audience
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
+from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
-from bascule.planning.request.fields import FIELDS
-from bascule.planning.request.read import plan_request
-from bascule.planning.request.request import Number, PlanRequest, RequestOptions
+from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 """Letters, digits, dots, dashes and underscores, but neither `.` nor `..`."""
@@ -159,25 +157,25 @@ class NewOutcomes(Model):
     )
 
 
-def _described(name: str, default: Any = None) -> Any:
-    """Return a field of a plan request as a field of a schema."""
-    one = FIELDS[name]
-    if one.kind and one.default:
-        default = one.checked(name, one.default)
-    least, most = one.limits or (None, None)
-    examples = [one.default] if one.default and not one.limits else None
-    return Field(default, description=one.help, examples=examples, ge=least, le=most)
+def declared_fields(options: Options) -> dict[str, Any]:
+    """Return the fields of a model that has these options."""
+    return {name: (option.type, _field(option)) for name, option in options.items()}
 
 
-def _request_fields() -> dict[str, Any]:
-    """Return the fields of a plan request with the types that `bascule.plan` accepts."""
-    types = {**get_type_hints(plan_request), **get_type_hints(RequestOptions)}
-    options = RequestOptions.__annotations__
-    defaults = {one.name: one.default for one in fields(PlanRequest) if one.name in options}
-    return {name: (types[name], _described(name, defaults.get(name))) for name in FIELDS}
+def _field(option: Option) -> Any:
+    """Return an option as a field; one that stands for something else if unset has no default."""
+    default: Any = False if option.kind == "switch" else None
+    if option.default and not option.unset:
+        default = option.read(option.default)
+    least, most = option.limits or (None, None)
+    examples = [option.default] if option.default and option.kind != "whole" else None
+    return Field(default, description=option.help, examples=examples, ge=least, le=most)
 
 
-class NewPlan(create_model("PlanRequestFields", __base__=Model, **_request_fields())):  # type: ignore[misc]
+_Plan = create_model("_Plan", __base__=Model, **declared_fields(PLAN))
+
+
+class NewPlan(_Plan):  # type: ignore[misc, valid-type]
     """A request for a plan, in the terms of `bascule.plan`.
 
     `sample` has outcomes from before the test, one for each unit, and `cap` an amount up to which
@@ -227,9 +225,9 @@ class RolloutRequest(Model):
     ramp: list[tuple[float | str, float]] = Field(
         min_length=1, max_length=50, examples=[[["0d", 0.01], ["1d", 0.1], ["3d", 0.5]]]
     )
-    units_per_day: Number = _described("units_per_day")
-    deadline_days: Number = _described("deadline_days")
-    harm_error: Number = _described("harm_error")
+    units_per_day: Number = _field(PLAN["units_per_day"])
+    deadline_days: Number = _field(PLAN["deadline_days"])
+    harm_error: Number = _field(PLAN["harm_error"])
     arms: list[str] = ["present", "new"]
     outcome: Outcome | None = Field(None, discriminator="kind")
     goal: Goal | None = None

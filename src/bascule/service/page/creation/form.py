@@ -11,14 +11,14 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
+from bascule.core.inputs.written_numbers import amount
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
 from bascule.core.rules import Tilt
 from bascule.planning.ramp import ramp_of
-from bascule.planning.request.amounts import amount
-from bascule.planning.request.fields import FIELDS
 from bascule.planning.request.metric_lines import metric_of
+from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
@@ -44,11 +44,11 @@ LABELS = {
     "description": "Description",
     "links": "Links",
     "tags": "Tags",
-    **{name: field.label for name, field in FIELDS.items()},
+    **{name: field.title for name, field in PLAN.items()},
 }
 """What the form calls its fields."""
 
-USUAL = {name: field.default for name, field in FIELDS.items()}
+USUAL = {name: field.default for name, field in PLAN.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Form:
         sample = self._sample()
         given: dict[str, Any] = {
             name: text
-            for name, field in FIELDS.items()
+            for name, field in PLAN.items()
             if "form" not in field.absent
             # A field that has a usual value must not be empty.
             if (text := getattr(self, name).strip()) or field.default

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bascule import InputError
-from bascule.planning.request.amounts import amount, lift_of, tidy
+from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.planning.request.checks import lift_of
 
 REMEDY = "give a number"
 

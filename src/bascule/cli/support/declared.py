@@ -1,0 +1,134 @@
+"""Commands whose options are declared: made into parameters, shown in panels, read and checked."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, Literal
+
+import typer
+
+from bascule.core.errors import InputError
+from bascule.core.options import Option, Options, check_given
+
+PANELS = {"basics": "Basics", "outcome": "Outcome", "advanced": "Advanced", "output": "Output"}
+SHOWN = ("basics", "output")
+"""Groups that `--help` shows; `--help-all` shows every one."""
+LONGEST = 20
+"""Signs of a list of words that is shown instead of a name for its value."""
+
+
+def named(**options: Option) -> Options:
+    """Return options that belong to a command alone, by their names."""
+    return {name: replace(option, name=name) for name, option in options.items()}
+
+
+def declared(*declarations: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of some declarations, and `--help-all`.
+
+    The command takes those that were given as `**given`, as they were typed; parameters of its own
+    stay as they are.
+    """
+    options = {
+        option.flag or name: option
+        for declaration in declarations
+        for name, option in declaration.items()
+        if "command" not in option.absent
+    }
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = [
+            parameter
+            for parameter in inspect.signature(command, eval_str=True).parameters.values()
+            if parameter.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        made = [_parameter(name, option) for name, option in options.items()]
+        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *made, HELP_ALL)]
+
+        @wraps(command)
+        def run(**typed: Any) -> None:
+            mine = {one.name: typed.pop(one.name) for one in own}
+            given = {name: value for name, value in typed.items() if value not in (None, [], False)}
+            with spelled(options):
+                check_given(
+                    {option.name: option for option in options.values()},
+                    [options[name].name for name in given],
+                )
+                command(**mine, **given)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        return run
+
+    return decorate
+
+
+@contextmanager
+def spelled(options: Mapping[str, Option]) -> Iterator[None]:
+    """Turn the names of options in a message into how they are typed."""
+    typed = {option.name: f"--{name.replace('_', '-')}" for name, option in options.items()}
+    typed |= {name: f"--{name.replace('_', '-')}" for name in options}
+    try:
+        yield
+    except InputError as error:
+        raise InputError(
+            error.field, error.spelled(lambda name: typed.get(name, name)), kind=error.kind
+        ) from None
+
+
+def read(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given values of these options, each as what it stands for."""
+    return {name: options[name].read(given[name]) for name in options if name in given}
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    """Return an option as a parameter that Typer understands."""
+    hint: Any = Literal[option.choices] if option.choices else str
+    if option.kind in ("switch", "file"):
+        hint = {"switch": bool, "file": Path}[option.kind]
+    metavar = option.metavar or ("NUMBER" if option.numeric else None)
+    choices = "|".join(option.choices)
+    meaning = option.help
+    if choices:
+        metavar = choices if len(choices) <= LONGEST else "NAME"
+        meaning += "" if metavar == choices else f" One of {', '.join(option.choices)}."
+    flag = f"--{name.replace('_', '-')}"
+    is_switch = option.kind == "switch"
+    default: Any = typer.Option(
+        False if is_switch else None,
+        flag,
+        help=meaning,
+        metavar=None if is_switch else metavar,
+        show_default=option.unset or option.default or False,
+        rich_help_panel=PANELS[option.group],
+        hidden=option.group not in SHOWN,
+    )
+    hint = list[hint] if option.many else hint
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=bool if is_switch else hint | None,
+    )
+
+
+def _show_all(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in context.command.params:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HELP_ALL = inspect.Parameter(
+    "help_all",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=typer.Option(
+        False, "--help-all", is_eager=True, callback=_show_all, help="Show all options and leave."
+    ),
+    annotation=bool,
+)

@@ -1,0 +1,275 @@
+"""Options: what a request, a rule or an outcome model can be given, each declared once.
+
+A declaration is a class whose fields carry an `Option` beside their type:
+
+    futility: Annotated[Number | None, Option("End a test early ...", kind="probability")]
+
+Requests are typed dictionaries, rules and outcome models are dataclasses. From a declaration come
+the keywords of the Python call, the options of the command, the HTTP model, the fields of the form
+and the reference page. It imports nothing of what it describes. What was *given* is what a caller
+has passed, never what differs from a default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass, replace
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.inputs.written_numbers import read_amount
+from bascule.core.registry import Registered, Registry
+
+Group = Literal["basics", "outcome", "advanced", "output"]
+"""Where an option is shown: the basics first, others in panels of their own."""
+
+Kind = Literal[
+    "number", "positive", "probability", "unbounded", "whole", "choice", "switch", "file", "text"
+]
+"""How a value is written: the first five are numbers, as 0.05, 5%, 5,000, 5k or, unbounded, inf."""
+
+Place = Literal["form", "command"]
+"""Where a request can be made, beside Python and HTTP, which have every field."""
+
+NUMBERS: dict[str, Callable[[str, object, str], float]] = {
+    "number": checks.finite,
+    "unbounded": checks.number,
+    "positive": checks.positive,
+    "probability": checks.probability,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option: what it means, how it is written, and what it goes with."""
+
+    help: str = ""
+    """What it means, in a sentence."""
+    _: KW_ONLY
+    label: str = ""
+    """Its name in a form."""
+    kind: Kind = "text"
+    """How its value is written."""
+    group: Group = "advanced"
+    """Where it is shown."""
+    default: str = ""
+    """The usual value as people write it; empty where there is none."""
+    unset: str = ""
+    """What leaving it out stands for, where that is not the default."""
+    choices: tuple[str, ...] = ()
+    """The words that it accepts."""
+    limits: tuple[int, int] | None = None
+    """The least and the largest whole number."""
+    many: bool = False
+    """Whether it can be given several times."""
+    needs: tuple[str, ...] = ()
+    """Options that must be given with it."""
+    excludes: tuple[str, ...] = ()
+    """Options that must not be given with it."""
+    flag: str = ""
+    """Its name on the command line, where that is another one."""
+    metavar: str = ""
+    """What the help of the command line shows for its value."""
+    absent: Mapping[Place, str] = field(default_factory=dict)
+    """Places that do not have it, with the reason."""
+    type: Any = Any
+    """The type of its value in Python."""
+    name: str = ""
+    """The name of its field."""
+
+    def read(self, value: object) -> Any:
+        """Return a value that was given, with text turned into what it stands for.
+
+        >>> Option("A probability.", kind="probability", name="error").read("5%")
+        0.05
+        """
+        if self.kind == "choice":
+            checks.choice(self.name, value, self.choices)
+        if not self.numeric:
+            return value
+        remedy = self.remedy
+        number = read_amount(self.name, value, remedy)[0] if isinstance(value, str) else value
+        if self.kind == "whole":
+            least, most = self.limits or (0, None)
+            if isinstance(number, float) and number.is_integer():
+                number = int(number)
+            return checks.whole(self.name, number, least, remedy, most)
+        return NUMBERS[self.kind](self.name, number, remedy)
+
+    @property
+    def remedy(self) -> str:
+        """What the value is, and what is usual, as the end of a message."""
+        end = f"{self.default} is usual" if self.default else "leave it out if there is none"
+        return f"{self.help[:1].lower()}{self.help[1:].rstrip('.')}; {end}"
+
+    @property
+    def title(self) -> str:
+        """Its name in a form.
+
+        >>> Option(name="sigma_unit").title
+        'Sigma unit'
+        """
+        words = self.name.replace("_", " ")
+        return self.label or f"{words[:1].upper()}{words[1:]}"
+
+    @property
+    def typed(self) -> str:
+        """Its name on the command line.
+
+        >>> Option(name="sigma_unit").typed
+        '--sigma-unit'
+        """
+        return "--" + (self.flag or self.name).replace("_", "-")
+
+    @property
+    def numeric(self) -> bool:
+        """Whether its value is a number."""
+        return self.kind in NUMBERS or self.kind == "whole"
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> Any:
+        """Describe a field that is annotated with this option, in OpenAPI."""
+        schema = handler(core_schema)
+        return {**schema, "description": self.help} if self.help else schema
+
+
+Options = Mapping[str, Option]
+"""A declaration: options by their names."""
+
+
+def options_of(declaration: type[Any]) -> Options:
+    """Return the options that a class declares, in their order.
+
+    A field of a dataclass without an `Option` is one, too, as its type and default say.
+
+    >>> import bascule as bs
+    >>> options_of(bs.Gaussian)["sigma"].kind
+    'positive'
+    """
+    hints = get_type_hints(declaration, include_extras=True)
+    defaults: dict[str, str] = {}
+    if is_dataclass(declaration):
+        listed = [one for one in fields(declaration) if one.init and one.name != "kind"]
+        hints = {one.name: hints[one.name] for one in listed}
+        defaults = {
+            one.name: f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
+            for one in listed
+            if one.default is not MISSING and one.default is not None
+        }
+    return {name: _option(name, hint, defaults.get(name, "")) for name, hint in hints.items()}
+
+
+def check_given(options: Options, given: Iterable[str]) -> None:
+    """Raise `InputError` if an option was given without one that it needs, or beside one it bars.
+
+    >>> declared = {"by": Option(needs=("segment",)), "segment": Option()}
+    >>> check_given(declared, ["by"])
+    Traceback (most recent call last):
+    bascule.core.errors.InputError: by needs segment: give both, or neither
+    """
+    names = set(given)
+    for name in (name for name in options if name in names):
+        for other in options[name].needs:
+            if other not in names:
+                raise InputError(
+                    name, f"{name} needs {other}: give both, or neither", others=(other,)
+                )
+        for other in options[name].excludes:
+            if other in names:
+                raise InputError(
+                    name, f"{name} does not go with {other}: leave one out", others=(other,)
+                )
+
+
+def parameters(registry: Registry[Any]) -> dict[str, Option]:
+    """Return the parameters of all registered classes, by their names on the command line.
+
+    >>> from bascule.core.rules import RULES
+    >>> parameters(RULES)["tilt"].help.startswith("For tilt: ")
+    True
+    """
+    found: dict[str, Option] = {}
+    owners: dict[str, list[str]] = {}
+    for kind in registry.kinds:
+        for option in options_of(registry.get(kind)).values():
+            name = option.flag or option.name
+            owners.setdefault(name, []).append(kind)
+            if name in found:
+                more = tuple(word for word in option.choices if word not in found[name].choices)
+                found[name] = replace(found[name], choices=found[name].choices + more)
+            else:
+                found[name] = replace(option, name=name, flag="")
+    return {
+        name: replace(option, help=f"For {', '.join(owners[name])}: {_inner(option.help)}")
+        for name, option in found.items()
+    }
+
+
+def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) -> Registered:
+    """Make the registered class of this kind from those of the given values that are its own.
+
+    A value that belongs to other classes of the registry only is refused.
+
+    >>> from bascule.core.outcomes import OUTCOMES
+    >>> make(OUTCOMES, "bounded", {"high": "5", "runs": 100})
+    Bounded(low=0.0, high=5.0)
+    """
+    own = {option.flag or name: option for name, option in options_of(registry.get(kind)).items()}
+    for name in given:
+        owners = [
+            other
+            for other in registry.kinds
+            if any(name in (one.flag, one.name) for one in options_of(registry.get(other)).values())
+        ]
+        if owners and name not in own and name not in options_of(registry.get(kind)):
+            raise InputError(
+                name,
+                f"{name} belongs to {registry.noun} {' or '.join(owners)}, not {kind}: drop one of "
+                "them",
+                others=(registry.noun,),
+            )
+    by_name = {**{option.name: option for option in own.values()}, **own}
+    values = {
+        by_name[name].name: by_name[name].read(given[name]) for name in given if name in by_name
+    }
+    return registry.get(kind)(**values)
+
+
+def _option(name: str, hint: Any, default: str) -> Option:
+    """Return the option of a field, completed from its type."""
+    declared, hint = Option(), _without_qualifier(hint)
+    if get_origin(hint) is Annotated:
+        hint, *metadata = get_args(hint)
+        declared = next((one for one in metadata if isinstance(one, Option)), declared)
+    option = replace(declared, name=name, type=hint, default=declared.default or default)
+    if option.kind != "text":
+        return option
+    kinds = {_kind_of(part) for part in _parts(hint)}
+    choices = tuple(word for part in _parts(hint) for word in _words(part))
+    kind: Kind = "choice" if choices else kinds.pop() if len(kinds) == 1 else "text"
+    return replace(option, kind=kind, choices=option.choices or choices)
+
+
+def _parts(hint: Any) -> list[Any]:
+    """Return the types of a union, or the one that there is."""
+    is_union = isinstance(hint, UnionType) or get_origin(hint) is Union
+    return [part for part in get_args(hint) if part is not NoneType] if is_union else [hint]
+
+
+def _words(hint: Any) -> tuple[str, ...]:
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _kind_of(hint: Any) -> Kind:
+    kinds: dict[Any, Kind] = {float: "number", int: "whole", bool: "switch"}
+    return kinds.get(hint, "text")
+
+
+def _without_qualifier(hint: Any) -> Any:
+    """Return a type without `Required` or `NotRequired` around it."""
+    return get_args(hint)[0] if "Required" in str(get_origin(hint)) else hint
+
+
+def _inner(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:]}"

@@ -1,0 +1,297 @@
+"""The options of a plan, declared once.
+
+`plan` takes them as keywords, `PlanRequest` checks them, and the command line, the HTTP model, the
+form and the reference page are made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypedDict
+
+from bascule.core.covariates.model import Covariate
+from bascule.core.metrics.metric import Goal, Metric
+from bascule.core.options import Option, options_of
+from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.planning.request.sample import Sample
+
+Number = float | str
+"""A number, or text such as "5%" or "5k"."""
+
+Lift = float | str | Sequence[float | str]
+"""A lift, or one for each arm after the first."""
+
+AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
+"""Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
+
+
+class PlanQuestion(TypedDict, total=False):
+    """What a plan is asked first: `plan` takes these by position."""
+
+    outcome: Annotated[
+        Outcome | None,
+        Option(
+            "What one unit gives.",
+            label="What is counted",
+            group="basics",
+            kind="choice",
+            choices=OUTCOMES.kinds,
+            unset="as --sigma, limits or sample suggest, else bernoulli",
+        ),
+    ]
+    baseline: Annotated[
+        Number | None,
+        Option(
+            "Mean of the first arm, as 5% or 0.05.",
+            label="Baseline",
+            group="basics",
+            metavar="MEAN",
+            kind="number",
+            default="5%",
+            unset="that of the sample, or 5% of 0/1 outcomes",
+        ),
+    ]
+    lift: Annotated[
+        Lift | None,
+        Option(
+            "What a new arm adds: 20% is relative to the baseline, 0.01 is in outcome units.",
+            label="Minimum detectable effect",
+            group="basics",
+            many=True,
+            metavar="LIFT ...",
+            default="20%",
+            unset="20% of 0/1 outcomes, -20% where the goal is to decrease",
+        ),
+    ]
+
+
+class PlanOptions(TypedDict, total=False):
+    """Further options of a plan, as keyword arguments."""
+
+    arms: Annotated[
+        int | Sequence[str] | None,
+        Option(
+            "How many arms; in Python and over HTTP also their names.",
+            label="Arms",
+            group="basics",
+            kind="whole",
+            unset="2",
+        ),
+    ]
+    units_per_day: Annotated[
+        Number,
+        Option(
+            "Traffic of the test, all arms together.",
+            label="Units per day",
+            group="basics",
+            kind="positive",
+            default="5000",
+        ),
+    ]
+    deadline_days: Annotated[
+        Number,
+        Option(
+            "When the test ends at the latest, undecided.",
+            label="Maximum duration in days",
+            group="basics",
+            kind="positive",
+            default="28",
+        ),
+    ]
+    error: Annotated[
+        Number,
+        Option(
+            "Probability of declaring a worse arm the winner, at most, however often you look; "
+            "auto chooses it for the population.",
+            label="Error",
+            group="basics",
+            kind="probability",
+            default="5%",
+            metavar="P",
+        ),
+    ]
+    goal: Annotated[
+        Goal,
+        Option(
+            "Whether the highest mean is the best or the lowest.",
+            label="Goal",
+            group="outcome",
+            default="increase",
+        ),
+    ]
+    sample: Annotated[
+        Sample | str | Path | None,
+        Option(
+            "A CSV file of outcomes from before the test, for baseline and spread, with columns "
+            "value and, if units come again, unit.",
+            label="Earlier outcomes",
+            group="outcome",
+            kind="file",
+            metavar="FILE",
+        ),
+    ]
+    cap: Annotated[
+        Number | None,
+        Option(
+            "Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
+            label="Cap",
+            group="outcome",
+            metavar="AMOUNT",
+            excludes=("outcome",),
+        ),
+    ]
+    spread: Annotated[
+        Number | None,
+        Option(
+            "Standard deviation of outcomes within limits, as it really is.",
+            label="Spread",
+            group="outcome",
+            kind="positive",
+            unset="that of the sample",
+            flag="sigma",
+            absent={"form": "earlier outcomes show it", "command": "it is sigma there"},
+        ),
+    ]
+    outcomes_per_day: Annotated[
+        Number | None,
+        Option(
+            "For recurrent outcomes: how many each unit gives a day.",
+            label="Outcomes per day",
+            group="outcome",
+            kind="positive",
+            unset="1",
+            absent={"form": "it has no recurrent outcomes"},
+        ),
+    ]
+    covariate: Annotated[
+        Covariate | str | None,
+        Option(
+            "A number known of each unit before its assignment: its name, or name:low:high, which "
+            "conversions and limited outcomes need.",
+            label="Covariate",
+            group="outcome",
+            metavar="NAME",
+        ),
+    ]
+    correlation: Annotated[
+        Number,
+        Option(
+            "Of the covariate with the outcome: 0.7 halves the units.",
+            label="Correlation",
+            group="outcome",
+            kind="number",
+            default="0",
+        ),
+    ]
+    control: Annotated[
+        str | None,
+        Option(
+            "The arm that others are compared with.",
+            label="Control",
+            unset="the first",
+            metavar="ARM",
+        ),
+    ]
+    sides: Annotated[
+        int | None,
+        Option(
+            "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% "
+            "gives 95 % intervals. 1: that a worse arm wins.",
+            label="What the error bounds",
+            kind="whole",
+            limits=(1, 2),
+            default="1",
+        ),
+    ]
+    choose_error: Annotated[
+        bool,
+        Option(
+            "Choose the error for the population.",
+            label="Choose the error",
+            needs=("population",),
+            absent={"form": "its error may be auto", "command": "its error may be auto"},
+        ),
+    ]
+    power: Annotated[
+        Number,
+        Option(
+            "Probability of a decision by the deadline at this lift.",
+            label="Decided in time",
+            kind="probability",
+            default="90%",
+            metavar="P",
+        ),
+    ]
+    guarantee: Annotated[
+        AcceptedGuarantee,
+        Option(
+            "The weakest guarantee that is accepted: proven, gaussian (exact for normal outcomes) "
+            "or asymptotic (right in the long run).",
+            label="Guarantee",
+            default="proven",
+        ),
+    ]
+    futility: Annotated[
+        Number | None,
+        Option(
+            "End a test with a horizon early once its probability to find the lift is below this.",
+            label="Stop for futility",
+            kind="probability",
+            unset="never",
+            metavar="P",
+        ),
+    ]
+    waiting_cost: Annotated[
+        Number | None,
+        Option(
+            "What a day of waiting is worth, in outcome units.",
+            label="Cost of waiting",
+            kind="positive",
+            absent={"form": "its designs are listed from the cheapest to the quickest"},
+        ),
+    ]
+    population: Annotated[
+        Number | None,
+        Option(
+            "All units that the decision is for: take the design by which they lose the least.",
+            label="Population",
+            kind="positive",
+        ),
+    ]
+    switch_cost: Annotated[
+        Number | None,
+        Option(
+            "What changing to another arm costs, in outcome units.",
+            label="Cost of switching",
+            kind="number",
+            needs=("population",),
+        ),
+    ]
+    metrics: Annotated[
+        Sequence[Metric],
+        Option(
+            "A guardrail or secondary metric, as 'latency; gaussian 30; decrease; margin 5'.",
+            label="Other metrics",
+            many=True,
+            flag="metric",
+            metavar="LINE|JSON|FILE",
+        ),
+    ]
+    harm_error: Annotated[
+        Number,
+        Option(
+            "Probability of removing an arm that no guardrail calls harmful, at most.",
+            label="Error of removing an arm",
+            kind="probability",
+            default="5%",
+            metavar="P",
+        ),
+    ]
+
+
+PLAN = {**options_of(PlanQuestion), **options_of(PlanOptions)}
+"""Every option of a plan."""
+
+ROLLOUT = ("units_per_day", "deadline_days", "metrics", "harm_error")
+"""Those that a guarded rollout has, too."""
