@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.service.conftest import admin, name, service
+from tests.service.conftest import admin, name, programs, service
 
-__all__ = ["admin", "name", "service"]
+__all__ = ["admin", "name", "programs", "service"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from tests.service.running import DESIGN, Service
+from tests.service.running import DESIGN, Program, Service
 
 
 @pytest.fixture(scope="module")
@@ -30,3 +30,11 @@ def name(request: pytest.FixtureRequest, admin: httpx.Client) -> str:
     answer = admin.post("/v1/experiments", json={"name": made, "design": DESIGN})
     assert answer.status_code == 201, answer.text
     return made
+
+
+@pytest.fixture
+def programs() -> Iterator[list[Program]]:
+    started: list[Program] = []
+    yield started
+    for program in started:
+        program.close()

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
 import threading
 import time
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import httpx
 import uvicorn
@@ -63,3 +70,78 @@ class Service:
         self._server.should_exit = True
         self._thread.join(timeout=200)
         self.store.close()
+
+
+class Program:
+    """`bascule serve` in a process of its own."""
+
+    def __init__(self, location: object, *options: str, stderr: IO[Any] | None = None) -> None:
+        command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
+        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+        # A file: nobody reads the log while the service runs.
+        self._log = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [*command, "--store", str(location), "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=stderr or self._log,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        said = self.process.stdout.readline()
+        found = re.search(r"http://\S+", said)
+        if found is None:
+            raise AssertionError(self.wait())
+        self.url = found[0]
+        self.greeting = self.process.stdout.readline()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
+        self.process.kill()
+        raise AssertionError(f"the service did not start: {self.wait()}")
+
+    def stop(self) -> str:
+        """Tell it to stop; its log."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.wait()
+
+    def wait(self) -> str:
+        """Wait for its end; its log."""
+        self.process.communicate(timeout=40)
+        self._log.seek(0)
+        return self._log.read()
+
+    def close(self) -> None:
+        """Kill it with its workers if it still runs, and forget its log."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.communicate()
+        self._log.close()
+
+    def peak(self) -> int:
+        """The most memory that it has used so far, in kB."""
+        return self._memory(self.process.pid, "VmHWM")
+
+    def memory(self) -> int:
+        """The memory that it uses now with its workers, in kB."""
+        return sum(self._memory(one, "VmRSS") for one in (self.process.pid, *self.workers()))
+
+    def _memory(self, process: int, field: str) -> int:
+        status = Path(f"/proc/{process}/status").read_text()
+        return int(re.search(rf"{field}:\s+(\d+) kB", status)[1])  # type: ignore[index]
+
+    def workers(self) -> list[int]:
+        """The processes that it has started to serve."""
+        number = self.process.pid
+        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+        return [
+            int(child)
+            for child in children
+            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
+        ]

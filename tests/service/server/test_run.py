@@ -13,12 +13,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from tests.service.running import Program
 
 import bascule as bs
 from bascule.service.auth.keys import create_key
@@ -28,70 +29,6 @@ from bascule.service.server.settings import Settings
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
 SECONDS = float(os.environ.get("BASCULE_KILL_SECONDS", "1"))
 """How long the service is under load, before and after a worker is killed."""
-
-
-class Program:
-    """`bascule serve` in a process of its own."""
-
-    def __init__(self, location: object, *options: str) -> None:
-        command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
-        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
-        self.process = subprocess.Popen(
-            [*command, "--store", str(location), "--port", "0", *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
-        assert self.process.stdout is not None
-        said = self.process.stdout.readline()
-        found = re.search(r"http://\S+", said)
-        if found is None:
-            raise AssertionError(self.process.communicate(timeout=10))
-        self.url = found[0]
-        self.greeting = self.process.stdout.readline()
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                if httpx.get(f"{self.url}/readyz", trust_env=False).status_code == 200:
-                    return
-            except httpx.TransportError:
-                time.sleep(0.05)
-        os.killpg(self.process.pid, signal.SIGKILL)
-        raise AssertionError(f"the service did not start: {self.process.communicate()}")
-
-    def stop(self) -> str:
-        """Tell it to stop; its log."""
-        self.process.send_signal(signal.SIGTERM)
-        return self.process.communicate(timeout=40)[1]
-
-    def peak(self) -> int:
-        """The most memory that it has used so far, in kB."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])  # type: ignore[index]
-
-    def workers(self) -> list[int]:
-        """The processes that it has started to serve."""
-        number = self.process.pid
-        children = Path(f"/proc/{number}/task/{number}/children").read_text().split()
-        return [
-            int(child)
-            for child in children
-            if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()
-        ]
-
-
-@pytest.fixture
-def programs() -> Iterator[list[Program]]:
-    started: list[Program] = []
-    yield started
-    for program in started:
-        if program.process.poll() is None:
-            # With its workers.
-            os.killpg(program.process.pid, signal.SIGKILL)
-            program.process.communicate()
 
 
 def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program]) -> None:
@@ -118,7 +55,7 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program
         caller.sendall(body[5:])
         answer = caller.recv(4000)
     assert answer.startswith(b"HTTP/1.1 200"), answer
-    log = program.process.communicate(timeout=40)[1]
+    log = program.wait()
     assert all(json.loads(line)["event"] for line in log.splitlines())
     assert program.process.returncode == 0
     with bs.open(path) as store:
@@ -140,7 +77,7 @@ def test_a_stop_leaves_a_complete_file(
         for i in range(100):
             client.post("/v1/experiments/test/assign", json={"unit": str(i)}).raise_for_status()
     program.process.send_signal(number)
-    program.process.communicate(timeout=40)
+    program.wait()
     assert program.process.returncode == 0
     assert not path.with_name("shop.db-wal").exists()
     # A backup that copies the one file has all that was answered.
@@ -371,3 +308,26 @@ def test_the_first_full_collections_exempt_what_is_in_use(monkeypatch: pytest.Mo
         collected("stop", {"generation": 2})
     # Not for ever: a cycle that is in use when it is exempted is never freed.
     assert len(freezes) == FREEZES
+
+
+def test_a_log_that_nobody_reads_does_not_stop_the_service(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        create_key(store, "client")
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as log, os.fdopen(writes, "wb") as given:
+        program = Program(path, stderr=given)
+        given.close()
+        try:
+            with httpx.Client(base_url=program.url, trust_env=False) as client:
+                # Each is a line of the log, and a pipe holds 64 kB.
+                for _ in range(1000):
+                    refused = client.get("/v1/experiments", headers={"X-API-Key": "bsc_0_wrong"})
+                    assert refused.status_code in (401, 429)
+                assert client.get("/healthz").status_code == 200
+            program.process.send_signal(signal.SIGTERM)
+            program.process.communicate(timeout=20)
+            assert program.process.returncode == 0
+            assert len(log.read()) >= 60_000
+        finally:
+            program.close()

@@ -84,6 +84,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
     app.state.is_leaving = False
+    # Set by those who serve in a process of its own.
+    app.state.is_watched = False
     app.state.routers = [
         part.router for part in (operation, units, ofrep, experiments, logs, planning)
     ]

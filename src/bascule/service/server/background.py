@@ -1,8 +1,12 @@
-"""Background tasks: settle mature units, look for alarms, send webhooks, erase old units."""
+"""Background tasks: settle mature units, look for alarms, send webhooks, erase old units.
+
+One more shows that the event loop turns: see `show_life`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -13,13 +17,16 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.api import OPEN, acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.notifications import notify, webhooks
-from bascule.service.server.observability.telemetry import LOGGER, log
+from bascule.service.server.observability.telemetry import LOGGER, STDERR, log
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem
 from bascule.service.server.settings import Settings
 
 SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
 """Seconds between two rounds of each task."""
+
+STALLED, LIFE_EVERY = 10.0, 1.0
+"""Seconds after which a process whose event loop does not turn ends, and between signs of life."""
 
 Round = Callable[[FastAPI], Awaitable[None]]
 
@@ -36,6 +43,8 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
     rounds += [("notify", partial(send_messages, url=url), SEND_EVERY) for url in settings.notify]
     if settings.retention:
         rounds.append(("retention", erase_old_units, RETAIN_EVERY))
+    if app.state.is_watched:
+        rounds.append(("life", show_life, LIFE_EVERY))
     return [asyncio.create_task(_repeat(app, name, do, every)) for name, do, every in rounds]
 
 
@@ -46,6 +55,18 @@ async def stop(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         with suppress(asyncio.CancelledError):
             await task
+    faulthandler.cancel_dump_traceback_later()
+
+
+async def show_life(_: FastAPI) -> None:
+    """Put off the end of this process, which comes when its event loop has not turned for long.
+
+    The timer runs in a thread of the interpreter's own, which also notices a loop that never gives
+    up its lock. It writes what all threads do to the log and ends the process with exit code 1.
+    The program that started the worker, systemd or a container's restart policy then starts
+    another one.
+    """
+    faulthandler.dump_traceback_later(STALLED, exit=True, file=STDERR)
 
 
 async def settle(app: FastAPI) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.service.api import ofrep, units
 from bascule.service.server.observability.telemetry import LOGGER, Metrics, log
 from bascule.service.server.reading.shared_renders import UnitRequests
-from bascule.service.server.responses import Problem, problem_of, refusal
+from bascule.service.server.responses import Problem, problem_of, refusal, unavailable
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -82,6 +83,11 @@ class RequestMiddleware:
         except ClientDisconnect:
             # Nobody is left to answer.
             status = status or 408
+        except asyncio.CancelledError:
+            # The server cancels requests that are not answered in time when it ends.
+            if status is None:
+                leaving = unavailable("the service is about to stop: repeat the request")
+                await refusal(scope, leaving)(scope, receive, answer)
         except Problem as problem:
             # A body that was too large, found by a reader outside the application's own handlers.
             if status is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import socket
 import sys
@@ -24,12 +25,13 @@ from bascule.service.notifications.notify import check_targets
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
 from bascule.service.server.observability.telemetry import FOLDER, log, write_logs
+from bascule.service.server.reading.store_calls import THREADS
 from bascule.service.server.settings import Settings
 from bascule.service.server.workers import end_with_parent, handled, keep_working
 
 ACTOR = "service"
 
-LEAVING = 30
+LEAVING = 5
 """Seconds in which accepted requests are answered before the service ends."""
 
 MOST_CONNECTIONS = 4000
@@ -55,8 +57,10 @@ def serve(
         write_logs(level)
         if workers == 1:
             run(make_app(store, settings), listening)
-            return
-    _serve_together(location, settings, workers, level, listening)
+    if workers == 1:
+        _leave()
+    else:
+        _serve_together(location, settings, workers, level, listening)
 
 
 def check(store: Store, settings: Settings, workers: int) -> None:
@@ -105,6 +109,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 def run(app: FastAPI, listening: socket.socket) -> None:
     """Serve an application on a socket until a signal to stop; return when all was answered."""
+    app.state.is_watched = True
     server = uvicorn.Server(uvicorn.Config(app, **options(app.state.settings)))
 
     def stop(*_: object) -> None:
@@ -181,6 +186,17 @@ def _exit_on_stop() -> Any:
     return handled(lambda *_: sys.exit(0))
 
 
+def _leave() -> None:
+    """End this process at once where a report is still being computed in a thread.
+
+    The store is closed. Python would wait for the thread, whose result nobody needs any more.
+    """
+    if any(one.name.startswith(THREADS) and one.is_alive() for one in threading.enumerate()):
+        log("report abandoned", level="warning")
+        logging.shutdown()
+        os._exit(0)
+
+
 def _serve_together(
     location: str, settings: Settings, workers: int, level: str, listening: socket.socket
 ) -> None:
@@ -201,3 +217,4 @@ def _work(location: str, settings: Settings, level: str, listening: socket.socke
             raise SystemExit(1) from None
         with store:
             run(make_app(store, settings), listening)
+    _leave()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 import os
-import sys
+import threading
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
+from queue import Full, Queue
 from typing import Any
 
 from prometheus_client import (
@@ -21,6 +25,14 @@ from prometheus_client import (
 from prometheus_client.multiprocess import MultiProcessCollector
 
 LOGGER = logging.getLogger("bascule")
+
+STDERR = 2
+
+MOST_LINES = 10_000
+"""Lines of the log that wait to be written."""
+
+FLUSH_SECONDS = 1.0
+"""Seconds in which the lines that wait are written when the process ends."""
 
 
 class JsonLines(logging.Formatter):
@@ -52,10 +64,51 @@ def log(event: str, level: str = "info", **fields: Any) -> None:
         LOGGER.log(number, event, extra={"fields": fields})
 
 
+class LogWriter(logging.Handler):
+    """Writes lines to standard error in a thread of its own.
+
+    Whoever reads the log may stop reading. A write would then wait, and with it the event loop. So
+    lines wait in a queue of limited length; those that find it full are counted, and their number
+    is logged when there is room again.
+    """
+
+    def __init__(self, most: int = MOST_LINES) -> None:
+        super().__init__()
+        self._lines: Queue[str] = Queue(most)
+        self._dropped = 0
+        self.setFormatter(JsonLines())
+        threading.Thread(target=self._write, name="bascule-log", daemon=True).start()
+        atexit.register(self.flush)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Add a record's line to the queue, or count it where the queue is full."""
+        try:
+            if self._dropped and not self._lines.full():
+                lost, self._dropped = self._dropped, 0
+                told = logging.makeLogRecord({"msg": "lines of the log dropped", "levelno": 40})
+                told.levelname, told.fields = "ERROR", {"lines": lost}
+                self._lines.put_nowait(self.format(told))
+            self._lines.put_nowait(self.format(record))
+        except Full:
+            self._dropped += 1
+
+    def flush(self) -> None:
+        """Wait for the lines to be written, but not for a reader that has stopped reading."""
+        deadline = time.monotonic() + FLUSH_SECONDS
+        while self._lines.unfinished_tasks and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+    def _write(self) -> None:
+        while True:
+            # Without the buffer of `sys.stderr`, whose lock would be held while a write waits.
+            with suppress(OSError):
+                os.write(STDERR, f"{self._lines.get()}\n".encode())
+            self._lines.task_done()
+
+
 def write_logs(level: str = "info") -> None:
     """Write the logs of the service and of Uvicorn to standard error as JSON lines."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler = LogWriter()
     for name in ("bascule", "uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = [handler] if name != "uvicorn.error" else []

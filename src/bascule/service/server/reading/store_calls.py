@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,8 +29,11 @@ SLOW = 2.0
 SHORT_DEADLINE, LONG_DEADLINE = 10.0, 60.0
 """Seconds after which a short or a long call is refused with 503."""
 
-LEAVING = 5.0
+LEAVING = 2.0
 """Seconds that calls which still run have to finish when the service ends."""
+
+THREADS = "bascule-call"
+"""How the names of the threads begin."""
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -53,8 +57,8 @@ class StoreCalls:
         # All calls share one timer: setting one for each takes longer than most calls.
         self._waiting: dict[asyncio.Future[Any], _Call] = {}
         self._watching: asyncio.AbstractEventLoop | None = None
-        self._short = ThreadPoolExecutor(SHORT_THREADS, "bascule-short")
-        self._long = ThreadPoolExecutor(LONG_THREADS, "bascule-long")
+        self._short = ThreadPoolExecutor(SHORT_THREADS, f"{THREADS}-short")
+        self._long = ThreadPoolExecutor(LONG_THREADS, f"{THREADS}-long")
 
     async def short(
         self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
@@ -115,10 +119,16 @@ class StoreCalls:
 
     async def close(self) -> None:
         """Drop calls that have not begun, and give the others a few seconds to finish."""
-        loop = asyncio.get_running_loop()
-        for pool in (self._short, self._long):
-            ending = loop.run_in_executor(None, partial(pool.shutdown, cancel_futures=True))
-            await asyncio.wait([ending], timeout=LEAVING)
+        ending = [
+            # Not in a pool of the event loop, which would wait for them when it is closed.
+            threading.Thread(target=pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+            for pool in (self._short, self._long)
+        ]
+        for one in ending:
+            one.start()
+        deadline = time.monotonic() + LEAVING
+        while any(one.is_alive() for one in ending) and time.monotonic() < deadline:
+            await asyncio.sleep(0.01)
 
     def _in_thread(
         self, pool: ThreadPoolExecutor, do: Callable[[], Result]
