@@ -137,7 +137,6 @@ MUTUAL = {
     ("service.page", "service.server"),
     ("service.page.creation", "service.server"),
     ("simulation.engines", "simulation.recurrent"),
-    ("simulation.engines", "simulation.rivals"),
     ("simulation.random", "simulation.recurrent"),
 }
 """Folders that still import each other: the list may only become shorter."""

@@ -13,7 +13,7 @@ from bascule.core.procedures.recurrent.estimators import (
     total_mean,
 )
 from bascule.research.paper import units
-from bascule.research.paper.claims.estimators import ESTIMATORS
+from bascule.research.paper.claims.total_mean import TOTAL_MEAN
 from bascule.research.paper.estimators import (
     LEVEL,
     MARKS,
@@ -23,7 +23,7 @@ from bascule.research.paper.estimators import (
     along_runs,
     variance,
 )
-from bascule.research.paper.figures.estimators import draw, table
+from bascule.research.paper.figures.figure_estimators import draw, table
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate, simulate
 
@@ -98,10 +98,9 @@ def test_the_table_and_the_panels_hold_every_mark() -> None:
 
 def test_what_runs_say_in_truth() -> None:
     one = simulate(units.design(RULE, LEVEL), units.MEANS, runs=RUNS, seed=0)
-    claims = [judge(Measurements({(RULE.label, LEVEL): one})) for judge in ESTIMATORS]
-    assert {claim.id: claim.holds for claim in claims} == {
-        "units-mean-of-means-is-better": True,
-        "units-total-mean-after-a-wait": True,
-        "units-total-mean-under-ucb": False,
-        "units-total-mean-is-unbiased": False,
+    claims = [judge(Measurements({(RULE.label, LEVEL): one})) for judge in TOTAL_MEAN]
+    assert {claim.id: claim.verdict for claim in claims} == {
+        "units-mean-of-means-is-better": "holds",
+        "units-total-mean-after-a-wait": "holds",
+        "units-total-mean-is-unbiased": "does not hold",
     }

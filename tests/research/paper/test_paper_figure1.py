@@ -7,8 +7,8 @@ import math
 
 import bascule as bs
 from bascule.core.inputs.files import csv_text
-from bascule.research.paper.figures.curves import FIGURE_1 as CURVES
-from bascule.research.paper.figures.curves import figure1, spread
+from bascule.research.paper.figures.curves import spread
+from bascule.research.paper.figures.figure1 import CURVES, figure1
 from bascule.research.paper.iid import GRID
 from bascule.research.paper.measure import Measurements
 

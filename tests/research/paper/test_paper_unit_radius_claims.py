@@ -6,7 +6,7 @@ import pytest
 
 from bascule.core.procedures.recurrent.shapes import algorithm_2_radius, alternative_radius
 from bascule.research.paper.claims.unit_radii import (
-    COMPUTED,
+    UNIT_RADII,
     additional,
     additional_alternative,
     needed,
@@ -17,7 +17,7 @@ NOTHING = Measurements({})
 
 
 def test_all_of_them_hold() -> None:
-    claims = [judge(NOTHING) for judge in COMPUTED]
+    claims = [judge(NOTHING) for judge in UNIT_RADII]
     assert [claim.id for claim in claims if not claim.holds] == []
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.inputs.files import Row
+from bascule.core.outcomes.noise import Normal
 from bascule.core.types import FloatArray
-from bascule.simulation import Simulation, simulate
+from bascule.simulation import Simulation, World, simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,8 +38,9 @@ class Sheet:
 class Point:
     """One cell of a figure: a rule at one log(1/delta), on arms with these means.
 
-    A point whose runs are long gets one run in `part`. `other` says what sets it apart from the
-    point with the same rule.
+    - `part`: a point whose runs are long gets one run in so many
+    - `other`: what sets it apart from the point with the same rule
+    - `sigma`: the true spread of normal outcomes, where it is not the one that the design states
     """
 
     design: Design
@@ -46,6 +48,13 @@ class Point:
     means: tuple[float, ...]
     part: int = 1
     other: str = ""
+    sigma: float | None = None
+
+    @property
+    def world(self) -> World:
+        """What the point is played in."""
+        noise = None if self.sigma is None else Normal(self.sigma)
+        return World(self.means, noise=noise)
 
     @property
     def rule(self) -> str:
@@ -99,7 +108,7 @@ def measure(
             report = _counting(progress, point.rule, done)
             report(0)
         measured[point.rule, point.log_inverse_delta] = simulate(
-            point.design, point.means, here, seed, threads, report
+            point.design, None, here, seed, threads, report, point.world
         )
         done += here
     return Measurements(measured)

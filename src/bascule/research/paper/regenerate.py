@@ -10,17 +10,21 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_whole
 from bascule.presentation.figures import save_figure
 from bascule.research.paper import iid, units
-from bascule.research.paper.claims import extensions as extension_claims
-from bascule.research.paper.claims.claim import Claim, json_text, markdown_text, tally
-from bascule.research.paper.claims.estimators import ESTIMATORS
-from bascule.research.paper.claims.extensions import EXTENSIONS
+from bascule.research.paper.claims import conclusion, many_arms, static_populations
+from bascule.research.paper.claims.bounded_units import BOUNDED_UNITS
+from bascule.research.paper.claims.claim import Claim, Judge, json_text, markdown_text, tally
+from bascule.research.paper.claims.conclusion import CONCLUSIONS
 from bascule.research.paper.claims.iid import IID_CLAIMS
-from bascule.research.paper.claims.unit_radii import COMPUTED
+from bascule.research.paper.claims.many_arms import MANY_ARMS
+from bascule.research.paper.claims.static_populations import STATIC_CLAIMS
+from bascule.research.paper.claims.total_mean import TOTAL_MEAN
+from bascule.research.paper.claims.unit_radii import UNIT_RADII
 from bascule.research.paper.claims.units import MEASURED
-from bascule.research.paper.figures.curves import figure1, figure4
-from bascule.research.paper.figures.estimators import figure_estimators
+from bascule.research.paper.figures.figure1 import figure1
 from bascule.research.paper.figures.figure2 import figure2
 from bascule.research.paper.figures.figure3 import figure3
+from bascule.research.paper.figures.figure4 import figure4
+from bascule.research.paper.figures.figure_estimators import figure_estimators
 from bascule.research.paper.measure import Measurements, Point, Sheet, measure
 from bascule.simulation.engines.backends.threads import Stages
 
@@ -37,7 +41,7 @@ class Section:
 
     points: tuple[Point, ...]
     figures: Mapping[str, Callable[[Measurements, int], Sheet]]
-    claims: tuple[Callable[[Measurements], Claim], ...]
+    claims: tuple[Judge, ...]
 
 
 SECTIONS: tuple[Section, ...] = (
@@ -45,9 +49,11 @@ SECTIONS: tuple[Section, ...] = (
     Section(
         units.points(),
         {"figure3": figure3, "figure4": figure4, "estimators": figure_estimators},
-        MEASURED + COMPUTED + ESTIMATORS,
+        MEASURED + UNIT_RADII + TOTAL_MEAN,
     ),
-    Section(extension_claims.points(), {}, EXTENSIONS),
+    Section(many_arms.points(), {}, MANY_ARMS),
+    Section(static_populations.points(), {}, STATIC_CLAIMS),
+    Section(conclusion.points(), {}, BOUNDED_UNITS + CONCLUSIONS),
 )
 """Every section, in the order of the paper."""
 
@@ -61,7 +67,7 @@ class Regenerated:
 
     def __repr__(self) -> str:
         lines = [f"{len(self.paths)} files, {tally(self.claims)}"]
-        lines += [f"  {claim.verdict:<14}{claim.id}" for claim in self.claims]
+        lines += [f"  {claim.verdict:<18}{claim.id}" for claim in self.claims]
         return "\n".join(lines)
 
 

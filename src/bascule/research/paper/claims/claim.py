@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, get_args
 
+from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate
 
-Verdict = Literal["holds", "does not hold", "not shown"]
-"""What the measurements say of a claim; "not shown" where they are too few to say either."""
+Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
+"""What the measurements say of a claim.
+
+- "holds": they show it, or it was computed
+- "not contradicted": they agree with it, and could not show it: a probability of 1e-9 needs more
+  runs than anyone has
+- "does not hold": they show the opposite
+- "not shown": more runs can show it or its opposite
+"""
+
+COMPUTED = "nothing is left to chance: it is computed"
+"""What stands in place of a detectable alternative where no run was played."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +47,39 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What was measured for a claim, and what it says.
+
+    - `measured`: the numbers
+    - `rule`: how they are judged
+    - `verdict`: the result
+    - `detects`: the alternative that so many runs would have noticed
+    """
+
+    measured: tuple[Measured, ...]
+    rule: str
+    verdict: Verdict
+    detects: str = COMPUTED
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says, what was measured, how that is judged, and the verdict."""
+    """A statement of the paper, by its name and its section, and what was found."""
 
     id: str
     section: str
     statement: str
-    measured: tuple[Measured, ...]
-    rule: str
-    verdict: Verdict
+    finding: Finding
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the measurements say."""
+        return self.finding.verdict
+
+    @property
+    def measured(self) -> tuple[Measured, ...]:
+        """The numbers behind the verdict."""
+        return self.finding.measured
 
     @property
     def holds(self) -> bool:
@@ -60,10 +96,51 @@ class Claim:
                 {"what": each.what, "value": _number(each.value), "se": _number(each.se)}
                 for each in self.measured
             ],
-            "rule": self.rule,
+            "rule": self.finding.rule,
+            "detects": self.finding.detects,
             "verdict": self.verdict,
             "holds": self.holds,
         }
+
+
+class Judge(Protocol):
+    """A statement that can be judged by measurements."""
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+
+    @property
+    def section(self) -> str:
+        """Where the paper says so."""
+
+    @property
+    def statement(self) -> str:
+        """What the paper says."""
+
+    def __call__(self, measurements: Measurements, /) -> Claim:
+        """Return the claim with what was found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A statement of the paper, and the function that judges it."""
+
+    id: str
+    section: str
+    statement: str
+    judge: Callable[[Measurements], Finding]
+
+    def __call__(self, measurements: Measurements, /) -> Claim:
+        """Return the claim with what was found."""
+        return Claim(self.id, self.section, self.statement, self.judge(measurements))
+
+
+def states(
+    name: str, section: str, statement: str
+) -> Callable[[Callable[[Measurements], Finding]], Stated]:
+    """Make a function that judges a statement into a claim of the page."""
+    return lambda judge: Stated(name, section, statement, judge)
 
 
 def json_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
@@ -83,8 +160,9 @@ def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
         "# The paper's claims, measured",
         "",
         f"{tally(claims)} ({runs:,} runs a point, seed {seed}, bascule {version('bascule')}). "
-        "Verdicts are computed by the rule under each claim; ± is one standard error. A claim that "
-        "so many runs can neither show nor deny is not shown.",
+        "Verdicts are computed by the rule under each claim; ± is one standard error. A claim "
+        "holds if the runs show it, or it is computed. It is not contradicted if the runs agree "
+        "with it and cannot show it. It is not shown if more runs could show it or its opposite.",
         "",
         "| claim | verdict | statement |",
         "|---|---|---|",
@@ -112,16 +190,14 @@ def exactly(holds: bool) -> Verdict:
 
 
 def tally(claims: Sequence[Claim]) -> str:
-    """Say how many claims hold, and how many do not or are not shown.
+    """Say how many claims have each verdict.
 
     >>> tally([])
-    '0 of 0 claims hold, 0 do not, 0 are not shown'
+    '0 claims: 0 holds, 0 not contradicted, 0 does not hold, 0 not shown'
     """
-    verdicts = [claim.verdict for claim in claims]
-    return (
-        f"{verdicts.count('holds')} of {len(claims)} claims hold, "
-        f"{verdicts.count('does not hold')} do not, {verdicts.count('not shown')} are not shown"
-    )
+    verdicts = Counter(claim.verdict for claim in claims)
+    counts = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in get_args(Verdict))
+    return f"{len(claims)} claims: {counts}"
 
 
 def _paragraph(claim: Claim) -> list[str]:
@@ -134,7 +210,9 @@ def _paragraph(claim: Claim) -> list[str]:
         "|---|---|",
         *(f"| {each.what} | {each.estimate} |" for each in claim.measured),
         "",
-        f"Judged by: {claim.rule}.",
+        f"Judged by: {claim.finding.rule}.",
+        "",
+        f"Would have noticed: {claim.finding.detects}.",
     ]
 
 

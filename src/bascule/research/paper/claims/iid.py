@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
+from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
 from bascule.core.progress import interval_procedure
-from bascule.core.rules import ETC, ETCPrime
+from bascule.core.rules import ETC, UCB, ETCPrime
 from bascule.core.statistics import ArmStatistics
-from bascule.research.paper.claims.claim import Claim, Measured, exactly, judged
-from bascule.research.paper.compare import (
+from bascule.research.paper.claims.claim import Finding, Judge, Measured, exactly, judged, states
+from bascule.research.paper.claims.judging import (
+    BREAKING,
     MARGIN,
     Ordering,
     beyond_chance,
@@ -17,7 +18,10 @@ from bascule.research.paper.compare import (
     factor,
     keeping,
     near,
+    noticed,
     ratio,
+    theorem_promises,
+    theorems_speak,
     upwards,
 )
 from bascule.research.paper.iid import (
@@ -38,7 +42,7 @@ from bascule.research.paper.iid import (
 )
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate
-from bascule.theory import c_alpha
+from bascule.theory import c_alpha, delta_tilde
 
 LAST = GRID[-1]
 
@@ -125,16 +129,14 @@ ORDERINGS = (
 """The claims that rules are ordered."""
 
 
-def almost_half_of_etc(m: Measurements) -> Claim:
-    """UCB_1.5 has almost half the regret of ETC."""
+@states("almost-half-of-etc", EXPERIMENTS, f"{UCB_15_NAME} has almost half the regret of ETC.")
+def almost_half_of_etc(m: Measurements) -> Finding:
+    """Compare the lowest ratio on the grid with what one may call almost a half."""
     ratios = {level: ratio(m, "regret", UCB_15_NAME, ETC_NAME, level) for level in GRID}
     level, lowest = min(ratios.items(), key=lambda pair: pair[1].mean)
     first = ratios[GRID[0]]
     chance = beyond_chance(m.runs, len(GRID)) * lowest.se
-    return Claim(
-        "almost-half-of-etc",
-        EXPERIMENTS,
-        f"{UCB_15_NAME} has almost half the regret of ETC.",
+    return Finding(
         (
             Measured.of(f"lowest ratio of the regrets, at log(1/δ) = {level:g}", lowest),
             Measured.of(f"the ratio at log(1/δ) = {GRID[0]:g}", first),
@@ -142,24 +144,29 @@ def almost_half_of_etc(m: Measurements) -> Claim:
         f"the lowest ratio on the grid, which favours the claim, is at most {ALMOST_HALF:g}, "
         f"beyond chance ({MARGIN:g} standard errors; more with few runs)",
         judged(lowest.mean + chance <= ALMOST_HALF, lowest.mean - chance > ALMOST_HALF),
+        noticed(f"a lowest ratio above {ALMOST_HALF:g}", [lowest], m.runs, len(GRID)),
     )
 
 
-def half_of_etc_prime(m: Measurements) -> Claim:
-    """ETC has half the regret of ETC'."""
-    words = "half-of-etc-prime", EXPERIMENTS, "ETC has half the regret of ETC'."
-    return factor(m, *words, (ETC_NAME, ETC_PRIME_NAME), 0.5, SHORT_GRID)
+@states("half-of-etc-prime", EXPERIMENTS, "ETC has half the regret of ETC'.")
+def half_of_etc_prime(m: Measurements) -> Finding:
+    """Compare the regrets of the two even splits."""
+    return factor(m, (ETC_NAME, ETC_PRIME_NAME), 0.5, SHORT_GRID)
 
 
-def factor_four(m: Measurements) -> Claim:
-    """The regret of ETC' is four times that of UCB."""
-    statement = f"From UCB (α near 1, here {NEAR_UCB_NAME}) to ETC' the regret grows by a factor"
-    words = "factor-four", EXPERIMENTS, f"{statement} of 4."
-    return factor(m, *words, (ETC_PRIME_NAME, NEAR_UCB_NAME), 4.0, SHORT_GRID)
+@states(
+    "factor-four",
+    EXPERIMENTS,
+    f"From UCB (α near 1, here {NEAR_UCB_NAME}) to ETC' the regret grows by a factor of 4.",
+)
+def factor_four(m: Measurements) -> Finding:
+    """Compare the regrets at the two ends of alpha."""
+    return factor(m, (ETC_PRIME_NAME, NEAR_UCB_NAME), 4.0, SHORT_GRID)
 
 
-def width_root_two(m: Measurements) -> Claim:
-    """ETC' needs intervals sqrt(2) times as wide as ETC."""
+@states("width-root-two", THEORY, "The difference at which ETC' decides is √2 times that of ETC.")
+def width_root_two(m: Measurements) -> Finding:
+    """Compute the ratio where ETC' decides."""
     share = 0.05
     units = round(Estimate.of(m.at(ETC_PRIME_NAME, LAST).regret).mean / GAP)
     wide, narrow = (
@@ -167,10 +174,7 @@ def width_root_two(m: Measurements) -> Claim:
         for rule in (ETCPrime(), ETC())
     )
     ratio_of_widths = wide / narrow
-    return Claim(
-        "width-root-two",
-        THEORY,
-        "The difference at which ETC' decides is √2 times that of ETC.",
+    return Finding(
         (
             Measured(
                 f"ratio of the two after {units} units an arm, log(1/δ) = {LAST:g}", ratio_of_widths
@@ -182,41 +186,65 @@ def width_root_two(m: Measurements) -> Claim:
     )
 
 
-def c_alpha_range(m: Measurements) -> Claim:
-    """The constant of the regret bound lies in [1, 7]."""
+@states(
+    "c-alpha-range",
+    THEORY,
+    "The constant c_α of the regret bound lies between 1 and 7 for every α.",
+)
+def c_alpha_range(m: Measurements) -> Finding:
+    """Compute the constant on a fine grid."""
     del m
     alphas = [1.0, 2.0 + math.sqrt(5.0), math.inf, *(1.001**k for k in range(1, 20_000))]
     values = [c_alpha(alpha) for alpha in alphas]
-    return Claim(
-        "c-alpha-range",
-        THEORY,
-        "The constant c_α of the regret bound lies between 1 and 7 for every α.",
+    return Finding(
         (Measured("smallest c_α", min(values)), Measured("largest c_α", max(values))),
         "every c_α on a fine grid of α from 1 to infinity lies in [1, 7]",
         exactly(min(values) >= 1.0 and max(values) <= 7.0),
     )
 
 
-def agrees_with_theorems(m: Measurements) -> Claim:
-    """No more runs break a bound than the theorems allow."""
-    cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
-    return keeping(
-        "agrees-with-theorems",
-        EXPERIMENTS,
-        "The measurements agree with the theorems: decision, decision time and regret are all as "
-        "promised but for the error that the nominal δ proves.",
-        cells,
-        GAP,
+@states("error-of-the-theorems", THEORY, "The error δ̃ of the theorems is at most 23 δ log(1/δ).")
+def error_of_the_theorems(m: Measurements) -> Finding:
+    """Compute the error that the corollary proves."""
+    del m
+    ratios = [
+        delta_tilde(design(rule, level), by="corollary")
+        / (PUBLISHED_FACTOR * math.exp(-level) * level)
+        for rule in (UCB(2), ETC())
+        for level in GRID
+    ]
+    first = next(level for level in GRID if theorems_speak(level))
+    return Finding(
+        (
+            Measured("largest δ̃ by the paper's corollary over 23 δ log(1/δ)", max(ratios)),
+            Measured("smallest log(1/δ) of the grid at which the bound says anything", first),
+        ),
+        "δ̃ by the corollary, each of its two forms where its proof allows it, is at most 23 δ "
+        "log(1/δ) for UCB and ETC at every log(1/δ) of the grid",
+        exactly(max(ratios) <= 1.0),
     )
 
 
-IID_CLAIMS: tuple[Callable[[Measurements], Claim], ...] = (
+@states(
+    "agrees-with-theorems",
+    EXPERIMENTS,
+    "The measurements agree with the theorems: decision, decision time and regret are all as "
+    "promised but for the error δ̃ that the nominal δ proves.",
+)
+def agrees_with_theorems(m: Measurements) -> Finding:
+    """Count the runs that break a theorem."""
+    cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
+    return keeping(theorem_promises(cells, GAP), BREAKING)
+
+
+IID_CLAIMS: tuple[Judge, ...] = (
     *ORDERINGS,
     almost_half_of_etc,
     half_of_etc_prime,
     factor_four,
     width_root_two,
     c_alpha_range,
+    error_of_the_theorems,
     agrees_with_theorems,
 )
 """In the order of the page."""

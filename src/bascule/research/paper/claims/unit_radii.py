@@ -19,8 +19,8 @@ from bascule.core.procedures.recurrent.shapes import (
     noise_share,
 )
 from bascule.core.rules import UCB
-from bascule.research.paper.claims.claim import Claim, Measured, exactly
-from bascule.research.paper.compare import near
+from bascule.research.paper.claims.claim import Finding, Judge, Measured, exactly, states
+from bascule.research.paper.claims.judging import near
 from bascule.research.paper.measure import Measurements
 from bascule.research.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
 from bascule.simulation import Estimate
@@ -77,15 +77,17 @@ def additional_alternative(log_inverse_delta: float) -> float:
     return with_noise - without
 
 
-def log_log(m: Measurements) -> Claim:
+@states(
+    "units-noise-costs-log-log",
+    UNITS,
+    "What the noise adds to the units is only doubly logarithmic, σ_ε²/σ_r² log log(1/δ).",
+)
+def log_log(m: Measurements) -> Finding:
     """The additional units grow like log log(1/delta)."""
     del m
     share = 0.05
     growth = (additional(FURTHEST) - additional(FAR)) / math.log(FURTHEST / FAR)
-    return Claim(
-        "units-noise-costs-log-log",
-        UNITS,
-        "What the noise adds to the units is only doubly logarithmic, σ_ε²/σ_r² log log(1/δ).",
+    return Finding(
         (
             Measured(
                 f"units that an arm needs at log(1/δ) = {MIDDLE:g}",
@@ -102,7 +104,12 @@ def log_log(m: Measurements) -> Claim:
     )
 
 
-def gap_does_not_matter(m: Measurements) -> Claim:
+@states(
+    "units-added-whatever-the-gap",
+    UNITS,
+    "How many units the noise adds is, asymptotically, independent of the gap.",
+)
+def gap_does_not_matter(m: Measurements) -> Finding:
     """The additional units do not depend on the gap, in the limit."""
     del m
     share = 0.1
@@ -113,10 +120,7 @@ def gap_does_not_matter(m: Measurements) -> Claim:
         gap: needed(algorithm_2_radius, MIDDLE, gap, 2.0) - needed(algorithm_2_radius, MIDDLE, gap)
         for gap in (GAP, SMALL_GAP)
     }
-    return Claim(
-        "units-added-whatever-the-gap",
-        UNITS,
-        "How many units the noise adds is, asymptotically, independent of the gap.",
+    return Finding(
         (
             *(
                 Measured(
@@ -139,16 +143,18 @@ def gap_does_not_matter(m: Measurements) -> Claim:
     )
 
 
-def void_without_noise(m: Measurements) -> Claim:
+@states(
+    "units-void-without-noise",
+    UNITS,
+    "As the noise vanishes, the index with Algorithm 2's radius becomes infinite.",
+)
+def void_without_noise(m: Measurements) -> Finding:
     """Algorithm 2's radius has no limit as the noise vanishes."""
     del m
     noises = (1.0, 1e-100, 1e-200, 1e-300)
     radii = [_at_some_units(algorithm_2_radius, MIDDLE, noise) for noise in noises]
     first, second = (radii[k + 1] ** 2 - radii[k] ** 2 for k in (1, 2))
-    return Claim(
-        "units-void-without-noise",
-        UNITS,
-        "As the noise vanishes, the index with Algorithm 2's radius becomes infinite.",
+    return Finding(
         tuple(
             Measured(f"radius of {SOME_UNITS} units at log(1/δ) = {MIDDLE:g}, σ_ε = {noise:g}", one)
             for noise, one in zip(noises, radii, strict=True)
@@ -159,7 +165,12 @@ def void_without_noise(m: Measurements) -> Claim:
     )
 
 
-def alternative_limit(m: Measurements) -> Claim:
+@states(
+    "units-alternative-tends-to-ucb",
+    UNITS,
+    "As the noise vanishes, the alternative radius tends to the usual one of UCB.",
+)
+def alternative_limit(m: Measurements) -> Finding:
     """The alternative radius tends to the i.i.d. one."""
     del m
     share, levels = 0.05, (MIDDLE, 10 * MIDDLE)
@@ -169,10 +180,7 @@ def alternative_limit(m: Measurements) -> Claim:
         / radius(SOME_UNITS, OUTCOME.sigma_unit, shape.factor, shape.count, math.exp(-level))
         for level in levels
     ]
-    return Claim(
-        "units-alternative-tends-to-ucb",
-        UNITS,
-        "As the noise vanishes, the alternative radius tends to the usual one of UCB.",
+    return Finding(
         tuple(
             Measured(
                 f"without noise, over UCB's radius, {SOME_UNITS} units, log(1/δ) = {level:g}", one
@@ -188,17 +196,19 @@ def alternative_limit(m: Measurements) -> Claim:
     )
 
 
-def root_log(m: Measurements) -> Claim:
+@states(
+    "units-alternative-costs-root-log",
+    UNITS,
+    "With the alternative radius the noise adds units like √log(1/δ) instead of log log(1/δ).",
+)
+def root_log(m: Measurements) -> Finding:
     """With the alternative radius the noise adds units like the root of log(1/delta)."""
     del m
     share = 0.1
     power = math.log(additional_alternative(FURTHEST) / additional_alternative(FAR)) / math.log(
         FURTHEST / FAR
     )
-    return Claim(
-        "units-alternative-costs-root-log",
-        UNITS,
-        "With the alternative radius the noise adds units like √log(1/δ) instead of log log(1/δ).",
+    return Finding(
         (
             Measured(f"power of log(1/δ) from {FAR:.0e} to {FURTHEST:.0e}", power),
             Measured(f"units added at log(1/δ) = {MIDDLE:g}", additional_alternative(MIDDLE)),
@@ -217,7 +227,7 @@ def _at_some_units(radius_of: UnitRadius, log_inverse_delta: float, noise: float
     return radius_of(SOME_UNITS, SOME_UNITS, OUTCOME.sigma_unit, noise, log_inverse_delta)
 
 
-COMPUTED: tuple[Callable[[Measurements], Claim], ...] = (
+UNIT_RADII: tuple[Judge, ...] = (
     log_log,
     gap_does_not_matter,
     void_without_noise,

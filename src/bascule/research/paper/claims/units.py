@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 from bascule.core.numerics import turning_point
 from bascule.core.rules import ETC, UCB
-from bascule.research.paper.claims.claim import Claim, Measured, judged
-from bascule.research.paper.compare import (
+from bascule.research.paper.claims.claim import Claim, Finding, Judge, Measured, judged, states
+from bascule.research.paper.claims.judging import (
+    BREAKING,
     MARGIN,
     Ordering,
     beyond_chance,
     downwards,
     factor,
     keeping,
+    noticed,
     ratio,
+    theorem_promises,
     upwards,
 )
 from bascule.research.paper.iid import (
@@ -79,50 +82,67 @@ ORDERINGS = (
 """The claims that rules are ordered along alpha."""
 
 
-def factor_four(m: Measurements) -> Claim:
-    """The regret of ETC' is four times that of UCB."""
-    statement = f"With units the regret of ETC' is again 4 times that of UCB (here {NEAR_NAME})."
-    words = "units-factor-four", EXPERIMENTS, statement
-    return factor(m, *words, (ETC_PRIME_NAME, NEAR_NAME), 4.0, ENDS)
+@states(
+    "units-factor-four",
+    EXPERIMENTS,
+    f"With units the regret of ETC' is again 4 times that of UCB (here {NEAR_NAME}).",
+)
+def factor_four(m: Measurements) -> Finding:
+    """Compare the regrets at the two ends of alpha."""
+    return factor(m, (ETC_PRIME_NAME, NEAR_NAME), 4.0, ENDS)
 
 
-def between_ucb_and_etc_mm(m: Measurements) -> Claim:
-    """UCB-MM_alpha against ETC-MM."""
-    rules = (UCB_15_NAME, UCB_2_NAME)
-    ordering = Ordering(
-        "units-between-ucb-and-etc-mm",
-        UNITS,
-        "UCB-MM_α interpolates between UCB-MM and ETC-MM: for α = 1.5 and 2 it costs less regret "
-        "than ETC-MM and takes more units to decide.",
-        ENDS,
-        regret=[(rule, ETC_NAME) for rule in rules],
-        decision_time=[(ETC_NAME, rule) for rule in rules],
-    )
-    crossing = Measured(
-        f"log(1/δ) from which {UCB_15_NAME} is predicted to cost less regret than ETC-MM",
-        turning_point(_etc_is_cheaper, LAST, LONGEST),
-    )
-    claim = ordering(m)
-    return replace(claim, measured=(*claim.measured, crossing))
+@dataclass(frozen=True, slots=True)
+class AgainstETC(Ordering):
+    """An ordering with the point from which it is predicted."""
+
+    def __call__(self, measurements: Measurements, /) -> Claim:
+        """Return the claim, with where the curves are predicted to cross."""
+        claim = Ordering.__call__(self, measurements)
+        crossings = tuple(
+            Measured(
+                f"log(1/δ) from which {rule.label} is predicted to cost less regret than ETC-MM",
+                turning_point(partial(_etc_is_cheaper, rule), LAST, LONGEST),
+            )
+            for rule in AGAINST
+        )
+        measured = (*claim.measured, *crossings)
+        return replace(claim, finding=replace(claim.finding, measured=measured))
 
 
-def _etc_is_cheaper(log_inverse_delta: float) -> bool:
-    etc, ucb = (predict(design(rule, log_inverse_delta), GAP).regret for rule in (ETC(), UCB(1.5)))
+def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
+    etc, ucb = (predict(design(one, log_inverse_delta), GAP).regret for one in (ETC(), rule))
     return etc < ucb
 
 
-def noise_is_negligible(m: Measurements) -> Claim:
-    """Twice the noise changes far less than units twice as different."""
+AGAINST = (UCB(1.5), UCB(2))
+
+BETWEEN_UCB_AND_ETC_MM = AgainstETC(
+    "units-between-ucb-and-etc-mm",
+    UNITS,
+    "UCB-MM_α interpolates between UCB-MM and ETC-MM: for α = 1.5 and 2 it costs less regret "
+    "than ETC-MM and takes more units to decide.",
+    ENDS,
+    regret=[(rule.label, ETC_NAME) for rule in AGAINST],
+    decision_time=[(ETC_NAME, rule.label) for rule in AGAINST],
+)
+
+
+@states(
+    "units-noise-is-negligible",
+    UNITS,
+    "How much the regret depends on the spread of the noise is negligible beside how much it "
+    "depends on the spread between units.",
+)
+def noise_is_negligible(m: Measurements) -> Finding:
+    """Compare twice the noise with units twice as different."""
     noise, spread = (
         ratio(m, "regret", name, SPREAD_RULE.label, MIDDLE) for name in (NOISY_NAME, SPREAD_NAME)
     )
-    limit, change = beyond_chance(m.at(NOISY_NAME, MIDDLE).runs), abs(noise.mean - 1.0)
+    runs = m.at(NOISY_NAME, MIDDLE).runs
+    limit, change = beyond_chance(runs), abs(noise.mean - 1.0)
     usual = f"regret of {SPREAD_RULE.label} at log(1/δ) = {MIDDLE:g}, over the usual"
-    return Claim(
-        "units-noise-is-negligible",
-        UNITS,
-        "How much the regret depends on the spread of the noise is negligible beside how much it "
-        "depends on the spread between units.",
+    return Finding(
         (
             Measured.of(f"{usual}: noise doubled", noise),
             Measured.of(f"{usual}: spread between units doubled", spread),
@@ -133,25 +153,26 @@ def noise_is_negligible(m: Measurements) -> Claim:
             change + limit * noise.se <= NEGLIGIBLE * (spread.mean - 1.0),
             change - limit * noise.se > NEGLIGIBLE * (spread.mean + limit * spread.se - 1.0),
         ),
+        noticed("a change by the noise above its limit", [noise], runs),
     )
 
 
-def agrees_with_theorems(m: Measurements) -> Claim:
-    """No more runs break a bound than the theorems allow."""
-    return keeping(
-        "units-agree-with-theorems",
-        UNITS,
-        "With units too, decision, decision time and regret are as the theorems promise, but for "
-        "the error δ.",
-        [m.at(rule.label, level) for rule in RULES for level in GRID],
-        GAP,
-    )
+@states(
+    "units-agree-with-theorems",
+    UNITS,
+    "With units too, decision, decision time and regret are as the theorems promise, but for "
+    "the error δ̃ (δ for ETC-MM).",
+)
+def agrees_with_theorems(m: Measurements) -> Finding:
+    """Count the runs that break a theorem."""
+    cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
+    return keeping(theorem_promises(cells, GAP), BREAKING)
 
 
-MEASURED: tuple[Callable[[Measurements], Claim], ...] = (
+MEASURED: tuple[Judge, ...] = (
     *ORDERINGS,
     factor_four,
-    between_ucb_and_etc_mm,
+    BETWEEN_UCB_AND_ETC_MM,
     noise_is_negligible,
     agrees_with_theorems,
 )

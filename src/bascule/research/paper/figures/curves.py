@@ -1,4 +1,4 @@
-"""Figures 1 and 4: regret and decision time of several rules against log(1/delta)."""
+"""Curves of regret and decision time of several rules against log(1/delta)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
-from bascule.research.paper import iid, units
 from bascule.research.paper.figures.style import draw_estimates, set_heading
-from bascule.research.paper.measure import Measurements, Quantity, Row, Sheet
+from bascule.research.paper.measure import Measurements, Quantity, Row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,29 +133,3 @@ def _touch(low: tuple[list[str], float], high: tuple[list[str], float], distance
 
 def _stack(middle: float, count: int, distance: float) -> Sequence[float]:
     return [middle + (place - (count - 1) / 2) * distance for place in range(count)]
-
-
-FIGURE_1 = Curves(tuple(rule.label for rule in iid.RULES), iid.GRID)
-FIGURE_4 = Curves(tuple(rule.label for rule in units.RULES), units.GRID)
-
-
-def figure1(measurements: Measurements, seed: int) -> Sheet:
-    """Return Figure 1: ETC, ETC' and UCB_alpha; the seed is already in the measurements."""
-    del seed
-    low, high = iid.MEANS
-    arms = f"Two Gaussian arms, means {low:g} and {high:g}, σ = 1"
-    return Sheet(FIGURE_1.draw(measurements, arms), FIGURE_1.table(measurements))
-
-
-def figure4(measurements: Measurements, seed: int) -> Sheet:
-    """Return Figure 4, where units keep giving outcomes; the seed is in the measurements.
-
-    The paper shows UCB-MM_alpha and ETC'; ETC-MM, which it defines but does not show, is drawn too.
-    """
-    del seed
-    low, high = units.MEANS
-    arms = (
-        f"Unit setting (UCB-MM, ETC-MM): means {low:g} and {high:g}, σ = 1 between units, "
-        "σ = 1 of the noise"
-    )
-    return Sheet(FIGURE_4.draw(measurements, arms), FIGURE_4.table(measurements))

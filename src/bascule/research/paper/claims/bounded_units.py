@@ -17,8 +17,8 @@ import numpy as np
 from bascule.core.evidence.bernstein import bernstein_radius
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.types import FloatArray
-from bascule.research.paper.claims.claim import Claim, Measured, judged
-from bascule.research.paper.compare import FEWEST, MARGIN, beyond_chance
+from bascule.research.paper.claims.claim import Finding, Judge, Measured, Verdict, states
+from bascule.research.paper.claims.judging import MARGIN, Promise, beyond_chance, noticed
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate
 
@@ -51,34 +51,48 @@ class BoundedRun:
     width: float
 
 
-def bounded_units_by_bernstein(m: Measurements) -> Claim:
-    """Bounded units of unknown variance are covered by empirical Bernstein radii."""
+@states(
+    "bounded-units-by-bernstein",
+    "section on units",
+    "Where unit effects and noise are bounded and their variances unknown, the results carry "
+    "over with empirical Bernstein inequalities.",
+)
+def bounded_units_by_bernstein(m: Measurements) -> Finding:
+    """Play bounded units of unknown variance with empirical Bernstein radii."""
     runs = max(2, m.runs // PART)
     played = [play(np.random.default_rng([m.seed, run])) for run in range(runs)]
-    missed = Estimate.of(np.array([one.missed for one in played], float))
-    wrong = Estimate.of(np.array([one.winner != 1 for one in played], float))
+    missed = Promise(sum(one.missed for one in played), runs, ERROR, 2)
+    wrong = Promise(sum(one.winner != 1 for one in played), runs, ERROR, 2)
     times = Estimate.of(np.array([one.stage for one in played], float))
     width = Estimate.of(np.array([one.width for one in played]))
-    chance = beyond_chance(runs)
-    narrow = width.mean + chance * width.se < 1.0
-    kept = max(missed.mean - chance * missed.se, wrong.mean - chance * wrong.se) <= ERROR
-    return Claim(
-        "bounded-units-by-bernstein",
-        "section on units",
-        "Where unit effects and noise are bounded and their variances unknown, the results carry "
-        "over with empirical Bernstein inequalities.",
+    narrow = width.mean + beyond_chance(runs) * width.se < 1.0
+    verdicts = {missed.verdict, wrong.verdict}
+    return Finding(
         (
-            Measured.of("share of runs in which an arm's interval ever missed its mean", missed),
-            Measured.of(f"share of runs without the right winner by stage {LAST_STAGE}", wrong),
+            Measured.of(
+                "share of runs in which an arm's interval ever missed its mean", missed.share
+            ),
+            Measured.of(
+                f"share of runs without the right winner by stage {LAST_STAGE}", wrong.share
+            ),
             Measured.of("stages until the decision", times),
             Measured.of("radius over that for the largest spread within the limits", width),
         ),
         f"UCB_{ALPHA:g} on units that give 0 or 1 ({MEANS[0]:g} and {MEANS[1]:g} on average): both "
-        f"shares are at most {ERROR:g}, give or take chance ({MARGIN:g} standard errors; more with "
-        f"few runs), and the radius is below that of the largest spread; fewer than {FEWEST} runs "
-        "say nothing",
-        judged(kept and narrow and runs >= FEWEST, not kept),
+        f"shares are at most {ERROR:g}, give or take chance ({MARGIN:g} standard errors), and the "
+        "radius is below that of the largest spread",
+        _verdict(verdicts, narrow),
+        f"a share of {max(missed.noticed, wrong.noticed):.2%} or more; "
+        + noticed("a radius above that of the largest spread", [width], runs),
     )
+
+
+def _verdict(verdicts: set[Verdict], narrow: bool) -> Verdict:
+    if "does not hold" in verdicts:
+        return "does not hold"
+    if not narrow:
+        return "not shown"
+    return "holds" if verdicts == {"holds"} else "not contradicted"
 
 
 def play(random: np.random.Generator) -> BoundedRun:
@@ -138,3 +152,7 @@ def interval(averages: FloatArray, level: float) -> tuple[float, float]:
 def widest(units: int, level: float) -> float:
     """Return the radius by the largest spread that outcomes between 0 and 1 can have."""
     return RANGE_SPREAD * mixture_boundary(float(units), -math.log(level)) / units
+
+
+BOUNDED_UNITS: tuple[Judge, ...] = (bounded_units_by_bernstein,)
+"""In the order of the page."""

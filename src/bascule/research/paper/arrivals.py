@@ -1,0 +1,81 @@
+"""Units whose time of arrival goes with their outcomes, of which the paper warns.
+
+Units that come early are worse, in both arms alike: each unit's own mean has `SIZE exp(-t / SPAN)`
+added, t its stage of arrival. A rule that moves units from one arm to the other gives its arms
+units of different times, and takes that for a difference between the arms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bascule.core.design import Design
+from bascule.core.outcomes import Gaussian, Recurrent
+from bascule.core.progress import recurrent_procedure
+from bascule.core.rules import ETC, UCB, Rule, Tilt
+from bascule.core.types import FloatArray, IntArray
+from bascule.research.rivals import TotalMean
+from bascule.simulation import World, simulate
+from bascule.simulation.engines.backends.threads import available_threads, play_all
+from bascule.simulation.random.unit_draws import FILLS
+from bascule.simulation.recurrent.engines import Plain
+from bascule.simulation.recurrent.kernel import Crowd, every_outcome, join_members
+from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.worlds.world import Trend
+
+SIZE, SPAN = -2.0, 200.0
+"""How much worse the first units are, and after how many stages that has faded."""
+
+ARMS, TIE, DELTA, MOST_UNITS = ("A", "B"), (0.0, 0.0), 0.05, 2000
+OUTCOME = Recurrent(sigma_unit=1.0, sigma_noise=1.0)
+ADAPTIVE: tuple[Rule, ...] = (UCB(1.5), TotalMean(1.5))
+EVEN = ETC()
+BLOCKS = Tilt(3)
+
+
+def join_early(
+    memory: FloatArray,
+    arms: int,
+    table: FloatArray,
+    unit: int,
+    arm: int,
+    stage: int,
+    effect: float,
+) -> None:
+    """Write down a new unit, the worse the sooner it came."""
+    join_members(memory, arms, table, unit, arm, stage, effect + SIZE * math.exp(-stage / SPAN))
+
+
+CROWD = every_outcome(FILLS["normal"])._replace(join=join_early)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyUnits(Plain):
+    """Every outcome is drawn; units are the worse the sooner they came."""
+
+    @property
+    def crowd(self) -> Crowd:
+        """Units that differ by their time of arrival."""
+        return CROWD
+
+
+@lru_cache(maxsize=16)
+def winners(rule: Rule, runs: int, seed: int) -> IntArray:
+    """Return the winner of each run between equal arms, or -1 where none was declared."""
+    design = Design(ARMS, OUTCOME, rule, delta=DELTA, max_units=MOST_UNITS)
+    procedure = recurrent_procedure(design)
+    engine = EarlyUnits(OUTCOME, procedure.shape.weight)
+    played = UnitRuns(design, procedure, engine, World(TIE), seed, runs)
+    play_all(played, runs, available_threads())
+    return played.winners
+
+
+@lru_cache(maxsize=4)
+def winners_in_blocks(runs: int, seed: int) -> IntArray:
+    """Return the same for tilted blocks, in which each unit counts with its first outcome."""
+    first_outcome = math.hypot(OUTCOME.sigma_unit, OUTCOME.sigma_noise)
+    design = Design(ARMS, Gaussian(first_outcome), BLOCKS, error=DELTA, max_units=MOST_UNITS)
+    world = World(TIE, trend=Trend("fading", SIZE, SPAN))
+    return simulate(design, world=world, runs=runs, seed=seed).winner

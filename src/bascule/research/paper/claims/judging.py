@@ -1,0 +1,398 @@
+"""Verdicts from runs: comparisons of two rules, ratios, and promises, with their standard errors.
+
+A claim holds when the runs show it, and does not hold when they show the opposite. Beside each
+verdict stands the alternative that as many runs would have noticed with probability `POWER`.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from statistics import NormalDist
+from typing import get_args
+
+import numpy as np
+
+from bascule.core.diagnostics.tails import student_quantile
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
+from bascule.core.types import FloatArray
+from bascule.research.paper.claims.claim import Claim, Finding, Measured, Verdict, judged
+from bascule.research.paper.measure import Measurements, Quantity
+from bascule.simulation import Estimate, Simulation
+from bascule.theory import published_bounds
+
+MARGIN = 3.0
+"""Standard errors that a difference needs before it counts, with many runs and one look."""
+
+TAIL = math.erfc(MARGIN / math.sqrt(2.0)) / 2
+"""The probability that a difference of that many standard errors is chance."""
+
+POWER = 0.9
+"""The probability with which the alternative that stands beside a verdict would be noticed."""
+
+NOTICED = NormalDist().inv_cdf(POWER)
+
+COMPARING = (
+    f"every difference above is over 0 by more than chance ({MARGIN:g} standard errors; more with "
+    "few runs) on average over its points, and at none of them below 0 by more than chance"
+)
+
+
+@lru_cache(maxsize=1024)
+def beyond_chance(runs: int, looks: int = 1) -> float:
+    """Return how many standard errors a mean needs before it counts, by its number of runs.
+
+    It is the quantile of Student's t distribution whose tail is that of `MARGIN`, shared by all
+    looks.
+
+    >>> round(beyond_chance(100_000), 2), round(beyond_chance(20), 2)
+    (3.0, 3.45)
+    """
+    return student_quantile(TAIL / looks, float(runs - 1))
+
+
+def theorems_speak(log_inverse_delta: float) -> bool:
+    """Return whether the error of the theorems, 23 delta log(1/delta), is below 1.
+
+    >>> theorems_speak(4.0), theorems_speak(6.0)
+    (False, True)
+    """
+    return PUBLISHED_FACTOR * math.exp(-log_inverse_delta) * log_inverse_delta < 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """By how much one rule stays below another, at each log(1/delta) and on average over them.
+
+    >>> one = Comparison("UCB_2", "ETC", "regret", (2.0, 4.0), (Estimate(-1, 0.1), Estimate(9, 1)),
+    ...                  Estimate(4, 0.5), runs=1000)
+    >>> one.verdict(), one.against(), one.shown
+    ('does not hold', (2.0,), (4.0,))
+    """
+
+    lower: str
+    higher: str
+    quantity: Quantity
+    grid: tuple[float, ...]
+    margins: tuple[Estimate, ...]
+    average: Estimate
+    runs: int
+
+    def against(self, looks: int | None = None) -> tuple[float, ...]:
+        """Return where the opposite is shown, given the number of looks for it."""
+        limit = beyond_chance(self.runs, looks or len(self.grid))
+        pairs = zip(self.grid, self.margins, strict=True)
+        return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
+
+    @property
+    def shown(self) -> tuple[float, ...]:
+        """Where it is shown."""
+        limit = beyond_chance(self.runs)
+        pairs = zip(self.grid, self.margins, strict=True)
+        return tuple(level for level, margin in pairs if margin.mean > limit * margin.se)
+
+    def verdict(self, looks: int | None = None) -> Verdict:
+        """Return the verdict: a point against it denies it, else the average has to show it."""
+        limit = beyond_chance(self.runs)
+        mean, error = self.average.mean, limit * self.average.se
+        return judged(mean > error, bool(self.against(looks)) or mean < -error)
+
+    def noticed(self, looks: int | None = None) -> float:
+        """Return by how much the opposite would have to hold at every point to be noticed there."""
+        limit = beyond_chance(self.runs, looks or len(self.grid)) + NOTICED
+        return max(limit * margin.se for margin in self.margins)
+
+
+def below(
+    measurements: Measurements, quantity: Quantity, lower: str, higher: str, grid: Sequence[float]
+) -> Comparison:
+    """Return how far `lower` stays below `higher`, run against run."""
+    above, under = _paired(
+        measurements.runs_of(quantity, higher, grid), measurements.runs_of(quantity, lower, grid)
+    )
+    distance = above - under
+    return Comparison(
+        lower,
+        higher,
+        quantity,
+        tuple(grid),
+        tuple(Estimate.of(row) for row in distance),
+        Estimate.of(distance.mean(axis=0)),
+        distance.shape[1],
+    )
+
+
+def ratio(
+    measurements: Measurements, quantity: Quantity, over: str, under: str, level: float
+) -> Estimate:
+    """Return the ratio of two rules' means at one log(1/delta), by the delta method."""
+    (top,), (bottom,) = _paired(
+        measurements.runs_of(quantity, over, [level]),
+        measurements.runs_of(quantity, under, [level]),
+    )
+    value = float(np.mean(top) / np.mean(bottom))
+    return Estimate(value, Estimate.of(top - value * bottom).se / float(np.mean(bottom)))
+
+
+def _paired(first: FloatArray, second: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The runs that both have."""
+    runs = min(first.shape[1], second.shape[1])
+    return first[:, :runs], second[:, :runs]
+
+
+def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> Verdict:
+    """Return the verdict on a claim that an estimate lies within a share of its target.
+
+    >>> near(Estimate(0.47, 0.005), 0.5, 0.05), near(Estimate(0.42, 0.005), 0.5, 0.1)
+    ('holds', 'does not hold')
+    >>> near(Estimate(0.5, 0.1), 0.5, 0.1)
+    'not shown'
+    """
+    chance = beyond_chance(runs) * estimate.se
+    away = abs(estimate.mean - target)
+    return judged(chance <= share * target, away > share * target + chance)
+
+
+def noticed(what: str, estimates: Sequence[Estimate], runs: int, looks: int = 1) -> str:
+    """Say which value of an estimate, beyond its limit, would have been noticed."""
+    away = max((beyond_chance(runs, looks) + NOTICED) * one.se for one in estimates)
+    return f"with probability {POWER:g}, {what} by {away:.2g} or more"
+
+
+Pairs = Sequence[tuple[str, str]]
+"""Names of rules: each first one is claimed to stay below its second one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """A claim that rules are ordered by regret, decision time or both: all pairs must show it.
+
+    It is judged at those points of its grid where the theorems say anything.
+    """
+
+    id: str
+    section: str
+    statement: str
+    grid: Sequence[float]
+    regret: Pairs = ()
+    decision_time: Pairs = ()
+
+    @property
+    def judged_grid(self) -> tuple[float, ...]:
+        """The points at which the order is judged."""
+        return tuple(level for level in self.grid if theorems_speak(level))
+
+    def __call__(self, measurements: Measurements, /) -> Claim:
+        """Return the claim, judged by these measurements."""
+        grid = self.judged_grid
+        comparisons = [
+            below(measurements, quantity, lower, higher, grid)
+            for quantity in get_args(Quantity)
+            for lower, higher in getattr(self, quantity)
+        ]
+        looks = len(comparisons) * len(grid)
+        verdicts = [one.verdict(looks) for one in comparisons]
+        finding = Finding(
+            (
+                *(each for one in comparisons for each in _compared(one)),
+                *self._beyond_theorems(measurements),
+            ),
+            f"{COMPARING}; judged at log(1/δ) = {', '.join(f'{level:g}' for level in grid)}, where "
+            f"the error of the theorems, {PUBLISHED_FACTOR:g} δ log(1/δ), is below 1",
+            judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
+            f"with probability {POWER:g}, a point at which the order is the opposite by "
+            + " or ".join(_noticed(comparisons, looks)),
+        )
+        return Claim(self.id, self.section, self.statement, finding)
+
+    def _beyond_theorems(self, measurements: Measurements) -> list[Measured]:
+        """Points that are not judged and at which the order is another."""
+        others = [level for level in self.grid if not theorems_speak(level)]
+        return [
+            Measured.of(f"{_title(one)}: not judged, log(1/δ) = {level:g}", margin)
+            for quantity in get_args(Quantity)
+            for lower, higher in getattr(self, quantity)
+            if others
+            for one in [below(measurements, quantity, lower, higher, others)]
+            for level, margin in zip(others, one.margins, strict=True)
+            if level in one.against()
+        ]
+
+
+def _noticed(comparisons: Sequence[Comparison], looks: int) -> list[str]:
+    return [
+        f"{max(one.noticed(looks) for one in here):.2g} in {quantity.replace('_', ' ')}"
+        for quantity in get_args(Quantity)
+        if (here := [one for one in comparisons if one.quantity == quantity])
+    ]
+
+
+def upwards(*rules: str) -> list[tuple[str, str]]:
+    """Return the pairs that say that a quantity grows from each rule to the next."""
+    return list(pairwise(rules))
+
+
+def downwards(*rules: str) -> list[tuple[str, str]]:
+    """Return the pairs that say that a quantity falls from each rule to the next."""
+    return [(after, before) for before, after in pairwise(rules)]
+
+
+def _title(comparison: Comparison) -> str:
+    what = comparison.quantity.replace("_", " ")
+    return f"{what}, {comparison.higher} - {comparison.lower}"
+
+
+def _compared(comparison: Comparison) -> tuple[Measured, ...]:
+    """The difference on average, and at the point that speaks least for it."""
+    title = _title(comparison)
+    level, weakest = min(
+        zip(comparison.grid, comparison.margins, strict=True),
+        key=lambda pair: pair[1].mean / max(pair[1].se, 1e-12),
+    )
+    return (
+        Measured.of(f"{title}: average over {len(comparison.grid)} points", comparison.average),
+        Measured.of(f"{title}: least clear point, log(1/δ) = {level:g}", weakest),
+    )
+
+
+def factor(
+    measurements: Measurements, pair: tuple[str, str], target: float, grid: Sequence[float]
+) -> Finding:
+    """Return whether the regrets of two rules have a ratio, judged at the end of a grid."""
+    share, last = 0.1, grid[-1]
+    ratios = {level: ratio(measurements, "regret", *pair, level) for level in grid}
+    runs = min(measurements.at(rule, last).runs for rule in pair)
+    return Finding(
+        tuple(
+            Measured.of(f"regret of {pair[0]} over that of {pair[1]} at log(1/δ) = {level:g}", one)
+            for level, one in ratios.items()
+        ),
+        f"at log(1/δ) = {last:g}, the nearest to the limit, the ratio is within {share:.0%} of "
+        f"{target:g}, give or take {MARGIN:g} standard errors",
+        near(ratios[last], target, share, runs),
+        noticed(f"a ratio more than {share:.0%} from {target:g}", [ratios[last]], runs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """Runs that broke a promise, of how many, beside the share that is allowed.
+
+    It is denied if so many have at most the probability `TAIL` under the share that is allowed, and
+    shown if so few have. `looks` promises are judged at once and share that probability.
+
+    >>> Promise(0, 1000, allowed=0.05).verdict, Promise(0, 1000, allowed=1e-9).verdict
+    ('holds', 'not contradicted')
+    >>> Promise(1, 1000, allowed=1e-9).verdict
+    'does not hold'
+    """
+
+    broken: int
+    runs: int
+    allowed: float
+    looks: int = 1
+
+    @classmethod
+    def of(cls, flags: np.ndarray[tuple[int], np.dtype[np.bool_]], allowed: float) -> Promise:
+        """Count the runs that broke a promise."""
+        return cls(int(flags.sum()), len(flags), allowed)
+
+    @property
+    def share(self) -> Estimate:
+        """The share of runs that broke it."""
+        mean = self.broken / self.runs
+        return Estimate(mean, math.sqrt(mean * (1.0 - mean) / max(1, self.runs - 1)))
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the runs say of it."""
+        if 1.0 - at_most(self.broken - 1, self.runs, self.allowed) < TAIL / self.looks:
+            return "does not hold"
+        shown = at_most(self.broken, self.runs, self.allowed) <= TAIL / self.looks
+        return "holds" if shown else "not contradicted"
+
+    @property
+    def noticed(self) -> float:
+        """The smallest share that as many runs would have denied with probability `POWER`.
+
+        >>> f"{Promise(0, 1000, allowed=1e-9).noticed:.2%}"
+        '0.23%'
+        """
+        fewest = bisect_left(
+            range(self.runs + 1),
+            True,
+            key=lambda count: 1.0 - at_most(count - 1, self.runs, self.allowed) < TAIL / self.looks,
+        )
+        if fewest > self.runs:
+            return 1.0
+        return turning_point(
+            lambda share: 1.0 - at_most(fewest - 1, self.runs, share) < POWER, self.allowed, 1.0
+        )
+
+
+def at_most(count: int, runs: int, share: float) -> float:
+    """Return the probability that at most `count` of independent runs break a promise.
+
+    >>> round(at_most(1, 10, 0.1), 4), at_most(-1, 10, 0.1), at_most(10, 10, 0.1)
+    (0.7361, 0.0, 1.0)
+    """
+    if count < 0 or share >= 1.0:
+        return 0.0 if count < runs else 1.0
+    if count >= runs or share <= 0.0:
+        return 1.0
+    # Up from the first term, each by its ratio to the one before, in logarithms.
+    here = np.arange(1, count + 1, dtype=np.float64)
+    steps = np.log((runs - here + 1.0) / here) + math.log(share) - math.log1p(-share)
+    logs = runs * math.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)])
+    return min(1.0, float(np.exp(logs).sum()))
+
+
+def keeping(promises: Sequence[Promise], what: str) -> Finding:
+    """Return whether no more runs break a promise than it allows, in any cell.
+
+    Cells in which every share is allowed promise nothing and are left out.
+    """
+    looks = sum(one.allowed < 1.0 for one in promises)
+    cells = [
+        Promise(one.broken, one.runs, one.allowed, looks) for one in promises if one.allowed < 1.0
+    ]
+    verdicts = [one.verdict for one in cells]
+    shown = verdicts.count("holds")
+    agrees: Verdict = "holds" if shown == len(cells) else "not contradicted"
+    strictest = min(cells, key=lambda one: one.allowed)
+    return Finding(
+        (
+            Measured("points that promise anything", len(cells)),
+            Measured("of these, shown to keep their promise", shown),
+            Measured("most runs, at any point, that broke it", max(one.broken for one in cells)),
+            Measured("smallest share of runs that is allowed to", strictest.allowed),
+        ),
+        f"at every point the number of runs {what} is one that the allowed share makes no rarer "
+        f"than {TAIL:.2g}, divided among the points; a point is shown if so few runs would be as "
+        "rare as that",
+        "does not hold" if "does not hold" in verdicts else agrees,
+        f"with probability {POWER:g}, a share of {max(one.noticed for one in cells):.2%} or more "
+        f"at any point; of {strictest.noticed:.2%} where {strictest.allowed:.1g} is allowed",
+    )
+
+
+BREAKING = "that decide wrongly, later or at a higher cost than the corrected theorems say"
+
+
+def theorem_promises(
+    cells: Sequence[Simulation], gap: float | Sequence[float]
+) -> tuple[Promise, ...]:
+    """Return which runs were wrong, late or dear by the paper's theorems, for each cell."""
+    return tuple(_promise(cell, gap) for cell in cells)
+
+
+def _promise(simulation: Simulation, gap: float | Sequence[float]) -> Promise:
+    stated = published_bounds(simulation.design, gap)
+    late = simulation.decision_time > stated.decision_time
+    dear = simulation.regret > stated.regret
+    return Promise.of(simulation.wrong | late | dear, simulation.design.calibration.error)

@@ -1,0 +1,137 @@
+"""What the paper says of more than two arms: the corollary, branch by branch, and ETC.
+
+The corollary has the constant c_alpha, the smaller of two branches. The first has a proof for any
+number of arms. The second has one for two arms only, and is what the constant is from
+alpha = 2 + sqrt(5) on.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bascule.core.design import Design
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule
+from bascule.research.paper import iid
+from bascule.research.paper.claims.claim import Finding, Judge, Measured, states
+from bascule.research.paper.claims.judging import (
+    BREAKING,
+    Ordering,
+    Promise,
+    keeping,
+    theorem_promises,
+)
+from bascule.research.paper.measure import Measurements, Point
+from bascule.theory import c_alpha
+from bascule.theory.proven.published import published_shape
+from bascule.theory.proven.solve import units_within
+
+LEVELS = (4.0, 12.0)
+"""log(1/delta) at which these claims are measured."""
+
+ARMS = ("A", "B", "C", "D")
+ARM_MEANS = (0.0, 0.5, 0.5, 1.0)
+GAPS = (1.0, 0.5, 0.5)
+ARM_RULES: tuple[Rule, ...] = (UCB(2), UCB(4), ETC(), ETCPrime())
+FIRST_BRANCH = (UCB(2), UCB(4), ETC())
+"""The rules whose bound is the first branch of the constant, and ETC, which has none."""
+
+FOUR = " with 4 arms"
+
+NEAR_AND_FAR = (1.0, 0.8, -1.0)
+UNEQUAL_GAPS = (0.2, 2.0)
+SECOND_BRANCH = (UCB(32), UCB(200))
+"""Rules whose bound is the second branch, on arms one of which is beaten long before the other."""
+
+THREE, FAR_PART = " with a near and a far arm", 4
+
+
+def points() -> tuple[Point, ...]:
+    """Return everything that is simulated for these claims.
+
+    >>> len(points())
+    12
+    """
+    many = [
+        Point(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)
+        for rule in ARM_RULES
+        for level in LEVELS
+    ]
+    unequal = [
+        Point(iid.design(rule, level, arms=ARMS[:3]), level, NEAR_AND_FAR, FAR_PART, THREE)
+        for rule in SECOND_BRANCH
+        for level in LEVELS
+    ]
+    return (*many, *unequal)
+
+
+@states(
+    "many-arms-first-branch",
+    iid.THEORY,
+    "With K arms decision, decision time and regret of UCB_α, where the constant is (α + 1)²/4, "
+    "and of ETC are as the corollary and the text after it say, once their printing errors are "
+    "corrected.",
+)
+def first_branch(m: Measurements) -> Finding:
+    """Count the runs with four arms that break the corollary."""
+    cells = [m.at(f"{rule.label}{FOUR}", level) for rule in FIRST_BRANCH for level in LEVELS]
+    return keeping(theorem_promises(cells, GAPS), BREAKING)
+
+
+@states(
+    "many-arms-second-branch",
+    iid.THEORY,
+    "With K arms the same holds where the constant is 4α²/(α - 1)², from α = 2 + √5 on.",
+)
+def second_branch(m: Measurements) -> Finding:
+    """Count the runs with a near and a far arm that cost more than the corollary says."""
+    cells = {
+        (rule.label, level): m.at(f"{rule.label}{THREE}", level)
+        for rule in SECOND_BRANCH
+        for level in LEVELS
+    }
+    broken = {
+        where: Promise.of(
+            one.regret > corollary_regret(one.design, UNEQUAL_GAPS), one.design.calibration.error
+        )
+        for where, one in cells.items()
+    }
+    finding = keeping(
+        tuple(broken.values()), "whose regret is above the corollary's, corrected and solved"
+    )
+    shares = tuple(
+        Measured.of(f"share of runs of {label} above it, log(1/δ) = {level:g}", one.share)
+        for (label, level), one in broken.items()
+    )
+    return Finding((*shares, *finding.measured), finding.rule, finding.verdict, finding.detects)
+
+
+def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
+    """Return the regret of the paper's corollary with both branches, solved instead of bounded.
+
+    >>> one = iid.design(UCB(32), 12.0, arms=ARMS[:3])
+    >>> round(corollary_regret(one, UNEQUAL_GAPS))
+    3790
+    """
+    rule = design.rule
+    knob = rule.knob
+    assert knob is not None
+    constant, shape = c_alpha(knob.value), published_shape(design)
+    return math.fsum(
+        gap * units_within(8 * constant / gap**2 + 1, shape, design.calibration.delta)
+        for gap in gaps
+    )
+
+
+AGAINST_ETC = Ordering(
+    "many-arms-against-etc",
+    iid.THEORY,
+    "With K arms UCB_α outperforms ETC in decision time as α tends to infinity (here ETC', its "
+    "limit, and 4 arms).",
+    LEVELS,
+    decision_time=[(f"{iid.ETC_PRIME_NAME}{FOUR}", f"{iid.ETC_NAME}{FOUR}")],
+)
+
+
+MANY_ARMS: tuple[Judge, ...] = (first_branch, second_branch, AGAINST_ETC)
+"""In the order of the page."""

@@ -1,0 +1,128 @@
+"""What the paper's appendix says of static populations: all units are there from the start."""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.outcomes import Recurrent
+from bascule.core.rules import Static
+from bascule.research.paper import iid
+from bascule.research.paper.claims.claim import Finding, Judge, Measured, judged, states
+from bascule.research.paper.claims.judging import (
+    BREAKING,
+    MARGIN,
+    Promise,
+    beyond_chance,
+    keeping,
+    noticed,
+    theorem_promises,
+)
+from bascule.research.paper.measure import Measurements, Point
+from bascule.simulation import Estimate
+
+LEVELS = (4.0, 12.0)
+"""log(1/delta) at which these claims are measured."""
+
+GAP, HORIZON = 0.5, 10
+OUTCOME = Recurrent(sigma_unit=1.0, sigma_noise=1.0)
+MORE_UNITS = 1.5
+STATIC = "appendix on static populations"
+
+
+def enough_units(level: float) -> int:
+    """Return the units in all with which the paper's horizon test is as good as it says.
+
+    >>> enough_units(4.0)
+    564
+    """
+    return 2 * math.ceil(16.0 * (1.0 + 1.0 / HORIZON) / GAP**2 * level)
+
+
+def rules(level: float) -> tuple[Static, Static]:
+    """Return the test at the horizon, and the one at every stage with some units more."""
+    units = enough_units(level)
+    return Static(units, HORIZON), Static(int(MORE_UNITS * units))
+
+
+def points() -> tuple[Point, ...]:
+    """Return everything that is simulated for these claims.
+
+    >>> len(points())
+    4
+    """
+    return tuple(
+        Point(iid.design(rule, level, OUTCOME), level, (0.0, GAP))
+        for level in LEVELS
+        for rule in rules(level)
+    )
+
+
+@states(
+    "static-horizon",
+    STATIC,
+    "In a static population that is large enough, the test at a fixed horizon finds the better "
+    "arm with probability at least 1 - δ, and its regret is nΔ/2.",
+)
+def at_horizon(m: Measurements) -> Finding:
+    """Count the runs without the right decision, with as many units as the proposition asks for."""
+    cells = [m.at(Static(10, HORIZON).label, level) for level in LEVELS]
+    failed = [
+        Promise.of(one.winner != 1, math.exp(-level))
+        for one, level in zip(cells, LEVELS, strict=True)
+    ]
+    regrets = [abs(one.regret / (one.units.sum(axis=1) * GAP / 2) - 1.0) for one in cells]
+    linear = max(float(gaps.max()) for gaps in regrets)
+    finding = keeping(failed, "without the right decision")
+    return Finding(
+        (*finding.measured, Measured("largest distance of regret / (nΔ/2) from 1", linear)),
+        f"{finding.rule}; and the regret is nΔ/2",
+        "does not hold" if linear > 1e-9 else finding.verdict,
+        finding.detects,
+    )
+
+
+@states(
+    "static-any-time",
+    STATIC,
+    "In a static population the bound for all stages decides correctly, and before the stage "
+    "that follows from it, but for the error δ̃.",
+)
+def any_time(m: Measurements) -> Finding:
+    """Count the runs that break the bound for every stage."""
+    cells = [m.at(Static(10).label, level) for level in LEVELS]
+    return keeping(theorem_promises(cells, GAP), BREAKING)
+
+
+@states(
+    "static-sooner",
+    STATIC,
+    "With the bound for all stages the decision can often be taken before a horizon (here of "
+    f"{HORIZON} stages).",
+)
+def sooner(m: Measurements) -> Finding:
+    """Count the runs that decide before the horizon."""
+    cells = [m.at(Static(10).label, level) for level in LEVELS]
+    early = [
+        Estimate.of(((one.winner >= 0) & (one.decision_time < HORIZON)).astype(float))
+        for one in cells
+    ]
+    runs = min(one.runs for one in cells)
+    chance = beyond_chance(runs, len(cells))
+    return Finding(
+        tuple(
+            Measured.of(f"share of runs decided before stage {HORIZON}, log(1/δ) = {level:g}", one)
+            for level, one in zip(LEVELS, early, strict=True)
+        ),
+        f"at every log(1/δ) more than half of the runs are decided sooner, beyond chance "
+        f"({MARGIN:g} standard errors; more with few runs), with {MORE_UNITS:g} times the units "
+        "that the test at the horizon asks for",
+        judged(
+            all(one.mean - chance * one.se > 0.5 for one in early),
+            any(one.mean + chance * one.se < 0.5 for one in early),
+        ),
+        noticed("a share below one half", early, runs, len(cells)),
+    )
+
+
+STATIC_CLAIMS: tuple[Judge, ...] = (at_horizon, any_time, sooner)
+"""In the order of the page."""
