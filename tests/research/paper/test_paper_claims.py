@@ -116,7 +116,7 @@ def test_wrong_decisions_contradict_the_theorems(measurements: Measurements) -> 
     # One wrong run of sixty is more than an error of a hundred millionth allows.
     spoiled = dict(measurements.simulations)
     one = spoiled["UCB_2", 20.0]
-    spoiled["UCB_2", 20.0] = replace(one, winner=np.arange(one.runs) > 0)
+    spoiled["UCB_2", 20.0] = replace(one, winner=(np.arange(one.runs) > 0).astype(np.int64))
     assert judge(Measurements(spoiled)).verdict == "does not hold"
 
 
