@@ -51,7 +51,7 @@ def test_the_table_is_whole(
     [
         ("", "RULE"),
         ("bayes", "tilt"),
-        ("etc --alpha 2", "--alpha belongs to --rule ucb"),
+        ("etc --alpha 2", "--alpha belongs to rule ucb"),
         ("tilt --worlds risng", "choose from steady"),
         ("tilt --runs 1", "runs must be at least 2"),
         ("tilt --means 0 0", "one best arm"),

@@ -57,7 +57,7 @@ def test_a_delta_that_proves_nothing_says_so() -> None:
         ({"error": math.nan}, "error", "must be a number"),
         ({"error": "low"}, "error", "must be a number"),
         ({"delta": 1.5}, "delta", "strictly between 0 and 1"),
-        ({"error": 0.05, "delta": 0.01}, "error", "drop one"),
+        ({"error": 0.05, "delta": 0.01}, "error", "does not go with delta"),
         ({"max_units": 5}, "max_units", "at least 6"),
         ({"max_units": 10.5}, "max_units", "whole number"),
     ],
@@ -187,7 +187,7 @@ def test_other_sides_are_refused(sides: Any) -> None:
 
 
 def test_sides_belong_to_an_error() -> None:
-    with pytest.raises(bs.InputError, match="beside delta"):
+    with pytest.raises(bs.InputError, match="sides does not go with delta"):
         bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01, sides=2)
 
 

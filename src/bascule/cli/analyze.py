@@ -91,20 +91,20 @@ def command(
     outcome: OutcomeName | None = option(
         "Outcome model; as the options or the log suggest if not given."
     ),
-    sigma: float | None = designs.SIGMA,
-    low: float | None = designs.LOW,
-    high: float | None = designs.HIGH,
+    sigma: float | None = designs.declared_option("sigma"),
+    low: float | None = designs.declared_option("low"),
+    high: float | None = designs.declared_option("high"),
     sigma_unit: float | None = option(
         "For recurrent: spread of the units; estimated if not given."
     ),
     sigma_noise: float | None = option(
         "For recurrent: spread of one unit's outcomes; estimated if not given."
     ),
-    error: float | None = designs.ERROR,
-    sides: int | None = designs.SIDES,
-    min_effect: float | None = designs.MIN_EFFECT,
-    goal: Goal | None = designs.GOAL,
-    control: str | None = designs.CONTROL,
+    error: float | None = designs.declared_option("error"),
+    sides: int | None = designs.declared_option("sides"),
+    min_effect: float | None = designs.declared_option("min_effect"),
+    goal: Goal | None = designs.declared_option("goal"),
+    control: str | None = designs.declared_option("control"),
     window: str | None = option('How long a unit\'s events count: "7d".'),
     aggregate: Aggregate | None = option(
         "What they add up to; sum if not given, any for bernoulli."

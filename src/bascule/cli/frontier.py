@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import (
@@ -16,9 +13,9 @@ from bascule.cli.support.console import (
     say_written,
     screen,
 )
-from bascule.cli.support.designs import OutcomeName, option
-from bascule.core.design import DEFAULT_ERROR
+from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
+from bascule.core.options import Option
 
 if TYPE_CHECKING:
     from bascule.research.comparison.frontier import Frontier
@@ -27,58 +24,56 @@ GAP = 2
 """Spaces before each column."""
 
 
-def command(
-    means: list[float] | None = designs.MEANS,
-    outcome: OutcomeName | None = designs.OUTCOME,
-    sigma: float | None = designs.SIGMA,
-    error: float = typer.Option(
-        DEFAULT_ERROR,
-        help="Probability of declaring a worse arm the winner, at most, for every rule.",
+RUNS = designs.runs(1000)
+
+OF_DESIGN = {name: designs.DESIGN[name] for name in ("error", "sides")}
+
+COMPARED = named(
+    effect=Option(
+        "The difference worth finding: adds tilted blocks that are informed of it.",
+        kind="number",
+        group="basics",
     ),
-    sides: int | None = designs.SIDES,
-    effect: float | None = option(
-        "The difference worth finding: adds tilted blocks that are informed of it."
+    peers=Option(
+        "Add rules of other tools and papers, of which nothing is proven.",
+        kind="switch",
+        group="basics",
     ),
-    peers: bool = typer.Option(
-        False, "--peers", help="Add rules of other tools and papers, of which nothing is proven."
-    ),
-    runs: int = typer.Option(1000, help="Runs of each rule; fewer where runs are long."),
-    seed: int = designs.SEED,
-    threads: int | None = designs.THREADS,
-    dask: str | None = designs.DASK,
-    device: designs.DeviceName | None = designs.DEVICE,
-    out: Path | None = option("Folder for the table, the figure and the JSON.", "DIR"),
-    as_json: bool = designs.AS_JSON,
-) -> None:
+)
+OUT = named(
+    out=Option(
+        "Folder for the table, the figure and the JSON.",
+        kind="file",
+        group="output",
+        metavar="DIR",
+    )
+)
+
+
+@declared(
+    designs.MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON
+)
+def command(**given: Any) -> None:
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
     from bascule.core.inputs.files import prepare_folder
     from bascule.research.comparison.contenders import USUAL, Family
     from bascule.research.comparison.frontier import frontier
 
-    if not means:
-        raise InputError(
-            "means", "--means is missing: give the mean of each arm, as in --means 0 1"
-        )
-    model = designs.described_outcome({"outcome": outcome, "sigma": sigma})
-    if out is not None:
-        prepare_folder(out)
-    with designs.workers(dask, device), progress_bar() as report:
+    if "means" not in given:
+        raise InputError("means", "means is missing: give the mean of each arm, as in --means 0 1")
+    model = designs.described_outcome(given)
+    asked = read({**designs.MEANS, **OF_DESIGN, **COMPARED, **RUNS}, given)
+    families = (*USUAL, Family.PEERS) if asked.pop("peers", False) else USUAL
+    if "out" in given:
+        prepare_folder(given["out"])
+    with designs.workers(given), progress_bar() as report:
         result = frontier(
-            means,
-            outcome=model,
-            error=error,
-            effect=effect,
-            runs=runs,
-            seed=seed,
-            threads=threads,
-            progress=report,
-            families=(*USUAL, Family.PEERS) if peers else USUAL,
-            sides=sides,
+            asked.pop("means"), outcome=model, progress=report, families=families, **asked
         )
     note_compilation(result.compile_seconds)
-    written = () if out is None else result.save(out)
-    print_result(result, as_json, _show)
-    if not as_json:
+    written = result.save(given["out"]) if "out" in given else ()
+    print_result(result, "json" in given, _show)
+    if "json" not in given:
         say_written(*written)
 
 

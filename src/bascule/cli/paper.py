@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import progress_bar, say_written, screen
+from bascule.cli.support.declared import declared, read
+
+RUNS = designs.runs(1000)
 
 
+@declared(RUNS, designs.DASK)
 def command(
-    out: Path = typer.Option(..., metavar="DIR", help="Folder to write into."),
-    runs: int = typer.Option(1000, help="Runs behind each point."),
-    seed: int = typer.Option(0, help="Same seed, same figures."),
-    threads: int | None = designs.THREADS,
-    dask: str | None = designs.DASK,
+    out: Path = typer.Option(..., metavar="DIR", help="Folder to write into."), **given: Any
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.research.paper import regenerate
     from bascule.research.paper.claims.claim import tally
 
-    with designs.workers(dask), progress_bar() as bar:
-        result = regenerate(out, runs, seed, threads, bar)
+    with designs.workers(given), progress_bar() as bar:
+        result = regenerate(out, progress=bar, **read(RUNS, given))
     console = screen()
     for claim in result.claims:
         console.print(f"{claim.verdict:<13}  {claim.statement}", soft_wrap=True)

@@ -67,19 +67,18 @@ FILES = named(
 )
 
 
-@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.JSON, FILES)
+@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, designs.JSON, FILES)
 def command(**given: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
     files = {name: given.get(name) for name in FILES}
     as_json, runs = "json" in given, read(designs.RUNS, given)
-    dask = runs.pop("dask", None)
     prepare_files(**files)
     if "rollout" in given:
         _plan_rollout(given, runs, as_json)
         return
     request = requested(given)
-    with designs.workers(dask):
+    with designs.workers(given):
         say_understood(given.get("lift"), request)
         if "by" in given:
             _plan_segments(request, given, runs, as_json)

@@ -3,143 +3,111 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import note_compilation, print_result, progress_bar, screen
-from bascule.cli.support.designs import EngineName, OutcomeName, RuleName, StopName, option
+from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
-from bascule.core.metrics.metric import Goal
-from bascule.core.rules.mixture import RadiusName
-from bascule.core.rules.tilt import HorizonGuarantee
+from bascule.core.options import Option
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
     from bascule.simulation import Simulation
 
+RUNS = designs.runs(1000)
 
-def command(
-    means: list[float] | None = designs.MEANS,
-    rule: RuleName | None = designs.RULE,
-    alpha: float | None = designs.ALPHA,
-    radius: RadiusName | None = designs.RADIUS,
-    growth: float | None = designs.GROWTH,
-    stop: StopName | None = designs.STOP,
-    tilt: float | None = designs.TILT,
-    effect: float | None = designs.EFFECT,
-    power: float | None = designs.POWER,
-    baseline: float | None = designs.BASELINE,
-    guarantee: HorizonGuarantee | None = designs.GUARANTEE,
-    futility: float | None = designs.FUTILITY,
-    batch: int | None = designs.BATCH,
-    population: int | None = designs.POPULATION,
-    horizon: int | None = designs.HORIZON,
-    outcome: OutcomeName | None = designs.OUTCOME,
-    sigma: float | None = designs.SIGMA,
-    low: float | None = designs.LOW,
-    high: float | None = designs.HIGH,
-    sigma_unit: float | None = designs.SIGMA_UNIT,
-    sigma_noise: float | None = designs.SIGMA_NOISE,
-    error: float | None = designs.ERROR,
-    sides: int | None = designs.SIDES,
-    delta: float | None = designs.DELTA,
-    min_effect: float | None = designs.MIN_EFFECT,
-    goal: Goal | None = designs.GOAL,
-    design: Path | None = option("A design file, instead of all of the above but --means.", "FILE"),
-    world: str | None = option(
+WORLD = named(
+    design=Option(
+        "A design file, instead of options that describe one.",
+        kind="file",
+        group="basics",
+        metavar="FILE",
+        excludes=tuple(designs.DESIGN),
+    ),
+    world=Option(
         "What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
-        "NAME|JSON|FILE",
+        metavar="NAME|JSON|FILE",
     ),
-    metric: list[str] | None = option(
-        "True means of the arms on another metric of the design; its baseline if not given.",
-        "NAME=M1,M2",
+    metric=Option(
+        "True means of the arms on another metric of the design.",
+        unset="its baseline",
+        many=True,
+        metavar="NAME=M1,M2",
     ),
-    segment: list[str] | None = option(
+    engine=Option("For recurrent: plain draws every outcome.", choices=("fast", "plain")),
+)
+"""The design of a file, and what it is played on."""
+
+SEGMENTS = named(
+    segment=Option(
         "True means of the arms in a segment of the design; give each of its segments.",
-        "NAME=M1,M2",
+        many=True,
+        metavar="NAME=M1,M2",
+        excludes=("means", "world", "metric", "dask", "device"),
     ),
-    weight: list[str] | None = option(
-        "With --segment: the part of all units that is in it; equal parts if not given.",
-        "NAME=PART",
+    weight=Option(
+        "The part of all units that is in a segment.",
+        unset="equal parts",
+        many=True,
+        metavar="NAME=PART",
+        needs=("segment",),
     ),
-    to_serve: int | None = option(
-        "With --segment: all units to serve, and one winner for everyone beside it."
+    to_serve=Option(
+        "All units to serve, and one winner for everyone beside it.",
+        kind="whole",
+        needs=("segment",),
     ),
-    runs: int = typer.Option(1000, help="How many times to play the test."),
-    seed: int = designs.SEED,
-    max_units: int | None = designs.MAX_UNITS,
-    threads: int | None = designs.THREADS,
-    dask: str | None = designs.DASK,
-    device: designs.DeviceName | None = designs.DEVICE,
-    engine: EngineName | None = designs.ENGINE,
-    as_json: bool = designs.AS_JSON,
-) -> None:
+)
+
+
+@declared(
+    designs.MEANS, designs.DESIGN, designs.CAP, WORLD, SEGMENTS, RUNS, designs.WORKERS, designs.JSON
+)
+def command(**given: Any) -> None:
     """Simulate a test many times: its regret, its decision time and how often it is wrong."""
-    described = designs.describing(locals())
     from bascule.simulation import simulate
 
-    in_world = None if world is None else designs.parsed_world(world)
-    if design is None:
-        asked = designs.described_design(described, _arms(means, in_world), max_units)
+    world = designs.parsed_world(given["world"]) if "world" in given else None
+    means = read(designs.MEANS, given).get("means")
+    how = {"runs": 1000, **read(RUNS, given)}
+    if "engine" in given:
+        how["engine"] = given["engine"]
+    if "design" in given:
+        asked = designs.loaded_design(given)
     else:
-        asked = designs.loaded_design(design, described, max_units)
+        asked = designs.described_design(given, _arms(means, world))
     if asked.segments is not None:
-        others = {"means": means, "world": world, "metric": metric, "dask": dask, "device": device}
-        for option, given in others.items():
-            if given:
-                raise InputError(option, f"--{option} does not go with segments: use --segment")
-        _segments(asked, segment, weight, to_serve, (runs, seed, threads, engine), as_json)
+        _segments(asked, given, how)
         return
-    if segment or weight or to_serve is not None:
+    if "segment" in given:
         raise InputError("segment", "the design has no segments: name them in its file")
-    with designs.workers(dask, device), progress_bar() as report:
+    with designs.workers(given), progress_bar() as report:
         result = simulate(
             asked,
-            means or None,
-            runs,
-            seed,
-            threads,
-            lambda done: report("simulating", done, runs),
-            world=in_world,
-            engine=engine,
-            metrics=designs.parsed_means(metric),
+            means,
+            progress=lambda done: report("simulating", done, how["runs"]),
+            world=world,
+            metrics=designs.parsed_means(given.get("metric")),
+            **how,
         )
     note_compilation(result.compile_seconds)
-    print_result(result, as_json, _show)
+    print_result(result, "json" in given, _show)
 
 
-def _segments(
-    design: Design,
-    segment: list[str] | None,
-    weight: list[str] | None,
-    population: int | None,
-    how: tuple[int, int, int | None, EngineName | None],
-    as_json: bool,
-) -> None:
+def _segments(design: Design, given: Mapping[str, Any], how: Mapping[str, Any]) -> None:
     from bascule.simulation import simulate_segments
 
-    means, parts = (
-        designs.parsed_means(given, name)
-        for given, name in ((segment, "segment"), (weight, "weight"))
-    )
+    means = designs.parsed_means(given.get("segment"), "segment")
     if means is None:
         names = ", ".join(design.by_segment)
-        raise InputError("segment", f"--segment is missing: give the means in each of {names}")
-    runs, seed, threads, engine = how
-    result = simulate_segments(
-        design,
-        means,
-        None if parts is None else {name: sum(part) for name, part in parts.items()},
-        runs,
-        seed,
-        threads,
-        population=population,
-        engine=engine,
-    )
-    print_result(result, as_json)
+        raise InputError("segment", f"segment is missing: give the means in each of {names}")
+    parts = designs.parsed_means(given.get("weight"), "weight")
+    weights = None if parts is None else {name: sum(part) for name, part in parts.items()}
+    population = read(SEGMENTS, given).get("to_serve")
+    result = simulate_segments(design, means, weights, population=population, **how)
+    print_result(result, "json" in given)
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
@@ -150,7 +118,7 @@ def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:
         return len(means)
     if isinstance(world, dict):
         return len(World.from_dict(world).start)
-    raise InputError("means", "--means is missing: give the mean of each arm, as in --means 0 1")
+    raise InputError("means", "means is missing: give the mean of each arm, as in --means 0 1")
 
 
 def _show(result: Simulation) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
@@ -25,13 +25,14 @@ from bascule.core.inputs.design_parts import (
     check_kind,
     checked_arms,
     checked_min_effect,
+    checked_sides,
     cost_unit,
-    sides_of_error,
     widened,
 )
 from bascule.core.inputs.serialization import as_data, read, read_json
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Decides, Goal, Metric, check_metrics
+from bascule.core.options import Option, check_given, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
@@ -92,16 +93,48 @@ class Design:
     arms: Sequence[str]
     outcome: Outcome
     rule: Rule
-    error: float | None = None
-    delta: float | None = None
-    max_units: int | None = None
-    min_effect: float | None = None
+    error: Annotated[
+        float | None,
+        Option(
+            "Probability of declaring a worse arm the winner, at most, however often you look.",
+            kind="probability",
+            group="basics",
+            default="5%",
+            excludes=("delta",),
+        ),
+    ] = None
+    delta: Annotated[
+        float | None,
+        Option("The paper's nominal parameter, instead of an error.", kind="probability"),
+    ] = None
+    max_units: Annotated[int | None, Option("End a test here, undecided.", kind="whole")] = None
+    min_effect: Annotated[
+        float | None,
+        Option("The smallest difference that matters; a test also ends if all are smaller."),
+    ] = None
     deadline: datetime | None = None
     measure: Measure | None = None
-    goal: Goal = INCREASE
-    control: str | None = None
-    sides: int | None = None
-    reports: Reports | None = None
+    goal: Annotated[
+        Goal, Option("Whether the highest mean is the best or the lowest.", group="outcome")
+    ] = INCREASE
+    control: Annotated[
+        str | None, Option("The arm that others are compared with.", unset="the first")
+    ] = None
+    sides: Annotated[
+        int | None,
+        Option(
+            "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% "
+            "gives 95 % intervals. 1: that a worse arm wins.",
+            kind="whole",
+            limits=(1, 2),
+            default="1",
+            excludes=("delta",),
+        ),
+    ] = None
+    reports: Annotated[
+        Reports | None,
+        Option("Every unit reports an outcome, also 0; no window.", excludes=("measure",)),
+    ] = None
     metrics: Sequence[Metric] = ()
     harm_error: float = DEFAULT_HARM_ERROR
     decides: Decides = "primary"
@@ -115,12 +148,8 @@ class Design:
         check_kind("outcome", self.outcome, Outcome, models)
         check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
         self.rule.check_outcome(self.outcome)
-        if self.error is not None and self.delta is not None:
-            raise InputError(
-                "error",
-                "error and delta cannot both be given: error asks for a proven error, "
-                "delta sets the paper's nominal parameter; drop one of them",
-            )
+        given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        check_given(options_of(Design), given)
         remedy = "the paper's figures use 0.02 and less"
         checks.accept_given(self, "delta", checks.probability, remedy)
         if self.delta is not None:
@@ -128,7 +157,7 @@ class Design:
         elif self.error is None:
             object.__setattr__(self, "error", DEFAULT_ERROR)
         checks.accept_given(self, "error", checks.probability, "0.05 is usual")
-        object.__setattr__(self, "sides", sides_of_error(self.sides, self.delta))
+        object.__setattr__(self, "sides", checked_sides(self.sides))
         if self.outcome.estimated:
             # Refuses more arms than an estimated spread is implemented for.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
@@ -140,12 +169,6 @@ class Design:
             self.measure.check_outcome(self.outcome)
         if self.reports is not None:
             checks.choice("reports", self.reports, get_args(Reports))
-            if self.measure is not None:
-                raise InputError(
-                    "reports",
-                    'reports "always" and a measure cannot both be given: with a conversion window '
-                    "a unit need not report; drop one of them",
-                )
         start = FIRST_UNITS * len(self.arms)
         remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
         checks.accept_given(self, "max_units", checks.whole, start, remedy, MOST_UNITS)

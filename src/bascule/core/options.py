@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -85,6 +86,8 @@ class Option:
         >>> Option("A probability.", kind="probability", name="error").read("5%")
         0.05
         """
+        if self.many and isinstance(value, list | tuple):
+            return [replace(self, many=False).read(one) for one in value]
         if self.kind == "choice":
             checks.choice(self.name, value, self.choices)
         if not self.numeric:
@@ -147,6 +150,16 @@ def options_of(declaration: type[Any]) -> Options:
     >>> options_of(bs.Gaussian)["sigma"].kind
     'positive'
     """
+    if declaration not in _READ:
+        _READ[declaration] = _read_options(declaration)
+    return _READ[declaration]
+
+
+_READ: WeakKeyDictionary[type[Any], Options] = WeakKeyDictionary()
+"""What was read before: the types of a design take 4 ms, and every design is checked by its own."""
+
+
+def _read_options(declaration: type[Any]) -> Options:
     hints = get_type_hints(declaration, include_extras=True)
     defaults: dict[str, str] = {}
     if is_dataclass(declaration):

@@ -24,7 +24,10 @@ LONGEST = 20
 
 def named(**options: Option) -> Options:
     """Return options that belong to a command alone, by their names."""
-    return {name: replace(option, name=name) for name, option in options.items()}
+    return {
+        name: replace(option, name=name, kind="choice" if option.choices else option.kind)
+        for name, option in options.items()
+    }
 
 
 def declared(*declarations: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:

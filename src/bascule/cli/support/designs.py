@@ -2,37 +2,97 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from bascule.cli.support.declared import named
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.cli.support.declared import named, read
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.metric import Metric
-from bascule.core.options import Option, options_of
+from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
-from bascule.core.registry import Registered, Registry
-from bascule.core.rules import RULES, Rule, mixture
-from bascule.core.rules.static import StaticStop
+from bascule.core.rules import RULES, Rule
 
 if TYPE_CHECKING:
-    RuleName = str
     OutcomeName = str
-    StopName = str
 else:
     # What is registered is what the command line knows.
-    RuleName, OutcomeName = Literal[RULES.kinds], Literal[OUTCOMES.kinds]
-    StopName = Literal[mixture.StopName, StaticStop]
+    OutcomeName = Literal[OUTCOMES.kinds]
 
 DeviceName = Literal["cpu", "cuda"]
-EngineName = Literal["fast", "plain"]
-"""How units whose outcomes keep coming are played."""
+
+CONNECT_SECONDS, RETRIES = 10, 3
+"""How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
+
+RULE = named(
+    rule=Option(
+        "Who gets the next unit, and when to stop.",
+        kind="choice",
+        group="basics",
+        choices=RULES.kinds,
+        default="ucb",
+    ),
+    **parameters(RULES),
+)
+"""A rule and its parameters."""
+
+OUTCOME = named(
+    outcome=Option(
+        "What one unit gives.",
+        kind="choice",
+        group="basics",
+        choices=OUTCOMES.kinds,
+        default="gaussian",
+    ),
+    **parameters(OUTCOMES),
+)
+"""An outcome model and its parameters."""
+
+OF_DESIGN = ("error", "sides", "delta", "min_effect", "goal")
+DESIGN = {**RULE, **OUTCOME, **{name: options_of(Design)[name] for name in OF_DESIGN}}
+"""What describes a design."""
+
+CAP = {"max_units": options_of(Design)["max_units"]}
+
+MEANS = named(
+    means=Option(
+        "The true mean of each arm.", kind="number", group="basics", many=True, metavar="M1 M2 ..."
+    )
+)
+
+RUNS = named(
+    runs=Option("How many simulated tests; by their length if not given.", kind="whole"),
+    seed=Option("Same seed, same runs.", kind="whole", default="0"),
+    threads=Option("Threads to use.", kind="whole", unset="every core"),
+)
+"""How tests are simulated."""
+
+WORKERS = named(
+    dask=Option(
+        "Simulate on the workers of a Dask cluster: the address of its scheduler, as "
+        "tcp://127.0.0.1:8786.",
+        metavar="ADDRESS",
+        excludes=("device",),
+    ),
+    device=Option("Simulate on a GPU with cuda.", choices=("cpu", "cuda"), kind="choice"),
+)
+"""Where tests are simulated."""
+
+DASK = {"dask": WORKERS["dask"]}
+JSON = named(json=Option("Print one JSON object.", kind="switch", group="output"))
+"""How the result is printed."""
+
+AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+
+def runs(count: int) -> dict[str, Option]:
+    """Return how tests are simulated, with a default number of runs."""
+    return {**RUNS, "runs": replace(RUNS["runs"], help="How many tests.", default=str(count))}
 
 
 def option(meaning: str, metavar: str | None = None, **more: Any) -> Any:
@@ -40,83 +100,19 @@ def option(meaning: str, metavar: str | None = None, **more: Any) -> Any:
     return typer.Option(None, help=meaning, metavar=metavar, **more)
 
 
-MEANS = option("The true mean of each arm.", "M1 M2 ...")
-ALPHA = option("Knob of ucb: 1 saves regret, inf saves time; 2 if not given.")
-RULE = option("Who gets the next unit, and when to stop; ucb if not given.")
-RADIUS = option("For ucb: whose radius an arm has; paper if not given.")
-GROWTH = option("For --radius looks: how many times later the next look comes.")
-STOP = option("For ucb, etc and static: what ends a test; intervals if not given, or the horizon.")
-BATCH = option("For tilt: units of each challenger assigned at once; 1 if not given.")
-POPULATION = option("For static: how many units there are in all.")
-HORIZON = option("For static: the last stage; without one it has no end.")
-TILT = option("Knob of tilt: 1 is an even split, more saves regret; 3 if not given.")
-EFFECT = option("For tilt: the difference worth finding.")
-POWER = option("For tilt: end the test where --effect is found with this probability.")
-BASELINE = option("For tilt with --power: the mean of 0/1 outcomes without the effect.")
-GUARANTEE = option("For tilt with --power: gaussian takes outcomes as normal; proven if not given.")
-FUTILITY = option("For tilt with --power: end a test whose chance to find --effect is below this.")
-OUTCOME = option("Outcome model; gaussian if not given.")
-SIGMA = option(
-    "For gaussian: spread of one outcome; 1 if not given. For numeric: the spread to play."
-)
-LOW = option("For bounded: no outcome lies below; 0 if not given.")
-HIGH = option("For bounded: no outcome lies above; 1 if not given.")
-SIGMA_UNIT = option("For recurrent: spread of the units; 1 if not given.")
-SIGMA_NOISE = option("For recurrent: spread of one unit's outcomes; 1 if not given.")
-ERROR = option(
-    f"Probability of declaring a worse arm the winner, at most; {DEFAULT_ERROR} if not given."
-)
-SIDES = option(
-    "2: --error bounds that either of two equal arms wins, a two-sided error; 0.05 then gives "
-    "95 % intervals. 1, a worse arm wins, if not given.",
-    min=1,
-    max=2,
-)
-DELTA = option("The paper's nominal parameter, instead of --error.")
-MIN_EFFECT = option(
-    "The smallest difference that matters; a test also ends when all are proven smaller."
-)
-GOAL = option("Whether the highest mean is the best or the lowest; increase if not given.")
-CONTROL = option("The arm that others are compared with; the first if not given.")
-MAX_UNITS = option("End a run here, undecided.")
-SEED = typer.Option(0, help="Same seed, same runs.")
-THREADS = option("Threads to use; every core if not given.")
-CONNECT_SECONDS, RETRIES = 10, 3
-"""How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
-
-DASK = option(
-    "Simulate on the workers of a Dask cluster: the address of its scheduler, as "
-    "tcp://127.0.0.1:8786.",
-    "ADDRESS",
-)
-DEVICE = option("Simulate on a GPU with cuda; on the CPU if not given.")
-ENGINE = option("For recurrent: plain draws every outcome; fast if not given.")
-AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
-
-RUNS = named(
-    runs=Option("How many simulated tests; by their length if not given.", kind="whole"),
-    seed=Option("Same seed, same runs.", kind="whole", default="0"),
-    threads=Option("Threads to use.", kind="whole", unset="every core"),
-    dask=Option(
-        "Simulate on the workers of a Dask cluster: the address of its scheduler, as "
-        "tcp://127.0.0.1:8786.",
-        metavar="ADDRESS",
-    ),
-)
-"""How tests are simulated."""
-
-JSON = named(json=Option("Print one JSON object.", kind="switch", group="output"))
-"""How the result is printed."""
+def declared_option(name: str) -> Any:
+    """Return an option of a design as one of a command."""
+    declared = DESIGN[name] if name in DESIGN else options_of(Design)[name]
+    return option(declared.help, show_default=declared.unset or declared.default or False)
 
 
 @contextmanager
-def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None]:
+def workers(given: Mapping[str, Any]) -> Iterator[None]:
     """Simulate on a GPU, or on the workers of a Dask cluster, where one of them is given."""
+    dask, device = given.get("dask"), given.get("device")
     if device is not None:
         from bascule.simulation.engines.backends.gpu import use_device
 
-        if dask is not None:
-            raise InputError("device", "--device and --dask cannot both be given: drop one of them")
         with use_device(device):
             yield
         return
@@ -141,109 +137,44 @@ def workers(dask: str | None, device: DeviceName | None = None) -> Iterator[None
         yield
 
 
-def _options_of(registry: Registry[Any]) -> set[str]:
-    return {name for kind in registry.kinds for name in _fields(registry.get(kind))}
-
-
-def _fields(cls: type[Any]) -> set[str]:
-    return {field.name for field in dataclasses.fields(cls)} - {"kind"}
-
-
-RULE_OPTIONS = _options_of(RULES)
-DESIGN_OPTIONS = {"rule", "outcome", "error", "sides", "delta", "min_effect", "goal"}
-
-
-def describing(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a command that describe a rule, an outcome model or a design.
-
-    >>> describing({"tilt": 3.0, "goal": "decrease", "runs": 100})
-    {'tilt': 3.0, 'goal': 'decrease'}
-    """
-    names = RULE_OPTIONS | DESIGN_OPTIONS | _options_of(OUTCOMES)
-    return {name: value for name, value in options.items() if name in names}
-
-
-def described_design(described: Mapping[str, Any], arms: int, max_units: int | None) -> Design:
+def described_design(given: Mapping[str, Any], arms: int) -> Design:
     """Return the design that the options describe.
 
-    >>> described_design({"rule": "tilt", "tilt": 4.0}, 2, None).rule
+    >>> described_design({"rule": "tilt", "tilt": "4"}, 2).rule
     Tilt(tilt=4.0, effect=None, batch=1)
     """
-    return Design(
-        arms=arm_names(arms),
-        outcome=described_outcome(described),
-        rule=described_rule(described),
-        error=described.get("error"),
-        sides=described.get("sides"),
-        delta=described.get("delta"),
-        max_units=max_units,
-        min_effect=described.get("min_effect"),
-        goal=described.get("goal") or INCREASE,
-    )
+    of_design = {name: options_of(Design)[name] for name in (*OF_DESIGN, *CAP)}
+    rule, outcome = described_rule(given), described_outcome(given)
+    return Design(arm_names(arms), outcome, rule, **read(of_design, given))
 
 
-def loaded_design(path: Path, described: dict[str, Any], max_units: int | None) -> Design:
+def loaded_design(given: Mapping[str, Any]) -> Design:
     """Return the design of a file, which leaves nothing to describe but its cap."""
-    for option, value in described.items():
-        if value is not None:
-            raise InputError(option, f"{flag(option)} and --design cannot both be given: drop one")
     from bascule.live.api import load_design
 
-    loaded = load_design(path)
-    return loaded if max_units is None else dataclasses.replace(loaded, max_units=max_units)
+    return replace(load_design(given["design"]), **read(CAP, given))
 
 
-def described_outcome(described: Mapping[str, Any]) -> Outcome:
+def described_outcome(given: Mapping[str, Any]) -> Outcome:
     """Return the outcome model that the options describe.
 
     >>> described_outcome({"outcome": "bounded", "high": 5.0})
     Bounded(low=0.0, high=5.0)
     """
-    kind = described.get("outcome") or "gaussian"
-    if kind in ("numeric", "ratio"):
-        # Its spread is that to expect; the test does not rely on it.
-        described = {**described, "sigma": None, "spread": described.get("sigma")}
-    return _described(OUTCOMES, described, kind)
+    return make(OUTCOMES, given.get("outcome") or "gaussian", _own(OUTCOME, given))
 
 
-def described_rule(described: Mapping[str, Any]) -> Rule:
+def described_rule(given: Mapping[str, Any]) -> Rule:
     """Return the rule that the options describe.
 
     >>> described_rule({"rule": "etc"})
     ETC(stop='intervals')
     """
-    return _described(RULES, described, described.get("rule") or "ucb")
+    return make(RULES, given.get("rule") or "ucb", _own(RULE, given))
 
 
-def _described(
-    registry: Registry[Registered], described: Mapping[str, Any], kind: str
-) -> Registered:
-    """Make the registered class of this kind from the options that are fields of it.
-
-    An option that is a field of other classes only is refused.
-    """
-    given = {}
-    for option, value in described.items():
-        owners = [other for other in registry.kinds if option in _fields(registry.get(other))]
-        if value is None or not owners:
-            continue
-        if kind not in owners:
-            raise InputError(
-                option,
-                f"{flag(option)} belongs to --{registry.noun} {' or '.join(owners)}, not {kind}: "
-                "drop one of them",
-            )
-        given[option] = value
-    return registry.get(kind)(**given)
-
-
-def owner_of(option: str) -> str | None:
-    """Return the outcome model that an option belongs to.
-
-    >>> owner_of("sigma_unit")
-    'recurrent'
-    """
-    return next((kind for kind in OUTCOMES.kinds if option in _fields(OUTCOMES.get(kind))), None)
+def _own(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in options and value is not None}
 
 
 def parameter_names(kind: str) -> set[str]:
@@ -252,16 +183,16 @@ def parameter_names(kind: str) -> set[str]:
     >>> sorted(parameter_names("numeric"))
     ['sigma']
     """
-    return {option.flag or name for name, option in options_of(OUTCOMES.get(kind)).items()}
+    return {one.flag or name for name, one in options_of(OUTCOMES.get(kind)).items()}
 
 
-def flag(option: str) -> str:
-    """Return an option as it is typed.
+def owner_of(name: str) -> str | None:
+    """Return the outcome model that an option belongs to.
 
-    >>> flag("sigma_unit")
-    '--sigma-unit'
+    >>> owner_of("sigma_unit")
+    'recurrent'
     """
-    return "--" + option.replace("_", "-")
+    return next((kind for kind in OUTCOMES.kinds if name in parameter_names(kind)), None)
 
 
 def parsed_world(text: str) -> dict[str, Any] | str:

@@ -50,16 +50,6 @@ def checked_sides(sides: object) -> int | None:
     return 2
 
 
-def sides_of_error(sides: object, delta: float | None) -> int | None:
-    """Return the sides that an error bounds; a nominal delta has none."""
-    accepted = checked_sides(sides)
-    if accepted is not None and delta is not None:
-        raise InputError(
-            "sides", "sides belongs to error: leave it out beside delta, the nominal parameter"
-        )
-    return accepted
-
-
 def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> float:
     """Return the smallest difference that matters, below the largest there can be."""
     remedy = "it is the smallest difference that matters"
