@@ -39,10 +39,9 @@ def winner(audience: bs.Audience, seed: int) -> str | None:
         names = [f"{day}-{i}" for i in range(PER_DAY)]
         # Every unit that comes is drawn, so that the arms cannot depend on who is enrolled.
         bought = {name: float(chance.random() < BUY) for name in names}
+        share = next((s for at, s in reversed(audience.ramp) if float(at) <= day * DAY), None)
         inside = [
-            name
-            for name in names
-            if audience.keeps_out(f"null-{seed}", name, {}, day * DAY) is None
+            name for name in names if audience.keeps_out(f"null-{seed}", name, {}, share) is None
         ]
         last = state.deal
         placed = place(DESIGN, state, deals.get(last), chance.shuffle, len(inside), day * DAY)

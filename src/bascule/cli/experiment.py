@@ -162,7 +162,7 @@ def start(name: str = NAME, store: str = STORE) -> None:
 
 @app.command("pause")
 def pause(name: str = NAME, store: str = STORE) -> None:
-    """Assign no new units until the experiment is started again."""
+    """Assign no new units after the open block, until the experiment is started again."""
     _change(store, name, "pause")
 
 
@@ -198,7 +198,7 @@ def knob(
 
 @app.command("share")
 def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = STORE) -> None:
-    """Let another share of the traffic get in, as 50%; units that are in stay in."""
+    """Let another share of the traffic get in from the next block on, as 50%."""
     _change(store, name, "set_share", share=_part(share))
 
 

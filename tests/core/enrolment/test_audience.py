@@ -32,7 +32,7 @@ def test_the_published_vectors() -> None:
         unit = one["unit"]
         for share, is_in in one["shares"].items():
             audience = bs.Audience(share=float(share))
-            assert (audience.keeps_out("checkout-button", unit, {}, 0.0) is None) is is_in
+            assert (audience.keeps_out("checkout-button", unit, {}) is None) is is_in
             weights = [float(share), round(1 - float(share), 10)]
             assert (bs.bucket(unit, "share/checkout-button", weights) == 0) is is_in
         slot = bs.bucket(unit, "layer/checkout", [1] * SLOTS)
@@ -43,7 +43,7 @@ def test_the_published_vectors() -> None:
 
 def test_a_share_is_a_sample_and_a_larger_one_keeps_everyone_of_a_smaller() -> None:
     inside = {
-        share: {u for u in UNITS if not bs.Audience(share=share).keeps_out("test", u, {}, 0.0)}
+        share: {u for u in UNITS if not bs.Audience(share=share).keeps_out("test", u, {})}
         for share in (0.1, 0.3, 0.9)
     }
     for share, units in inside.items():
@@ -55,17 +55,11 @@ def test_a_share_is_a_sample_and_a_larger_one_keeps_everyone_of_a_smaller() -> N
 def test_gates_are_independent_of_each_other_and_of_arms() -> None:
     """Among those who are in, the arm by hash, the layer and the holdout are split as among all."""
     audience = bs.Audience(share=0.2)
-    inside = [u for u in UNITS if audience.keeps_out("test", u, {}, 0.0) is None]
+    inside = [u for u in UNITS if audience.keeps_out("test", u, {}) is None]
     layer, held = bs.Layer("l", 0.5, [(0, 500)]), bs.Holdout("h", 0.5)
     for split in (lambda u: bs.bucket(u, "test", [1, 1]) == 0, layer.has, held.has):
         share = sum(map(split, inside)) / len(inside)
         assert abs(share - 0.5) < 4 * math.sqrt(0.25 / len(inside))
-
-
-def test_a_ramp_rises_by_its_schedule() -> None:
-    ramp = bs.Audience(ramp=[("1h", 0.1), ("1d", 0.5), ("3d", 1)])
-    shares = [ramp.share_at(hours * 3600.0) for hours in (0, 1, 23.9, 24, 71.9, 72, 10_000)]
-    assert shares == [0.0, 0.1, 0.1, 0.5, 0.5, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -89,14 +88,14 @@ class Audience:
     """Who gets into a live test; everyone, unless something is said.
 
     `share` is the part of the traffic that may get in, by a hash of the unit. `ramp` raises it by a
-    schedule: pairs of a time since the start and the share from then on, as
+    schedule: pairs of a time for which the test has run and the share from then on, as
     `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`. `where` is a rule on attributes of the context, as
     `{"==": [{"var": "country"}, "FR"]}`. `layer` and `holdout` keep tests apart and units out of
     all of them.
 
     A unit that is in a test stays in it, whatever changes later.
 
-    >>> Audience(share=0.1).keeps_out("button", "user-42", {}, 0.0)
+    >>> Audience(share=0.1).keeps_out("button", "user-42", {})
     'share'
     """
 
@@ -121,28 +120,19 @@ class Audience:
     def _rule(self) -> Test:
         return (lambda _: True) if self.where is None else rule_of(self.where)
 
-    def share_at(self, passed: float) -> float:
-        """Return the share of the traffic that is enrolled a number of seconds after the start.
-
-        >>> Audience(ramp=[("0d", 0.1), ("2d", 0.5)]).share_at(86400.0)
-        0.1
-        """
-        if not self.ramp:
-            return self.share
-        step = bisect_right([float(after) for after, _ in self.ramp], passed) - 1
-        return 0.0 if step < 0 else self.ramp[step][1]
-
-    def keeps_out(self, test: str, unit: str, context: Context, passed: float) -> str | None:
+    def keeps_out(
+        self, test: str, unit: str, context: Context, share: float | None = None
+    ) -> str | None:
         """Return what keeps a new unit out of a test, or None: it gets in.
 
-        `passed` is how many seconds ago the test started. The first of these is named: `holdout`,
-        `layer`, `share`, `where`.
+        `share` is the share of the traffic that gets in, if it is not that of the audience. The
+        first of these is named: `holdout`, `layer`, `share`, `where`.
         """
         if self.holdout is not None and self.holdout.has(unit):
             return "holdout"
         if self.layer is not None and not self.layer.has(unit):
             return "layer"
-        share = self.share_at(passed)
+        share = self.share if share is None else share
         if share < 1.0 and point(unit, f"share/{test}") >= _cut(share):
             return "share"
         return None if self._rule(context) else "where"

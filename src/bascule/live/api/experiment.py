@@ -140,7 +140,7 @@ class Experiment(Units):
     @property
     def is_released(self) -> bool:
         """Whether everyone gets the winner, because it was released."""
-        return self._loaded().state.released
+        return self._loaded().state.control.released
 
     @property
     def erased(self) -> int:
@@ -171,9 +171,14 @@ class Experiment(Units):
         """Enrol units, at first or again after a pause."""
         self._move("start", ("ready", "paused"), "running")
 
-    def pause(self) -> None:
-        """Enrol no new units; those in the test keep their arm, and their outcomes count."""
-        self._move("pause", ("running",), "paused")
+    def pause(self) -> int:
+        """Enrol no new units after the open block; return how many places of it are left.
+
+        The next units that arrive fill these places, so that nobody can choose the moment at which
+        a place is filled whose arm may be known. Units in the test keep their arm, and their
+        outcomes count. docs/explanation/operators.md
+        """
+        return self._move("pause", ("running",), "paused")
 
     def stop(self, to: str | None = None) -> None:
         """End the test by hand, for good; outcomes count no more.
@@ -195,13 +200,13 @@ class Experiment(Units):
         ((knob, value),) = given.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 
-    def set_share(self, share: float) -> None:
-        """Let another share of the traffic get in from now on; units that are in stay in.
+    def set_share(self, share: float) -> int:
+        """Let another share of the traffic get in from the next block on; units in it stay.
 
-        A schedule (`ramp`) ends. Who gets in is a random sample of the same people, so that the
-        guarantee stays. docs/explanation/enrolment.md
+        A schedule (`ramp`) ends. Return how many places of the open block are left, which the next
+        units fill by the share until now. docs/explanation/enrolment.md
         """
-        self._do(lambda work: change.set_share(work, share))
+        return int(self._do(lambda work: change.set_share(work, share)))
 
     def drop_arm(self, arm: str, to: str | None = None) -> None:
         """Drop an arm from the test for good; nothing is claimed about it any more.
@@ -216,11 +221,11 @@ class Experiment(Units):
 
     def pause_arm(self, arm: str) -> None:
         """Give an arm no new units for a while; blocks that were begun are finished."""
-        self._do(lambda work: change.pause_arm(work, arm, paused=True))
+        self._do(lambda work: change.pause_arm(work, arm, pause=True))
 
     def resume_arm(self, arm: str) -> None:
         """Give an arm units again."""
-        self._do(lambda work: change.pause_arm(work, arm, paused=False))
+        self._do(lambda work: change.pause_arm(work, arm, pause=False))
 
     def release(self) -> None:
         """Give everyone the winner after the decision, also units that were in another arm."""
@@ -247,5 +252,5 @@ class Experiment(Units):
             loaded = self.store.load(connection, self.id, self.name)
             return diagnostics_of(connection, loaded, level, self.store.runner.now(loaded))
 
-    def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> None:
-        self._do(lambda work: change.move(work, action, since, to))
+    def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> int:
+        return int(self._do(lambda work: change.move(work, action, since, to)))

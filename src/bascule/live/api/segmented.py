@@ -291,9 +291,9 @@ class SegmentedExperiment:
         """Enrol units in every segment, at first or again after a pause."""
         self._each(Experiment.start, ("ready", "paused"))
 
-    def pause(self) -> None:
-        """Enrol no new units in any segment that still runs."""
-        self._each(Experiment.pause, ("running",))
+    def pause(self) -> int:
+        """Pause every segment that runs; return how many places of open blocks are left."""
+        return sum(self._each(Experiment.pause, ("running",)))
 
     def stop(self, to: str | None = None) -> None:
         """End the test in every segment for good; with `to`, everyone is served this arm."""
@@ -308,9 +308,9 @@ class SegmentedExperiment:
         """Turn the knob in every segment that still runs."""
         self._each(lambda test: test.knob(**named), ("ready", "running", "paused"))
 
-    def set_share(self, share: float) -> None:
-        """Let another share of the traffic get in, in every segment that still runs."""
-        self._each(lambda test: test.set_share(share), ("ready", "running", "paused"))
+    def set_share(self, share: float) -> int:
+        """Let another share of the traffic into every segment; return what `pause` does."""
+        return sum(self._each(lambda test: test.set_share(share), ("ready", "running", "paused")))
 
     def drop_arm(self, arm: str, to: str | None = None) -> None:
         """Drop an arm for good in every segment that still runs."""
@@ -326,15 +326,16 @@ class SegmentedExperiment:
 
     # Private
 
-    def _each(self, change: Callable[[Experiment], None], states: tuple[str, ...]) -> None:
+    def _each(
+        self, change: Callable[[Experiment], Result], states: tuple[str, ...]
+    ) -> list[Result]:
         """Change the segments that are in one of some states; an error if there is none."""
         chosen = [test for test in self.tests.values() if test.state in states]
         if not chosen:
             found = ", ".join(f"{name} is {test.state}" for name, test in self.tests.items())
             message = f"{self.name}: no segment is {' or '.join(states)} ({found})"
             raise InputError("state", message, kind="conflict")
-        for test in chosen:
-            change(test)
+        return [change(test) for test in chosen]
 
     def _homes(self, units: Sequence[str]) -> dict[str, str]:
         """Return the segments of those units that have one; what is remembered is not read."""

@@ -19,6 +19,7 @@ from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
 from bascule.live.clock import Clock
+from bascule.live.control import started
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
@@ -206,7 +207,7 @@ class Store(ErasableStore):
         staged = design.procedure.counts == "stages"
         state = ExperimentState.empty(design)._replace(clock=guard.kind, staged=staged)
         if start:
-            state = begun(design, state, now)._replace(began=now)
+            state = begun(design, state, now)._replace(control=started(state.control, now))
         data = design.to_dict()
         values = {
             "name": name,

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 
 from bascule.core.approximate import about
 from bascule.core.design import Design
-from bascule.core.enrolment.audience import Audience
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.guardrails import MetricView, Standing, metric_views, waiting_arm
 from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Goal, Role
 from bascule.core.statistics import Statistics
+from bascule.live.control import for_next_block, running_time
+from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState
+
+HELD = "once a unit that came since the last step has counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,24 +105,25 @@ class RolloutStatus:
         found = f"{100 * self.traffic:g} % of the traffic is in the rollout, half of it with"
         found = f"{found} {self.version} in an even split"
         if self.next_traffic is not None and self.next_days is not None:
-            found += f"; {100 * self.next_traffic:g} % in {about(self.next_days)}"
+            when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
+            found += f"; {100 * self.next_traffic:g} % {when}"
         return f"{found}; not shown yet to stay within the margin of {' and '.join(self.open)}"
 
 
-def rollout_of(
-    design: Design, statistics: Statistics, audience: Audience | None, passed: float
-) -> RolloutStatus:
-    """Return how far a guarded rollout is after a number of seconds."""
+def rollout_of(test: Loaded, now: float) -> RolloutStatus:
+    """Return how far a guarded rollout is."""
+    design, audience, state = test.design, test.delivery.audience, test.state
+    control = for_next_block(audience, True, state, now)
     ramp = () if audience is None else audience.ramp
-    coming = [(float(at), share) for at, share in ramp if float(at) > passed]
-    at, share = coming[0] if coming else (None, None)
+    at, share = ramp[control.step + 1] if control.step + 1 < len(ramp) else (None, None)
+    passed = running_time(control, now)
     arm = next(i for i, name in enumerate(design.arms) if name != design.control_arm)
     return RolloutStatus(
         design.arms[arm],
-        1.0 if audience is None else audience.share_at(passed),
+        control.share,
         share,
-        None if at is None else (at - passed) / SECONDS["d"],
-        open_guardrails(design, statistics, arm),
+        None if at is None else (float(at) - passed) / SECONDS["d"],
+        open_guardrails(design, state.once, arm),
     )
 
 

@@ -23,6 +23,7 @@ from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.control import places_left
 from bascule.live.reports.forecast import lead, shown_means, stages_left, units_a_stage, units_left
 from bascule.live.reports.metric_status import (
     CovariateStatus,
@@ -96,10 +97,11 @@ class Status:
     guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
     waits for its guardrails. `rollout` says how far a guarded rollout is, whose primary metric has
     no part in `evidence`, `left` and `days_left`. `links` counts names that were linked to another,
-    and `relinked` those of them that had another arm before. `covariates` says what outcomes are
-    adjusted by, where they are. `diagnostics` are there where they were asked for. With the `goal`
-    "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0 or 1, are shares,
-    and the cost is counted in `cost_unit`.
+    and `relinked` those of them that had another arm before. `places_left` are the places of the
+    open block, which the next units fill whatever was changed by hand. `covariates` says what
+    outcomes are adjusted by, where they are. `diagnostics` are there where they were asked for.
+    With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
+    or 1, are shares, and the cost is counted in `cost_unit`.
     """
 
     name: str
@@ -131,6 +133,7 @@ class Status:
     covariates: CovariateStatus | None = None
     links: int = 0
     relinked: int = 0
+    places_left: int = 0
     diagnostics: tuple[Diagnostic, ...] | None = None
     goal: Goal = "increase"
     binary: bool = False
@@ -164,6 +167,14 @@ class Status:
         return self.state in OPEN
 
     @property
+    def _filling(self) -> str:
+        """Who still gets in while a test is paused, as the end of a sentence."""
+        if not self.places_left:
+            return ""
+        some = "unit" if self.places_left == 1 else f"{self.places_left} units"
+        return f" after the next {some}, which the open block still needs"
+
+    @property
     def undecided_guardrails(self) -> tuple[str, ...]:
         """The guardrails that have not found the leader within their margin."""
         return tuple(
@@ -185,7 +196,7 @@ class Status:
         if self.state == "stopped":
             return "The test was stopped undecided"
         if self.state in ("ready", "paused"):
-            return f"The test is {self.state}: it takes no new units"
+            return f"The test is {self.state}: it takes no new units{self._filling}"
         if self.rollout is not None and not (self.waiting is not None and self.waiting.is_held):
             return f"Keep running: {self.rollout.words}"
         if self.guarded is not None:
@@ -252,10 +263,9 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     known, apart = [mean for mean in means if mean is not None], None
     if leader is not None and len(known) == len(means):
         apart = shown_means(design, known, leader, better)
-    began = created if state.began is None else state.began
     rollout = None
     if design.decides == "guardrails" and phase in OPEN:
-        rollout = rollout_of(design, state.once, test.delivery.audience, now - began)
+        rollout = rollout_of(test, now)
         leader, share = None, 0.0
     left, days = None, None
     if phase in OPEN and rollout is None:
@@ -295,7 +305,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         everyone=None if everyone is None else design.arms[everyone],
         links=state.links,
         relinked=state.relinked,
-        moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.moved),
+        places_left=places_left(phase, state),
+        moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
         goal=design.goal,
         binary=design.outcome.binary,
@@ -343,7 +354,7 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
         elif sizes is not None:
             units = sizes[i]
         part = "active"
-        if i in state.paused:
+        if i in state.control.paused:
             part = "paused"
         if i in seen.dropped:
             part = "beaten"

@@ -131,7 +131,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0)
     """
     seen = state.statistics
-    removed = seen.removed | frozenset(state.paused)
+    removed = seen.removed | frozenset(state.control.paused)
     if isinstance(seen, CohortStatistics):
         return replace(seen, arms=_cohorts_with_pending(seen, state.assigned), removed=removed)
     everything = sum(seen.arms, ArmStatistics())
@@ -168,7 +168,7 @@ def _freely(
     full: FullError | None = None,
 ) -> Placed:
     """Places that belong to no block."""
-    after = _after(design, state, arms, now, state.deal, state.handed)
+    after = _after(design, state, arms, now)
     return Placed(arms, [1.0] * len(arms), [None] * len(arms), after, full=full)
 
 
@@ -206,10 +206,11 @@ def _slots(
     deals = [last] * len(arms)
     wanted = units - len(arms)
     if wanted == 0:
-        after = _after(design, state, arms, now, last, handed)
+        after = _after(design, state, arms, now)
+        after = after._replace(handed=handed, left=state.left - len(arms))
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
-    block = _coming(design, state.once, state.paused)
+    block = _coming(design, state.once, state.control.paused)
     size = block.size
     count = -(-wanted // size)
     if design.max_units is not None:
@@ -224,7 +225,8 @@ def _slots(
     for column in (arms, chances, deals):
         del column[units:]
     handed = size - over if count else handed
-    after = _after(design, state, arms, now, last + count, handed)
+    after = _after(design, state, arms, now)
+    after = after._replace(deal=last + count, handed=handed, left=over)
     full = _full(design) if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full)
@@ -268,9 +270,7 @@ class Coming:
 _coming = Coming()
 
 
-def _after(
-    design: Design, state: ExperimentState, arms: list[int], now: float, deal: int, handed: int
-) -> ExperimentState:
+def _after(design: Design, state: ExperimentState, arms: list[int], now: float) -> ExperimentState:
     """Return the state with these units added."""
     if not arms:
         return state
@@ -280,10 +280,10 @@ def _after(
     is_open = state.verdict is None
     if design.procedure.counts == "stages":
         state = joined(design, state, arms, now) if is_open else state
-        return state._replace(assigned=tuple(assigned), latest=now, deal=deal, handed=handed)
+        return state._replace(assigned=tuple(assigned), latest=now)
     first_pending = state.folded == state.units and is_open
     due = design.matures(now) if first_pending and design.measure else state.due
-    return state._replace(assigned=tuple(assigned), latest=now, due=due, deal=deal, handed=handed)
+    return state._replace(assigned=tuple(assigned), latest=now, due=due)
 
 
 def _full(design: Design) -> FullError:

@@ -99,11 +99,12 @@ def take_out(
         else remove_arm(design, state.statistics, name)
     )
     arm = design.arms.index(name)
-    paused = tuple(other for other in state.paused if other != arm)
-    state = state._replace(statistics=seen, paused=paused)
+    paused = tuple(other for other in state.control.paused if other != arm)
+    state = state._replace(statistics=seen, control=state.control._replace(paused=paused))
     if deal is None:
         return announced(design, state, now), None
     deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, state.handed))))
+    state = state._replace(left=len(deal.slots) - state.handed)
     if state.folding == deal.number and state.handed:
         state = close_parts(design, state, deal, now)
     return announced(design, state, now), deal

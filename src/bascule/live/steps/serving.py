@@ -77,25 +77,27 @@ def served_arms(state: ExperimentState) -> Served | None:
     """Return the arm that the units of each arm are served; None if each gets its own.
 
     >>> import bascule as bs
+    >>> from bascule.live.storage.state import Control
     >>> start = ExperimentState.empty(bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3)))
-    >>> served_arms(start), served_arms(start._replace(moved=((1, 0),))).arms
+    >>> served_arms(start), served_arms(start._replace(control=Control(moved=((1, 0),)))).arms
     (None, (0, 0, 2))
     """
-    if not state.moved and not state.released and state.everyone is None:
+    control = state.control
+    if not control.moved and not control.released and control.everyone is None:
         return None
     arms = len(state.assigned)
     everyone = everyones_arm(state)
     if everyone is not None:
         static: ServedReason = "STATIC"
         return Served((everyone,) * arms, (static,) * arms)
-    to = dict(state.moved)
+    to = dict(control.moved)
     reasons: list[ServedReason] = ["STATIC" if arm in to else "SPLIT" for arm in range(arms)]
     return Served(tuple(to.get(arm, arm) for arm in range(arms)), tuple(reasons))
 
 
 def everyones_arm(state: ExperimentState) -> int | None:
     """Return the arm that everyone gets, after a release or a stop for an arm; None without."""
-    return shipped(state) if state.released else state.everyone
+    return shipped(state) if state.control.released else state.control.everyone
 
 
 def shipped(state: ExperimentState) -> int:
@@ -139,7 +141,7 @@ def not_enrolled(
 def control_of(design: Design, state: ExperimentState) -> int:
     """Return the control, or the arm that took its place when it was dropped."""
     arm = design.arms.index(design.control_arm)
-    return dict(state.moved).get(arm, arm)
+    return dict(state.control.moved).get(arm, arm)
 
 
 def moved_to(design: Design, state: ExperimentState, name: str, to: str | None) -> int:

@@ -145,6 +145,28 @@ class Crowd(NamedTuple):
     total: float
 
 
+class Control(NamedTuple):
+    """What operators have set, and the terms on which the open block was begun.
+
+    `since` is when the test was started last, None while it does not run, and `ran` the seconds for
+    which it had run before. `share` is the share of the traffic that gets into the open block,
+    `step` the step of the ramp, -1 before the first, and `first` the number of the first unit that
+    came since that step. `paused` has the arms that get no new units, `moved` dropped arms, each
+    with the arm that its users are served. `everyone` is the arm that all are served after a stop
+    by hand, and `released` whether everyone is served the winner.
+    """
+
+    since: float | None = None
+    ran: float = 0.0
+    share: float = 1.0
+    step: int = -1
+    first: int = 0
+    paused: tuple[int, ...] = ()
+    moved: tuple[tuple[int, int], ...] = ()
+    everyone: int | None = None
+    released: bool = False
+
+
 class ExperimentState(NamedTuple):
     """Counters and sums of a live test.
 
@@ -158,10 +180,10 @@ class ExperimentState(NamedTuple):
     counts units that came without one of them, and `beyond` those with one beyond its limits.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
     the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
-    those that have not counted yet. `moved` has dropped arms, each with the arm that its users are
-    served; `everyone` is the arm that all are served after a stop by hand. `began` is when it was
-    started first. `links` counts names that were linked to another, `relinked` those of them that
-    had another arm before, and `unenrolled` outcomes of units that are not in the test.
+    those that have not counted yet. `control` has what operators have set. `left` are the places
+    of the open block that no unit has yet. `links` counts names that were linked to another,
+    `relinked` those of them that had another arm before, and `unenrolled` outcomes of units that
+    are not in the test.
     `staged` is whether recurring outcomes are stored with the stage in which they count; in tests
     of earlier versions they are not.
     """
@@ -176,23 +198,20 @@ class ExperimentState(NamedTuple):
     handed: int = 0
     folding: int = 1
     part: int = 0
-    paused: tuple[int, ...] = ()
+    left: int = 0
     shown: int = 0
     backlog: bool = False
-    released: bool = False
     verdict: Verdict | None = None
     origin: float | None = None
     crowd: tuple[Crowd, ...] = ()
     clock: str = ""
     erased: int = 0
     erasing: tuple[int, ...] = ()
-    moved: tuple[tuple[int, int], ...] = ()
-    everyone: int | None = None
+    control: Control = Control()
     metric_open: tuple[tuple[ArmStatistics, ...], ...] = ()
     open_covariates: tuple[float, ...] = ()
     lacking: int = 0
     beyond: int = 0
-    began: float | None = None
     links: int = 0
     relinked: int = 0
     unenrolled: int = 0
@@ -361,6 +380,8 @@ def state_to_json(state: ExperimentState) -> str:
         data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
     if state.verdict is not None:
         data["verdict"] = asdict(state.verdict)
+    if "control" in data:
+        data["control"] = state.control._asdict()
     return _written(data)
 
 
@@ -373,10 +394,10 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     True
     """
     data = json.loads(text)
-    for name in ("assigned", "paused", "erasing", "open_covariates"):
+    for name in ("assigned", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
     data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
-    data["moved"] = tuple((arm, to) for arm, to in data.get("moved", ()))
+    data["control"] = _control(**data.get("control", {}))
     data["metric_open"] = tuple(
         tuple(ArmStatistics(*arm) for arm in block) for block in data.get("metric_open", ())
     )
@@ -386,6 +407,11 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
         harm = tuple(data["verdict"].harm)
         data["verdict"] = replace(data["verdict"], harm=harm)
     return ExperimentState(statistics=statistics, **data)
+
+
+def _control(paused: Any = (), moved: Any = (), **rest: Any) -> Control:
+    pairs = tuple((arm, to) for arm, to in moved)
+    return Control(paused=tuple(paused), moved=pairs, **rest)
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import plain
+from bascule.live.control import for_next_block, paused, places_left, started
 from bascule.live.steps.description import Description
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.stages import begun
@@ -27,19 +28,22 @@ def move(
     since: tuple[Phase, ...],
     to: Phase,
     detail: Mapping[str, str] = MappingProxyType({}),
-) -> None:
-    """Start, pause or stop an experiment."""
+) -> int:
+    """Start, pause or stop an experiment; return the places that the next units still fill."""
     if work.phase not in since:
         message = f"{work.before.name} is {work.phase}: it cannot {action} now"
         raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
-        work.phase = to
+        work.phase, state = to, work.state
         if to == "running":
-            began = work.now if work.state.began is None else work.state.began
-            work.state = begun(work.design, work.state, work.now)._replace(began=began)
+            state = begun(work.design, state, work.now)
+            work.state = state._replace(control=started(state.control, work.now))
+        else:
+            work.state = state._replace(control=paused(state.control, work.now))
         work.log(action, **detail)
         finish(work)
+    return places_left(work.phase, work.state)
 
 
 def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
@@ -55,7 +59,8 @@ def stop(work: UnitOfWork, since: tuple[Phase, ...], to: str | None) -> None:
         work.log("stop", to=to)
     else:
         move(work, "stop", since, "stopped", {"to": to})
-    work.state = work.state._replace(everyone=arms.index(to), released=False)
+    control = work.state.control._replace(everyone=arms.index(to), released=False)
+    work.state = work.state._replace(control=control)
 
 
 def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
@@ -72,15 +77,19 @@ def turn_knob(work: UnitOfWork, knob: str, value: float) -> None:
     work.log("knob", knob=knob, **plain(values), after=work.state.progress)
 
 
-def set_share(work: UnitOfWork, share: float) -> None:
-    """Let another share of the traffic get in from now on; a ramp ends."""
+def set_share(work: UnitOfWork, share: float) -> int:
+    """Let another share of the traffic get in from the next block on; a ramp ends.
+
+    Return the places that the next units still fill by the share until now.
+    """
     _refuse_ended(work)
     _refuse_static(work)
     before = work.delivery.audience or Audience()
     after = before.with_share(share)
-    began = work.before.created if work.state.began is None else work.state.began
+    now = for_next_block(before, bool(work.design.guardrails), work.state, work.now).share
     work.delivery = work.delivery._replace(audience=after)
-    work.log("share", before=before.share_at(work.now - began), now=after.share)
+    work.log("share", before=now, now=after.share)
+    return places_left(work.phase, work.state)
 
 
 def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
@@ -102,7 +111,7 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     settle(work)
 
 
-def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
+def pause_arm(work: UnitOfWork, arm: str, *, pause: bool) -> None:
     """Pause an arm, or let it have new units again."""
     _refuse_ended(work)
     _refuse_static(work)
@@ -111,15 +120,16 @@ def pause_arm(work: UnitOfWork, arm: str, paused: bool) -> None:
         raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
     if arms.index(arm) in work.state.statistics.out:
         raise InputError("arm", f"arm {arm!r} was dropped for good")
-    before, this = set(work.state.paused), {arms.index(arm)}
-    now = before | this if paused else before - this
+    before, this = set(work.state.control.paused), {arms.index(arm)}
+    now = before | this if pause else before - this
     if len(arms) - len(work.state.statistics.out | now) < 2:
         raise InputError(
             "arm", f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test"
         )
     if now != before:
-        work.state = work.state._replace(paused=tuple(sorted(now)))
-        work.log("pause arm" if paused else "resume arm", arm=arm)
+        control = work.state.control._replace(paused=tuple(sorted(now)))
+        work.state = work.state._replace(control=control)
+        work.log("pause arm" if pause else "resume arm", arm=arm)
 
 
 def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
@@ -139,9 +149,10 @@ def release(work: UnitOfWork) -> None:
         yet = " yet" if work.phase in OPEN else ""
         message = f"{work.before.name} has no decision{yet}: nothing to release"
         raise InputError("state", message, kind="conflict")
-    if not work.state.released:
+    if not work.state.control.released:
         work.log("release", arm=verdict.name)
-        work.state = work.state._replace(released=True)
+        control = work.state.control._replace(released=True)
+        work.state = work.state._replace(control=control)
 
 
 def _refuse_static(work: UnitOfWork) -> None:

@@ -12,16 +12,15 @@ from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
+from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.storage.queries import homes, members
+from bascule.live.storage.state import Control
 from bascule.live.transactions.settle import is_settled, settle
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
-
-ENROLLING = ("running", "decided")
-
 
 Newcomer = str | tuple[str, Mapping[str, object] | None, Context | None]
 """A unit to assign, alone or with what is known of it: covariates, and its context."""
@@ -88,15 +87,16 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     is_known = work.design.covariates is not None or covariates.count(None) < len(covariates)
     if new and is_known:
         known, refused = _with_covariates(work, asked, covariates, len(new))
-    if new and work.delivery.audience is not None:
-        outside = _kept_out(work, work.delivery.audience, zip(asked, contexts, strict=True))
-        refused = {**outside, **refused}
     if new and work.delivery.member is not None:
         pairs = zip(asked, contexts, strict=True)
         refused = {**_in_another_segment(work, work.delivery.member, new, pairs), **refused}
     if refused:
         new = [unit for unit in new if unit not in refused]
-    problem = _enrol(work, new, known) if new else None
+    terms = work.state.control
+    if new and (work.delivery.audience is not None or work.phase not in ENROLLING):
+        new, terms, outside = _admitted(work, new, zip(asked, contexts, strict=True))
+        refused |= outside
+    problem = _enrol(work, new, known, terms) if new else None
     served = served_arms(work.state)
     if names is not None:
         # Remembered under every name.
@@ -141,17 +141,21 @@ def _with_covariates(
     return known, invalid
 
 
-def _kept_out(
-    work: UnitOfWork, audience: Audience, asked: Iterable[tuple[str, Context | None]]
-) -> dict[str, InputError]:
-    """Return those new units that may not get in, each with what keeps it out."""
-    began = work.before.created if work.state.began is None else work.state.began
-    passed = work.now - began
-    reasons: dict[str, str | None] = {}
-    for unit, context in asked:
-        if work.arms[unit] is None and reasons.get(unit, "") is not None:
-            reasons[unit] = audience.keeps_out(work.before.name, unit, context or {}, passed)
-    return {unit: InputError(why, WHY[why]) for unit, why in reasons.items() if why is not None}
+def _admitted(
+    work: UnitOfWork, new: Sequence[str], asked: Iterable[tuple[str, Context | None]]
+) -> tuple[list[str], Control, dict[str, InputError]]:
+    """Return the new units that get in, on which terms, and what keeps the others out."""
+    state, name, audience = work.state, work.before.name, work.delivery.audience
+    terms = for_next_block(audience, bool(work.design.guardrails), state, work.now)
+    places = places_left(work.phase, state), state.control.share
+    among = frozenset(new)
+    pairs = ((unit, context) for unit, context in asked if unit in among)
+    found = admission(name, work.phase, audience or Audience(), places, terms.share, pairs)
+    refused = {
+        unit: not_enrolling(name, work.phase) if why == "state" else InputError(why, WHY[why])
+        for unit, why in found.refused.items()
+    }
+    return found.admitted, terms, refused
 
 
 def _in_another_segment(
@@ -193,12 +197,13 @@ def _answer(
 
 
 def _enrol(
-    work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known]
+    work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known], terms: Control
 ) -> InputError | None:
-    """Enrol new units as far as there is room; return why there was no more, or None."""
+    """Enrol new units as far as there is room; return why there was no more, or None.
+
+    `terms` are those of blocks that begin now.
+    """
     state, design = work.state, work.design
-    if work.phase not in ENROLLING:
-        return not_enrolling(work.before.name, work.phase)
     if work.now < state.latest - TOLERANCE:
         return _clock_behind(work.before.name, state.latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
@@ -206,7 +211,8 @@ def _enrol(
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
     placed = place(design, state, deal, work.shuffle, len(units), time)
     work.add_blocks(state.deal + 1, placed.dealt)
-    work.state = placed.state
+    begins = bool(placed.dealt) or design.procedure.assigns != "blocks"
+    work.state = placed.state._replace(control=terms) if begins else placed.state
     arms, numbers = placed.arms, range(state.units, placed.state.units)
     columns: list[Iterable[Any]] = [
         units,

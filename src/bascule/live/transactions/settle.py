@@ -88,9 +88,9 @@ def decide(work: UnitOfWork) -> None:
     assert verdict is not None
     work.phase = "decided"
     work.log("decide", **asdict(verdict))
-    if verdict.by == "guardrails" and not work.state.released:
+    if verdict.by == "guardrails" and not work.state.control.released:
         # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
-        work.state = work.state._replace(released=True)
+        work.state = work.state._replace(control=work.state.control._replace(released=True))
         work.log("release", arm=verdict.name, automatic=True)
 
 
@@ -189,8 +189,9 @@ def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detai
     after, kept = take_out(work.design, state, name, deal, work.now)
     served = moved_to(work.design, state, name, to)
     dropped = work.design.arms.index(name)
-    moved = [(arm, served if other == dropped else other) for arm, other in state.moved]
-    work.state = after._replace(moved=(*moved, (dropped, served)))
+    moved = [(arm, served if other == dropped else other) for arm, other in state.control.moved]
+    control = after.control._replace(moved=(*moved, (dropped, served)))
+    work.state = after._replace(control=control)
     # Where it happened, so that it can be replayed.
     place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
     work.log(action, arm=name, to=work.design.arms[served], **detail, **place)

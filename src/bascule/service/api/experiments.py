@@ -140,7 +140,8 @@ def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
 CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
     "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
-        "Take no new units; those in the test keep their arm, and their outcomes count.",
+        "Take no new units after the open block, of which `places_left` places are left; units "
+        "in the test keep their arm, and their outcomes count.",
         None,
         lambda test, _: (test.pause,),
     ),
@@ -161,7 +162,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
     ),
     "arms": ("Drop an arm for good, pause it, or resume it.", models.ArmChange, _change_arm),
     "share": (
-        "Let another share of the traffic get in from now on; units that are in stay in.",
+        "Let another share of the traffic get in from the next block on; units in it stay.",
         models.Share,
         lambda test, given: (test.set_share, given.share),
     ),

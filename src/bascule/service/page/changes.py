@@ -118,13 +118,16 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
     """Make a change and return a message."""
     named: dict[str, tuple[Callable[[], None], str]] = {
         "start": (test.start, f"{test.name} is running."),
-        "pause": (test.pause, f"{test.name} is paused."),
         "stop": (lambda: test.stop(to or None), f"{test.name} is stopped."),
         "release": (test.release, "All units get the winner now."),
         "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
         "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
         "drop-arm": (lambda: test.drop_arm(arm, to or None), f"{arm} was dropped."),
     }
+    if action == "pause":
+        left = test.pause()
+        filling = f" The next {left} units still fill the open block." if left else ""
+        return f"{test.name} is paused.{filling}"
     if action in named:
         do, done = named[action]
         do()

@@ -91,12 +91,13 @@ def check_state(stored: Loaded, findings: Findings) -> None:
         findings.add("state stored as decided, without a decision")
     if state.verdict is not None and phase not in ("decided", "stopped"):
         findings.add(f"state stored as {phase!r:.60}, with a decision")
-    if state.released and state.verdict is None:
+    if state.control.released and state.verdict is None:
         findings.add("stored as released, without a decision")
     arms = range(len(stored.design.arms))
-    if any(arm not in arms or to not in arms for arm, to in state.moved):
+    if any(arm not in arms or to not in arms for arm, to in state.control.moved):
         findings.add("users of a dropped arm stored as moved to an arm that there is not")
-    if state.everyone is not None and (state.everyone not in arms or phase != "stopped"):
+    everyone = state.control.everyone
+    if everyone is not None and (everyone not in arms or phase != "stopped"):
         findings.add("stored with an arm for everyone, without a stop")
     if not _is_time(stored.created):
         findings.add(f"created stored as {short(stored.created)}, which is no time")

@@ -279,6 +279,11 @@ class _UnitLog:
         slots = () if deal is None else deal.slots
         if self._block == self.stored.state.deal:
             slots = slots[: self.stored.state.handed]
+            left = 0 if deal is None else len(deal.slots) - self.stored.state.handed
+            if left != self.stored.state.left:
+                self.findings.add(
+                    f"left stored as {self.stored.state.left}, but the last block has {left} places"
+                )
         if tuple(self._handed) != slots:
             handed = short(tuple(self._handed))
             self.findings.add(

@@ -1,0 +1,100 @@
+"""When changes by operators take effect: between blocks. Pure functions.
+
+Whoever knows the first places of a block knows something about the others, and must not choose the
+moment at which these are filled. So a pause, another share of the traffic and a step of a ramp wait
+until the open block is complete: the next units that arrive fill it, under the terms on which it
+was begun. Knobs and paused arms act when a block is dealt. A stop and a dropped arm act at once.
+docs/explanation/operators.md has the proof, and what it does not cover.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bascule.core.enrolment.audience import Audience
+from bascule.core.enrolment.targeting import Context
+from bascule.live.storage.state import Control, ExperimentState, Phase
+
+ENROLLING: tuple[Phase, ...] = ("running", "decided")
+FILLING: tuple[Phase, ...] = ("running", "paused")
+
+
+def started(control: Control, now: float) -> Control:
+    """Return the control of a test that runs from now on."""
+    return control._replace(since=now)
+
+
+def paused(control: Control, now: float) -> Control:
+    """Return the control of a test that does not run any more."""
+    return control._replace(since=None, ran=running_time(control, now))
+
+
+def running_time(control: Control, now: float) -> float:
+    """Return the seconds for which a test has run, without its pauses.
+
+    >>> running_time(Control(since=100.0, ran=50.0), 130.0)
+    80.0
+    """
+    return control.ran + (0.0 if control.since is None else max(0.0, now - control.since))
+
+
+def places_left(phase: Phase, state: ExperimentState) -> int:
+    """Return how many places of the open block the next units fill, whatever was changed."""
+    return state.left if phase in FILLING and state.verdict is None else 0
+
+
+def for_next_block(
+    audience: Audience | None, is_guarded: bool, state: ExperimentState, now: float
+) -> Control:
+    """Return the control with the share of the traffic on which a block begins now.
+
+    A ramp follows the time for which the test has run. With guardrails it takes a step only after a
+    unit that came since the step before has counted: otherwise nothing would guard it.
+    """
+    control = state.control
+    if audience is None or not audience.ramp:
+        return control._replace(share=1.0 if audience is None else audience.share)
+    step, ramp = control.step, audience.ramp
+    is_due = step + 1 < len(ramp) and float(ramp[step + 1][0]) <= running_time(control, now)
+    if is_due and (step < 0 or not is_guarded or state.folded > control.first):
+        step += 1
+        control = control._replace(step=step, first=state.units)
+    return control._replace(share=ramp[step][1] if step >= 0 else 0.0)
+
+
+class Admission(NamedTuple):
+    """New units that get in, in their order, and why others do not: `state`, or by the audience."""
+
+    admitted: list[str]
+    refused: dict[str, str]
+
+
+def admission(
+    test: str,
+    phase: Phase,
+    audience: Audience,
+    places: tuple[int, float],
+    share: float,
+    asked: Iterable[tuple[str, Context | None]],
+) -> Admission:
+    """Return who gets in: first into the `places` left in the open block, by their own share.
+
+    `share` is that of blocks that begin now.
+    """
+    left, open_share = places
+    admitted: dict[str, None] = {}
+    refused: dict[str, str] = {}
+    for unit, context in asked:
+        if unit in admitted:
+            continue
+        why = audience.keeps_out(test, unit, context or {}, open_share if left else share)
+        if why is None and left == 0 and phase not in ENROLLING:
+            why = "state"
+        if why is None:
+            admitted[unit] = None
+            refused.pop(unit, None)
+            left = max(0, left - 1)
+        else:
+            refused[unit] = why
+    return Admission([*admitted], refused)
