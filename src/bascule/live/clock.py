@@ -54,22 +54,6 @@ class SystemClock:
         return time.time()
 
 
-class FastClock:
-    """The clock of the machine, faster by a factor from now on: a day in a few seconds.
-
-    >>> FastClock(3600).now() > 0
-    True
-    """
-
-    def __init__(self, factor: float) -> None:
-        self._factor = factor
-        self._start = time.time()
-
-    def now(self) -> float:
-        """Seconds since 1970-01-01 in UTC."""
-        return self._start + self._factor * (time.time() - self._start)
-
-
 class ManualClock:
     """A clock that moves only by `advance`, so that a month passes in a second.
 

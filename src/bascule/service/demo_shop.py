@@ -1,101 +1,132 @@
-"""A simulated shop: visitors come, see a button, and buy or do not.
+"""A shop whose visitors go through two tests at once: an adaptive one and an even split.
 
-They call the service as real ones do, over HTTP. `bascule demo` shows it.
+Everything that is random comes from a seed, and time passes only when the shop lets an hour pass:
+the same seed gives the same two tests. `bascule demo` shows them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import random
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-import httpx
+from bascule.core.design import Design
+from bascule.core.metrics.measure import Measure
+from bascule.core.outcomes import Bernoulli
+from bascule.core.rules import Tilt
+from bascule.live.api import OPEN, Experiment, ManualClock, Status, Store
+from bascule.simulation import Simulation, simulate
+from bascule.simulation.worlds.world import Delay, World
 
-TEST = "green-button"
 BUY = {"control": 0.10, "green": 0.15}
-"""The share of visitors that buy with each button; the test does not know it."""
+"""The share of visitors that buy with each button; the tests do not know it."""
 
-DESIGN: dict[str, Any] = {
-    "arms": list(BUY),
-    "outcome": {"kind": "bernoulli"},
-    "rule": {"kind": "tilt", "tilt": 3},
-    "error": 0.05,
-    "measure": {"window": "1d", "aggregate": "any"},
+PER_HOUR, HOURS, DEADLINE_DAYS = 20, 24, 7
+"""Visitors an hour, hours a day, and the days that a test may take."""
+
+PER_DAY = HOURS * PER_HOUR
+
+PLAN = (
+    f"--baseline 10% --lift 50% --sides 2 --units-per-day {PER_DAY} --deadline-days {DEADLINE_DAYS}"
+)
+"""The options with which `bascule plan` recommends the adaptive design."""
+
+DESIGNS = {
+    name: Design(
+        arms=list(BUY),
+        outcome=Bernoulli(),
+        rule=Tilt(tilt, effect=0.05, power=0.9, baseline=0.1),
+        error=0.05,
+        sides=2,
+        max_units=DEADLINE_DAYS * PER_DAY,
+        measure=Measure("1d", "any"),
+    )
+    for name, tilt in (("adaptive", 5), ("even-split", 1))
 }
-
-DAY = 6.0
-"""Seconds that a day takes."""
-
-PER_SECOND = 120
-AT_ONCE, TICK = 16, 0.05
-MOST_TOGETHER = 2 * AT_ONCE
-"""Visitors whose orders are sent together: few, so that on a slow machine none is sent so late that
-its conversion window, which takes a day, has ended."""
-
-LOOK_EVERY = 4.0
+"""The two tests: the same evidence, error, window and cap; they differ in the split alone."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one of the tests stands after some hours.
+
+    `hours` have passed; once the test has ended, they are those up to its end. `visitors` came so
+    far, those whose outcome is not known yet included, and `worse` of them met the worse button.
+    """
+
+    hours: int
+    visitors: int
+    worse: int
+    status: Status
+
+    @property
+    def days(self) -> float:
+        """The days that have passed."""
+        return self.hours / HOURS
+
+    @property
+    def lost(self) -> float:
+        """The sales lost so far, on average, by the visitors who met the worse button."""
+        return self.worse * (max(BUY.values()) - min(BUY.values()))
+
+
 class Shop:
-    """Visitors and what they did."""
+    """Visitors of every hour, each of whom goes through both tests."""
 
-    url: str
-    keys: dict[str, str]
-    chance: random.Random
-    seen: Counter[str] = field(default_factory=Counter)
-    bought: int = 0
+    def __init__(self, store: Store, clock: ManualClock, seed: int) -> None:
+        self._clock = clock
+        # Visitors of a demonstration.
+        self._chance = random.Random(seed)  # nosec B311
+        words = {"hypothesis": "Visitors who see a green button buy more often."}
+        # The page shows the newest test first.
+        self._tests = {
+            name: store.create(name, DESIGNS[name], description=words) for name in reversed(DESIGNS)
+        }
+        self.hours = 0
+        self.ended: dict[str, int] = {}
+        """The hours that each test took which has ended."""
 
-    async def run(self, seconds: float, look: Callable[[dict[str, Any], float], None]) -> bool:
-        """Let visitors come until the test is decided; whether it was in time.
+    def pass_hour(self) -> None:
+        """Let the visitors of an hour come, and the hour pass.
 
-        `look` gets the status every few seconds, and the day.
+        What a visitor would do with either button is drawn before it is assigned: a visitor who
+        buys with the worse button buys with the better one too.
         """
-        async with self._caller("client") as visitors, self._caller("admin") as boss:
-            made = await boss.post("/v1/experiments", json={"name": TEST, "design": DESIGN})
-            made.raise_for_status()
-            loop = asyncio.get_running_loop()
-            start = loop.time()
-            looked, came = start, 0
-            while (now := loop.time()) - start < seconds:
-                due = min(int(PER_SECOND * (now - start)) - came, MOST_TOGETHER)
-                await self._come(visitors, range(came, came + due))
-                came += due
-                if now - looked >= LOOK_EVERY:
-                    looked = now
-                    status = (await boss.get(f"/v1/experiments/{TEST}/status")).json()
-                    look(status, (now - start) / DAY)
-                    if status["decision"] is not None:
-                        return True
-                await asyncio.sleep(TICK)
-        return False
+        first = self.hours * PER_HOUR
+        mood = {f"visitor-{first + i}": self._chance.random() for i in range(PER_HOUR)}
+        running = [test for test in self._tests.values() if test.name not in self.ended]
+        for test in running:
+            arms = dict(zip(mood, test.assign_many(list(mood)), strict=True))
+            test.record_many([(unit, 1.0) for unit, arm in arms.items() if mood[unit] < BUY[arm]])
+        self._clock.advance("1h")
+        self.hours += 1
+        for test in running:
+            # Now, so that no visitor comes before what has matured counts.
+            test.settle()
+            if test.state not in OPEN:
+                self.ended[test.name] = self.hours
 
-    async def _come(self, caller: httpx.AsyncClient, numbers: range) -> None:
-        limit = asyncio.Semaphore(AT_ONCE)
+    def standings(self) -> dict[str, Standing]:
+        """Return where the tests stand."""
+        return {name: self._standing(self._tests[name]) for name in DESIGNS}
 
-        async def visit(number: int) -> dict[str, Any] | None:
-            async with limit:
-                unit = f"visitor-{number}"
-                context = {"context": {"targetingKey": unit}}
-                path = f"/ofrep/v1/evaluate/flags/{TEST}"
-                arm = (await caller.post(path, json=context)).raise_for_status().json()["value"]
-            self.seen[arm] += 1
-            if self.chance.random() >= BUY[arm]:
-                return None
-            return {"unit": unit, "value": 1, "id": f"order-{number}"}
+    def _standing(self, test: Experiment) -> Standing:
+        status = test.status()
+        units = {arm.name: arm.units for arm in status.arms}
+        worse = units[min(BUY, key=BUY.__getitem__)]
+        return Standing(self.ended.get(test.name, self.hours), status.units, worse, status)
 
-        orders = [order for order in await asyncio.gather(*map(visit, numbers)) if order]
-        self.bought += len(orders)
-        if orders:
-            path = f"/v1/experiments/{TEST}/outcomes"
-            (await caller.post(path, json={"outcomes": orders})).raise_for_status()
 
-    def _caller(self, role: str) -> httpx.AsyncClient:
-        headers = {"Authorization": f"Bearer {self.keys[role]}"}
-        # A connection is let go of before the service would, which does so after five seconds.
-        limits = httpx.Limits(keepalive_expiry=2.0)
-        return httpx.AsyncClient(
-            base_url=self.url, headers=headers, trust_env=False, timeout=30, limits=limits
-        )
+def shuffle(seed: int) -> Callable[[list[int]], None]:
+    """Return the order of the arms in a block, for the store of a shop."""
+    return random.Random(f"blocks of {seed}").shuffle  # nosec B311
+
+
+def simulate_both(runs: int, seed: int) -> dict[str, Simulation]:
+    """Simulate both tests many times, on one thread: others play the shop and draw its page."""
+    window = Delay(PER_DAY)
+    world = World(tuple(BUY.values()), delay=window)
+    return {
+        name: simulate(design, world=world, runs=runs, seed=seed, threads=1)
+        for name, design in DESIGNS.items()
+    }

@@ -1,53 +1,79 @@
 from __future__ import annotations
 
-from pathlib import Path
+import json
+import re
 
 import pytest
 
+import bascule as bs
 from bascule.cli.main import main
+from bascule.service import demo_shop
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--runs", "0"], ["--seed", "-1"], ["--out", "/dev/null/x"], ["--out", ""]]
-)
+@pytest.mark.parametrize("arguments", [["--runs", "0"], ["--seed", "-1"]])
 def test_a_mistake_is_one_line_before_any_story(
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as caught:
-        main(["demo", "--study", *arguments])
+        main(["demo", *arguments])
     assert caught.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_the_study_ends_with_a_decision_and_a_picture(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_the_adaptive_design_is_what_the_plan_recommends(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["demo", "--study", "--runs", "50", "--out", str(tmp_path / "new")])
+        main(["plan", *demo_shop.PLAN.split(), "--json"])
     assert caught.value.code == 0
-    out = capsys.readouterr().out
-    assert "green is better" in out
-    assert "ETC (even split)" in out
-    assert (tmp_path / "new" / "trade-off.png").stat().st_size > 10_000
+    design = json.loads(capsys.readouterr().out)["design"]
+    ours = demo_shop.DESIGNS["adaptive"].to_dict()
+    del ours["measure"], ours["arms"], design["arms"]
+    assert design == ours
 
 
-def test_the_demo_runs_a_test_on_the_service(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def played(seed: int) -> dict[str, demo_shop.Standing]:
+    """Play a shop without a service, its page or a process that simulates."""
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock, shuffle=demo_shop.shuffle(seed)) as store:
+        shop = demo_shop.Shop(store, clock, seed)
+        while len(shop.ended) < len(demo_shop.DESIGNS):
+            shop.pass_hour()
+        return shop.standings()
+
+
+def test_the_demo_plays_the_same_visitors_in_both_tests_on_the_service(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # More visitors in days that are shorter, and a button that is hard to miss.
-    monkeypatch.setattr("bascule.service.demo_shop.DAY", 0.5)
-    monkeypatch.setattr("bascule.service.demo_shop.PER_SECOND", 300)
-    monkeypatch.setattr("bascule.service.demo_shop.LOOK_EVERY", 0.5)
-    monkeypatch.setattr("bascule.service.demo_shop.BUY", {"control": 0.1, "green": 0.6})
+    seed = 2
     with pytest.raises(SystemExit) as caught:
-        main(["demo", "--seconds", "60", "--no-stay"])
+        main(["demo", "--seed", str(seed), "--runs", "300", "--day-seconds", "0", "--no-stay"])
     assert caught.value.code == 0
     out = capsys.readouterr().out
     assert "/sign-in?token=" in out
-    assert "Ship green: a worse arm wins with probability at most 5 %" in out
-    assert "A test with an even split would cost " in out
-    assert "Saved" not in out
+    # The same seed gives the same tests, whatever the service does at the same time.
+    both = played(seed)
+    adaptive, even = both["adaptive"], both["even-split"]
+    assert figures(out, "days") == [f"{adaptive.days:.1f}", f"{even.days:.1f}"]
+    assert figures(out, "visitors that had come") == [
+        f"{adaptive.visitors:,}",
+        f"{even.visitors:,}",
+    ]
+    assert figures(out, "sales lost to it") == [f"{adaptive.lost:.0f}", f"{even.lost:.0f}"]
+    # Everyone who has come is counted, also those whose day is not over.
+    for standing in both.values():
+        assert standing.visitors == standing.hours * demo_shop.PER_HOUR
+        assert standing.status.matured < standing.visitors - demo_shop.PER_DAY + 20
+    # With this seed one test decides and the other does not.
+    assert "The adaptive test decides. Ship green" in out
+    assert "The even split ends undecided, at its horizon." in out
+    assert figures(out, "winner") == ["green", "undecided"]
+    averages = re.search(r"In 300 such tests: (\d+) against (\d+) sales lost on average", out)
+    assert averages is not None
+    assert int(averages[1]) < int(averages[2])
+
+
+def figures(out: str, label: str) -> list[str]:
+    """Return the figures of both tests in the row with a label."""
+    row = next(line for line in out.splitlines() if line.startswith(label))
+    return row.removeprefix(label).split()

@@ -1,89 +1,86 @@
-"""`bascule demo`: a shop tests a button on the service, with days that take seconds."""
+"""`bascule demo`: the same visitors in an adaptive test and in one with an even split."""
 
 from __future__ import annotations
 
 import os
-import random
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing import TimeoutError as Timeout
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import typer
 
-from bascule.cli import study
 from bascule.cli.operation.serve import needed
 from bascule.cli.support.console import screen
 from bascule.core.inputs import checks
 
 if TYPE_CHECKING:
+    from multiprocessing.pool import AsyncResult
+
     from rich.console import Console
 
-    from bascule.service.demo_shop import Shop
+    from bascule.service.demo_shop import Shop, Standing
+    from bascule.simulation import Simulation
 
-BAR = 20
+
+BAR, WIDEST = 10, 24
+"""Signs of the bar of a share, and of the longest bar of the histogram."""
+
+LOOK_HOURS = 12
+"""Hours between two rows."""
+
+BIN = 10
+"""Sales in a bin of the histogram."""
+
+TITLES = {"adaptive": "adaptive test", "even-split": "even split"}
+
+PATIENCE = 60.0
+"""Seconds that the end waits for the simulation, which takes a few once it is compiled."""
 
 
 def command(
-    seconds: float = typer.Option(110.0, min=1.0, help="End undecided after so long."),
+    seed: int = typer.Option(0, help="Another seed, other visitors; same seed, same output."),
+    runs: int = typer.Option(1000, help="Simulated tests of each kind."),
+    day_seconds: float = typer.Option(5.0, min=0.0, help="Seconds that a day takes, at least."),
     port: int = typer.Option(0, min=0, max=65535, help="The page's port; 0 takes a free one."),
     stay: bool = typer.Option(
         sys.stdin.isatty() if sys.stdin else False,
-        help="Keep the page there after the decision; the default on a terminal.",
+        help="Keep the page there after the end; the default on a terminal.",
         show_default=False,
     ),
-    is_study: bool = typer.Option(
-        False, "--study", help="Compare rules by simulation instead; no service."
-    ),
-    seed: int = typer.Option(0, help="Another seed, another test."),
-    runs: int = typer.Option(1000, help="With --study: runs behind each row."),
-    out: Path = typer.Option(
-        Path("demo-out"), metavar="DIR", help="With --study: folder for the picture."
-    ),
 ) -> None:
-    """Watch a whole test on the service, from the first visitor to the decision."""
-    if is_study:
-        study.show(seed, runs, out)
-        return
+    """Watch the same visitors in an adaptive test and in an even split, live on the service."""
     seed = checks.whole("seed", seed, 0, "0 is as good as any other")
+    runs = checks.whole("runs", runs, 2, "1000 is a good start")
     needed()
-    _play(screen(), seconds, port, stay, seed)
-
-
-def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) -> None:
-    import asyncio
-
-    from bascule.live.api import FastClock, Store
-    from bascule.presentation.guarantees import error_words
-    from bascule.service.auth.keys import create_key
+    from bascule.live.api import ManualClock, Store
+    from bascule.service import demo_shop
     from bascule.service.auth.sessions import make_link
-    from bascule.service.demo_shop import BUY, DAY, TEST, Shop
     from bascule.service.server.run import serving
     from bascule.service.server.settings import Settings
 
+    console, clock = screen(), ManualClock()
+    # Simulated in a process of its own: to compile the simulator would hold up the page.
     with (
         tempfile.TemporaryDirectory() as folder,
-        Store(Path(folder) / "demo.db", "demo", FastClock(86400 / DAY)) as store,
+        Store(Path(folder) / "demo.db", "demo", clock, demo_shop.shuffle(seed)) as store,
         serving(store, Settings(port=port)) as url,
+        get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool,
     ):
-        keys = {role: create_key(store, role, label="demo") for role in ("client", "admin")}
+        simulated = pool.apply_async(demo_shop.simulate_both, (runs, seed))
         link = f"{url}/sign-in?token={make_link(store, time.time())}"
-        console.print(
-            f"A shop tests a green button. Of those who see the old one {BUY['control']:.0%} buy, "
-            f"of those who\nsee the green one {BUY['green']:.0%}; that is not known yet. "
-            f"A day takes {DAY:g} seconds.\n"
-            f"Guarantee: {error_words(0.05)} (proven).\n"
-        )
-        console.print(f"The page: {link}\n", soft_wrap=True)
+        _introduce(console, link)
         open_browser(link)
-        # Visitors of a demonstration, the same for the same seed.
-        shop = Shop(url, keys, random.Random(seed))  # nosec B311
-        head = f"{'day':>5} {'visitors':>9}  {'green':<{BAR}}  what to do"
-        console.print(head)
-        decided = asyncio.run(shop.run(seconds, lambda status, day: _look(console, status, day)))
-        _conclude(console, shop, store.get(TEST).status().to_dict(), decided)
+        shop = demo_shop.Shop(store, clock, seed)
+        _play(console, shop, day_seconds / demo_shop.HOURS)
+        _conclude(console, shop.standings())
+        _compare(console, simulated, runs)
         if stay:
             console.print("\nThe page stays until you press Ctrl-C.")
             with suppress(KeyboardInterrupt):
@@ -91,39 +88,140 @@ def _play(console: Console, seconds: float, port: int, stay: bool, seed: int) ->
                     time.sleep(1)
 
 
-def _look(console: Console, status: dict[str, Any], day: float) -> None:
-    units = [arm["units"] for arm in status["arms"]]
-    share = units[1] / max(1, sum(units))
-    bar = "#" * round(BAR * share)
+def _introduce(console: Console, link: str) -> None:
+    from bascule.presentation.guarantees import error_words
+    from bascule.presentation.numbers import percent
+    from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PLAN
+
+    old, green = (percent(share) for share in BUY.values())
     console.print(
-        f"{day:>5.1f} {sum(units):>9,}  {bar:<{BAR}}  {status['headline']}", soft_wrap=True
+        f"A shop tries a green button. {old} of the visitors who see the old button buy,\n"
+        f"and {green} of those who see the green one. The shop does not know that: it tests.\n\n"
+        f"{PER_DAY} visitors a day go through two tests at the same time:\n"
+        "  adaptive    sends more visitors to the button that is ahead\n"
+        "  even split  sends every second visitor to each button\n"
+        "All else is the same: the visitors, the evidence, and a day for each to buy.\n\n"
+        "In both tests, however often you look (proven):"
     )
+    console.print(f"{error_words(DESIGNS['adaptive'].calibration.error)}.\n".capitalize())
+    console.print(f"The adaptive design is that of\n  bascule plan {PLAN}\n", soft_wrap=True)
+    console.print(f"Watch both tests: {link}\n", soft_wrap=True)
 
 
-def _conclude(console: Console, shop: Shop, status: dict[str, Any], decided: bool) -> None:
-    from bascule.core.design import Design
-    from bascule.core.outcomes import Bernoulli
-    from bascule.core.rules import Tilt
-    from bascule.service.demo_shop import BUY
-    from bascule.theory import predict
+def _play(console: Console, shop: Shop, hour_seconds: float) -> None:
+    """Let hours pass until both tests have ended, with a row now and then."""
+    console.print(
+        f"{'':14}  {'adaptive test':<29}  even split\n"
+        f"{'day':>4} {'visitors':>9}" + 2 * f"  {'gets green now':<17}  {'sales lost':>10}"
+    )
+    started, before = time.monotonic(), shop.standings()
+    while len(shop.ended) < len(before):
+        ended = set(shop.ended)
+        shop.pass_hour()
+        if shop.hours % LOOK_HOURS == 0:
+            now = shop.standings()
+            _print_row(console, shop.hours, now, before)
+            before = now
+        for name in sorted(shop.ended.keys() - ended):
+            standing = shop.standings()[name]
+            console.print(f"{standing.days:>4.1f} {_ending(name, standing)}", soft_wrap=True)
+        time.sleep(max(0.0, started + shop.hours * hour_seconds - time.monotonic()))
 
-    if not decided:
-        console.print("\nThere is no decision yet: give it more --seconds.")
+
+def _print_row(
+    console: Console, hours: int, now: Mapping[str, Standing], before: Mapping[str, Standing]
+) -> None:
+    from bascule.service.demo_shop import PER_HOUR
+
+    cells = []
+    for name, standing in now.items():
+        came = standing.visitors - before[name].visitors
+        share = 1 - (standing.worse - before[name].worse) / came if came else 0.0
+        # Once a test has ended, or is full, nobody is assigned.
+        bar = f"{'#' * round(BAR * share):<{BAR}} {share:>5.0%}" if came else "-"
+        cells.append(f"{bar:<17}  {standing.lost:>10.1f}")
+    console.print(f"{hours / 24:>4.1f} {hours * PER_HOUR:>9,}  {'  '.join(cells)}")
+
+
+def _ending(name: str, standing: Standing) -> str:
+    if standing.status.decision is None:
+        return f"The {TITLES[name]} ends undecided, at its horizon."
+    return f"The {TITLES[name]} decides. {standing.status.headline}"
+
+
+def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
+    """Compare the two tests that were played."""
+    both = list(standings.values())
+    rows = [
+        ("", [TITLES[name] for name in standings]),
+        ("winner", [_winner(one) for one in both]),
+        ("days", [f"{one.days:.1f}" for one in both]),
+        ("visitors that had come", [f"{one.visitors:,}" for one in both]),
+        ("of whom met the old button", [f"{one.worse:,}" for one in both]),
+        ("sales lost to it", [f"{one.lost:.0f}" for one in both]),
+    ]
+    console.print("\nThis time, with the same visitors:\n")
+    for label, cells in rows:
+        console.print(f"{label:<28}" + "".join(f"{cell:>14}" for cell in cells))
+
+
+def _winner(standing: Standing) -> str:
+    decision = standing.status.decision
+    return "undecided" if decision is None else decision.name
+
+
+def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], runs: int) -> None:
+    """Say where the tests that were played lie among many of them."""
+    from bascule.service.demo_shop import PER_DAY
+
+    try:
+        results = simulated.get(PATIENCE)
+    except Timeout:
+        console.print(f"\n{runs:,} such tests take too long to simulate here: try --runs 100.")
         return
-    best = max(BUY.values())
-    lost = sum(count * (best - BUY[arm]) for arm, count in shop.seen.items())
-    verdict = status["decision"]
-    # Compared with the even split's own test, which stops at a decision of its own.
-    even = Design(list(BUY), Bernoulli(), Tilt(1), error=verdict["error"])
-    expected = predict(even, best - min(BUY.values()), best=best)
+    adaptive, even = results["adaptive"], results["even-split"]
+    console.print(f"\nSales lost in {runs:,} such tests of each kind, simulated meanwhile:\n")
+    for line in histogram([adaptive.regret.tolist(), even.regret.tolist()], list(TITLES.values())):
+        console.print(line)
+    later = (adaptive.decision_time.mean() - even.decision_time.mean()) / PER_DAY
     console.print(
-        f"\nDecision after {verdict['units']:,} visitors: {verdict['name']} "
-        f"({verdict['guarantee']}: a worse one wins with probability at most "
-        f"{100 * verdict['error']:g} %).\n"
-        f"{shop.seen['control']:,} visitors met the worse button, which cost {lost:.0f} sales.\n"
-        f"A test with an even split would cost {expected.regret:.0f} on average, with "
-        f"{expected.decision_time:,.0f} visitors, if outcomes were known at once."
+        f"\nIn {runs:,} such tests: {adaptive.regret.mean():.0f} against {even.regret.mean():.0f} "
+        f"sales lost on average, {'later' if later > 0 else 'sooner'} by {abs(later):.1f} days.\n"
+        f"{adaptive.undecided:,} against {even.undecided:,} of them ended undecided; the old "
+        f"button won {_wins(adaptive):,} against {_wins(even):,} times."
     )
+
+
+def _wins(simulation: Simulation) -> int:
+    """Return how often the worse button has won."""
+    return round(simulation.runs * simulation.error_rate)
+
+
+def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list[str]:
+    """Return lines with a bar for every bin of each column, side by side.
+
+    >>> for line in histogram([[1, 2, 12], [11, 25]], ["adaptive", "even split"]):
+    ...     print(line)
+           adaptive                  even split
+     0-10  ########################
+    10-20  ############              ############
+    20-30                            ############
+    """
+    # A bin that is not empty has a dot at least.
+    bins = range(int(max(max(column) for column in columns) // BIN) + 1)
+    counts = [[sum(value // BIN == k for value in column) for k in bins] for column in columns]
+    scale = WIDEST / max(max(each) for each in counts)
+    labels = ["", *(f"{BIN * k}-{BIN * (k + 1)}" for k in bins)]
+    cells = [
+        [title, *("#" * round(scale * count) or "." * (count > 0) for count in each)]
+        for title, each in zip(titles, counts, strict=True)
+    ]
+    width = max(map(len, labels))
+    rows = zip(labels, *cells, strict=True)
+    return [
+        f"{label:>{width}}  {'  '.join(f'{cell:<{WIDEST}}' for cell in row)}".rstrip()
+        for label, *row in rows
+    ]
 
 
 def open_browser(link: str) -> None:

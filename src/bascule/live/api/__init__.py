@@ -6,7 +6,7 @@ from bascule.live.api.designs import load_design
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment, is_taken
 from bascule.live.api.store import Store, opened_store
-from bascule.live.clock import FastClock, moment
+from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
@@ -29,7 +29,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "Experiment",
-    "FastClock",
+    "ManualClock",
     "MetricStatus",
     "Point",
     "Receipt",

@@ -118,7 +118,7 @@ def line(design: Design, status: Status, mismatch: bool = False) -> Line:
         said.headline,
         said.detail,
         count(status.units),
-        ", ".join(design.arms) if len(design.arms) <= MOST_NAMES else f"{len(design.arms)} arms",
+        _arms_words(status, has_units=True),
         round(100 * status.evidence),
         said.tone != "ended" and has_evidence(status),
         words.guarantee_kind(design, status),
@@ -138,7 +138,17 @@ def whole_line(member: Member, parts: Mapping[str, tuple[Status, Line]]) -> tupl
         headline=whole.headline if alarm is None else words.MISMATCH,
         detail=f"A test with segments by {whole.attribute}: each has its own decision.",
         units=count(whole.units),
+        arms=_arms_words(status, has_units=False),
         shows_evidence=False,
+    )
+
+
+def _arms_words(status: Status, has_units: bool) -> str:
+    """Name the arms of a test in the list, with the units of each; many are only counted."""
+    if len(status.arms) > MOST_NAMES:
+        return f"{len(status.arms)} arms"
+    return ", ".join(
+        f"{arm.name} {count(arm.units)}" if has_units else arm.name for arm in status.arms
     )
 
 
