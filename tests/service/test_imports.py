@@ -21,7 +21,8 @@ def imports(path: Path) -> set[str]:
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_live_tests_are_reached_through_their_api(path: Path) -> None:
     live = {module for module in imports(path) if re.match(r"bascule\.live\b", module)}
-    assert live <= {"bascule.live.api", "bascule.live.api.reads"}
+    allowed = {"bascule.live.api", "bascule.live.api.reads", "bascule.live.storage.schema"}
+    assert live <= allowed
 
 
 def test_one_module_extends_the_protocol_of_the_server() -> None:
@@ -33,5 +34,8 @@ def test_no_private_attribute_of_another_object_is_used() -> None:
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Attribute) and re.match(r"_[^_]", node.attr):
+                if ast.unparse(node) == "os._exit":
+                    # Documented, whatever its name.
+                    continue
                 assert isinstance(node.value, ast.Name), f"{path}: {ast.unparse(node)}"
                 assert node.value.id in ("self", "cls"), f"{path}: {ast.unparse(node)}"

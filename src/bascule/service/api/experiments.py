@@ -12,7 +12,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
-from bascule.service.api.bodies import read_json, read_model, take
+from bascule.service.api.bodies import read, read_json, take
 from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -179,7 +179,7 @@ def _add_change(path: str) -> None:
         given = None
         if sent is not None:
             has_body = needs_body or await request.body()
-            given = await read_model(request, sent) if has_body else sent()
+            given = await read(request, sent) if has_body else sent()
         await change(request, caller, *call(test, given))
         return await _status(request, test)
 
@@ -205,7 +205,7 @@ for _path in CHANGES:
 async def describe(request: Request, name: str, caller: Admin) -> Response:
     """Set words about a test: owner, hypothesis, description, links, tags."""
     entry = await find(request, caller, name)
-    words = _words(await read_model(request, models.Words))
+    words = _words(await read(request, models.Words))
     await change(request, caller, entry.test.describe, **words)
     return Answer((await calls_of(request).long(_description, entry.test)).to_dict())
 

@@ -10,11 +10,13 @@ from hashlib import sha256
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
 
 from bascule.core.errors import InputError
-from bascule.live.api import Evaluation, Store, checked_unit
+from bascule.core.inputs.serialization import readable
+from bascule.live.api import Evaluation, Store
 from bascule.live.api.reads import Summary, arms_of_unit
-from bascule.service.api.bodies import read_json
+from bascule.service.api.bodies import checked, read_json
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import REFS, RETRY, body
@@ -63,19 +65,17 @@ KNOWN = {
     responses=failures(404),
     openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
 )
-async def evaluate(request: Request, key: str) -> Response:
+async def evaluate(request: Request) -> Response:
     """Evaluate one flag, and enrol the unit if it is new.
 
     Attributes of the context that have the name of a covariate of the design are taken as such, and
     the segment of a test that has segments is taken from it.
     """
+    key = request.path_params["key"]
     allow(await client(request), key)
-    data: Any = await read_json(request)
-    unit = unit_of(data)
+    unit, context = await _context(request)
     try:
-        entry, found = await request.app.state.directory.evaluate(
-            key, unit, context=data["context"]
-        )
+        entry, found = await request.app.state.directory.evaluate(key, unit, context=context)
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
@@ -97,7 +97,7 @@ async def evaluate(request: Request, key: str) -> Response:
 async def evaluate_all(request: Request) -> Response:
     """Evaluate the flags of all tests in which the unit is already; it is enrolled in none."""
     caller = await client(request)
-    unit = unit_of(await read_json(request))
+    unit, _ = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()
     seen = [entry for entry in entries if caller.sees(entry.test_name)]
     arms = await request.app.state.calls.short(_arms, request.app.state.store, seen, unit)
@@ -121,26 +121,25 @@ def flag(entry: Summary, found: Evaluation, key: str | None = None) -> dict[str,
     }
 
 
-def unit_of(data: object) -> str:
-    """The unit of an evaluation's context.
-
-    >>> unit_of({"context": {"targetingKey": "user-42", "country": "FR"}})
-    'user-42'
-    """
-    if not isinstance(data, dict):
-        raise Problem(400, "the body must be a JSON object", code="PARSE_ERROR")
-    context = data.get("context")
-    if not isinstance(context, dict):
-        raise Problem(400, "context must be an object", code="INVALID_CONTEXT")
-    given = context.get("targetingKey")
-    if given is None or given == "":
-        raise Problem(400, "the context has no targetingKey", code="TARGETING_KEY_MISSING")
-    if not isinstance(given, str):
-        raise Problem(400, "targetingKey must be text", code="INVALID_CONTEXT")
+async def _context(request: Request) -> tuple[str, dict[str, Any]]:
+    """The unit of an evaluation, and all attributes of its context."""
     try:
-        return checked_unit(given, "targetingKey")
-    except InputError as problem:
-        raise Problem(400, str(problem), code="INVALID_CONTEXT") from None
+        context = checked(models.EvaluationRequest, await read_json(request)).context
+    except ValidationError as problem:
+        error = readable(problem, "request")
+        raise Problem(400, str(error), code=_code(problem)) from None
+    attributes = context.model_extra or {}
+    return context.targetingKey, {"targetingKey": context.targetingKey, **attributes}
+
+
+def _code(problem: ValidationError) -> str:
+    """The protocol's code of an error, by the place of what is wrong."""
+    first = problem.errors(include_url=False)[0]
+    if not first["loc"]:
+        return "PARSE_ERROR"
+    is_key = first["loc"] == ("context", "targetingKey")
+    is_absent = first["type"] == "missing" or first["input"] in ("", None)
+    return "TARGETING_KEY_MISSING" if is_key and is_absent else "INVALID_CONTEXT"
 
 
 def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, Evaluation]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from pydantic import ValidationError
 
-from bascule.core.errors import InputError
+from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store, checked_unit
-from bascule.service.api.bodies import read_json, read_model, whole
+from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store
+from bascule.service.api.bodies import checked, read
 from bascule.service.api.calls import Admin, calls_of, change
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -27,74 +27,51 @@ from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["units"])
+"""Calls about a unit in all experiments."""
 
-ASSIGN_FIELDS = {"unit", "strict", "covariates", "context", "segment"}
-OUTCOME_FIELDS = {"unit", "value", "at", "id", "exposed", "metric"}
-
-EARLIEST, LATEST = 0.0, 253370764800.0
-"""Seconds of the years 1970 and 9999, between which an outcome has to lie."""
+calls = APIRouter(prefix="/v1", tags=["units"])
+"""Calls that programs make for every unit. They are described like all others, and answered by a
+plain router in front of the framework: see `bascule.service.server.unit_router`."""
 
 
-@router.post(
+@calls.post(
     "/experiments/{name}/assign",
     response_model=answers.Assigned,
     **described(409, 422, sent=models.Unit),
 )
-async def assign(request: Request, name: str) -> Response:
+async def assign(request: Request) -> Response:
     """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent.
 
     A test that takes no new units answers with the winner or the control, and `enrolled` is false;
     with `strict` it answers 409.
     """
+    name = request.path_params["name"]
     allow(await client(request), name)
-    data = await read_json(request)
-    if not isinstance(data, dict) or "unit" not in data:
-        raise Problem(400, 'the body must be {"unit": NAME}', field="unit")
-    if unknown := data.keys() - ASSIGN_FIELDS:
-        wanted = ", ".join(sorted(ASSIGN_FIELDS))
-        message = f"unknown fields {sorted(unknown)!r:.100}: the body can have {wanted}"
-        raise Problem(400, message, field=min(unknown)[:100])
-    unit, strict = named(data["unit"]), data.get("strict", False)
-    if not isinstance(strict, bool):
-        raise Problem(400, "strict must be true or false", field="strict")
-    covariates = data.get("covariates")
-    if covariates is not None and not isinstance(covariates, dict):
-        raise Problem(400, "covariates must be names with numbers", field="covariates")
-    context = data.get("context")
-    if context is not None and not isinstance(context, dict):
-        raise Problem(400, "context must be an object", field="context")
-    segment = data.get("segment")
-    if segment is not None and not isinstance(segment, str):
-        raise Problem(400, "segment must be the name of a segment", field="segment")
-    try:
-        entry, found = await request.app.state.directory.evaluate(
-            name, unit, context, covariates, segment
-        )
-    except InputError as problem:
-        if problem.field == "covariates":
-            raise Problem(422, str(problem), field="covariates") from None
-        raise
-    if strict and not found.enrolled:
+    given = await read(request, models.Unit)
+    entry, found = await request.app.state.directory.evaluate(
+        name, given.unit, given.context, given.covariates, given.segment
+    )
+    if given.strict and not found.enrolled:
         raise Problem(409, found.detail, field=found.why)
     answer = {"arm": found.arm, "value": found.value, "reason": found.reason}
     member = entry.loaded.delivery.member
     if member is not None:
         answer["segment"] = member.segment
-    return Answer({"experiment": name, "unit": unit, **answer, "enrolled": found.enrolled})
+    return Answer({"experiment": name, "unit": given.unit, **answer, "enrolled": found.enrolled})
 
 
-@router.post(
+@calls.post(
     "/experiments/{name}/link", response_model=answers.LinkedOut, **described(422, sent=models.Link)
 )
-async def link(request: Request, name: str) -> Response:
+async def link(request: Request) -> Response:
     """Link two names of one person, as a visitor who signs in; both keep the first arm."""
+    name = request.path_params["name"]
     allow(await client(request), name)
-    given = await read_model(request, models.Link)
-    pair = (named(given.unit), named(given.other))
+    given = await read(request, models.Link)
     directory = request.app.state.directory
     test = await directory.segmented(name) or (await directory.find(name)).test
-    arm = await request.app.state.calls.short(test.link, *pair)
-    return Answer({"experiment": name, "unit": pair[0], "other": pair[1], "arm": arm})
+    arm = await calls_of(request).short(test.link, given.unit, given.other)
+    return Answer({"experiment": name, "unit": given.unit, "other": given.other, "arm": arm})
 
 
 @router.post(
@@ -108,26 +85,22 @@ async def link_everywhere(request: Request) -> Response:
     A test that is created later knows nothing of it, so call it at every sign-in.
     """
     caller = await client(request)
-    given = await read_model(request, models.Link)
-    pair = (named(given.unit), named(given.other))
+    given = await read(request, models.Link)
     store: Store = request.app.state.store
-    arms = await request.app.state.calls.short(store.link, *pair, caller.experiments)
-    return Answer({"unit": pair[0], "other": pair[1], "arms": arms})
+    arms = await calls_of(request).short(store.link, given.unit, given.other, caller.experiments)
+    return Answer({"unit": given.unit, "other": given.other, "arms": arms})
 
 
-@router.post(
+@calls.post(
     "/experiments/{name}/outcomes",
     response_model=answers.Receipts,
     **described(sent=models.NewOutcomes),
 )
-async def record(request: Request, name: str) -> Response:
+async def record(request: Request) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
-    caller = await client(request)
+    name, caller = request.path_params["name"], await client(request)
     allow(caller, name)
-    data = await read_json(request)
-    given = data.get("outcomes") if isinstance(data, dict) and len(data) == 1 else None
-    if not isinstance(given, list):
-        raise Problem(400, 'the body must be {"outcomes": [...]}', field="outcomes")
+    given = (await read(request, models.NewOutcomes)).outcomes
     settings: Settings = request.app.state.settings
     if len(given) > settings.largest_batch:
         raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
@@ -137,7 +110,7 @@ async def record(request: Request, name: str) -> Response:
     receipts = [
         receipt if isinstance(event, Receipt) else unnamed(caller, event.unit, receipt)
         for event, receipt in zip(
-            events, await receipts_of(request.app.state.calls, test, events), strict=True
+            events, await receipts_of(calls_of(request), test, events), strict=True
         )
     ]
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
@@ -151,7 +124,7 @@ async def record(request: Request, name: str) -> Response:
 )
 async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
-    unit = named((await read_model(request, models.Unit)).unit)
+    unit = (await read(request, models.Unit)).unit
     store: Store = request.app.state.store
     found = await calls_of(request).long(store.unit_data, unit)
     seen = [one for one in found["experiments"] if caller.sees(one["experiment"])]
@@ -165,15 +138,14 @@ async def data(request: Request, caller: Admin) -> Response:
 )
 async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
-    given = await read_model(request, models.UnitToErase)
-    unit = named(given.unit)
+    given = await read(request, models.UnitToErase)
     wanted: Any = given.experiments
     for name in wanted or ():
         allow(caller, name)
     store: Store = request.app.state.store
     if wanted is None and caller.experiments is not None:
         wanted = list(caller.experiments)
-    erased = await change(request, caller, store.erase, unit, wanted)
+    erased = await change(request, caller, store.erase, given.unit, wanted)
     return Answer({"erased": list(erased)})
 
 
@@ -197,78 +169,15 @@ def event_of(given: object) -> Event | Receipt:
     >>> event_of({"unit": "user-42", "value": 1})
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     >>> event_of({"unit": "user-42"}).detail
-    'value is missing'
+    'value is missing from the outcome'
     """
     try:
-        return _event(given)
-    except InputError as problem:
-        return Receipt(False, "invalid", str(problem))
-
-
-def named(unit: object) -> str:
-    """The name of the unit in a request."""
-    try:
-        return checked_unit(whole(unit))
-    except InputError as problem:
-        raise Problem(400, str(problem), field="unit") from None
-
-
-def _event(given: object) -> Event:
-    if not isinstance(given, dict):
-        raise InputError("outcome", "an outcome is an object with unit and value")
-    for field in ("unit", "value"):
-        if field not in given:
-            raise InputError(field, f"{field} is missing")
-    for field in given:
-        if field not in OUTCOME_FIELDS:
-            raise InputError("outcome", f"{field!r:.60} is not a field of an outcome: remove it")
-    unit, name = checked_unit(whole(given["unit"])), given.get("id")
-    exposed = given.get("exposed", True)
-    if not isinstance(exposed, bool):
-        raise InputError("exposed", "exposed must be true or false")
-    metric = given.get("metric")
-    if metric is not None and not isinstance(metric, str):
-        raise InputError("metric", f"metric must be the name of a metric (got {metric!r:.60})")
-    return Event(
-        unit,
-        _number(given["value"]),
-        _time(given.get("at")),
-        None if name is None else checked_unit(whole(name), "id"),
-        exposed,
-        None if metric in (None, PRIMARY) else checked_unit(metric, "metric"),
-    )
-
-
-def _number(value: Any) -> float | Pair:
-    if isinstance(value, list) and len(value) == 2:
-        numerator, denominator = map(_number, value)
-        if isinstance(numerator, float) and isinstance(denominator, float):
-            return Pair(numerator, denominator)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InputError("value", f"value must be a number (got {value!r:.60})")
-    try:
-        return float(value)
-    except OverflowError:
-        raise InputError("value", "value is too large") from None
-
-
-def _time(at: object) -> float | None:
-    if at is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(at)  # type: ignore[arg-type]
-        if moment.tzinfo is not None:
-            seconds = moment.timestamp()
-            if not EARLIEST <= seconds < LATEST:
-                raise InputError("at", f"at must lie in the years 1970 to 9998 (got {at!r:.60})")
-            return seconds
-    except InputError:
-        raise
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise InputError(
-        "at", f"at must be a time with its zone, as 2026-01-31T12:00:00+00:00 (got {at!r:.60})"
-    )
+        one = checked(models.NewOutcome, given)
+    except ValidationError as problem:
+        return Receipt(False, "invalid", str(readable(problem, "outcome")))
+    value = Pair(*one.value) if isinstance(one.value, list) else one.value
+    metric = None if one.metric == PRIMARY else one.metric
+    return Event(one.unit, value, one.at, one.id, one.exposed, metric)
 
 
 def _receipt_data(receipt: Receipt) -> dict[str, Any]:

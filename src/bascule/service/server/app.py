@@ -37,7 +37,7 @@ from bascule.service.auth.rate_limits import Buckets
 from bascule.service.page.creation.plans import Plans
 from bascule.service.server import background
 from bascule.service.server import planner as planning
-from bascule.service.server.middleware import FastPath, RequestMiddleware
+from bascule.service.server.middleware import RequestMiddleware
 from bascule.service.server.observability.telemetry import Metrics
 from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
@@ -46,6 +46,7 @@ from bascule.service.server.reading.shared_renders import SharedRenders, UnitReq
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem, problem_of, refusal
 from bascule.service.server.settings import Settings
+from bascule.service.server.unit_router import UnitRouter
 
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
@@ -87,7 +88,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     # Set by those who serve in a process of its own.
     app.state.is_watched = False
     app.state.routers = [
-        part.router for part in (operation, units, ofrep, experiments, logs, planning)
+        units.calls,
+        *[part.router for part in (operation, units, ofrep, experiments, logs, planning)],
     ]
     for router in app.state.routers:
         app.include_router(router)
@@ -96,7 +98,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.routers.append(page.router)
     app.include_router(page.router, include_in_schema=False)
     app.mount("/static", StaticFiles(packages=[("bascule.service.page", "static")]), name="static")
-    app.add_middleware(FastPath, unit_requests=app.state.unit_requests)
+    app.add_middleware(UnitRouter, unit_requests=app.state.unit_requests)
     if settings.origins:
         app.add_middleware(
             CORSMiddleware,

@@ -1,21 +1,16 @@
-"""Middleware around every request: its size, headers of its answer, metrics, logs, a fast path."""
+"""Middleware around every request: its size, headers of its answer, metrics and logs."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
-from bascule.service.api import ofrep, units
 from bascule.service.server.observability.telemetry import LOGGER, Metrics, log
-from bascule.service.server.reading.shared_renders import UnitRequests
 from bascule.service.server.responses import Problem, problem_of, refusal, unavailable
 
 CSP = (
@@ -88,10 +83,10 @@ class RequestMiddleware:
             if status is None:
                 leaving = unavailable("the service is about to stop: repeat the request")
                 await refusal(scope, leaving)(scope, receive, answer)
-        except Problem as problem:
-            # A body that was too large, found by a reader outside the application's own handlers.
+        except (Problem, InputError, StoreError) as error:
+            # Of the calls of units, and of whoever reads outside the application's own handlers.
             if status is None:
-                await refusal(scope, problem)(scope, receive, answer)
+                await refusal(scope, problem_of(error))(scope, receive, answer)
         except Exception:
             LOGGER.exception("failed", extra={"fields": {"path": scope["path"]}})
             if status is not None:
@@ -153,60 +148,3 @@ def _too_large(largest: int) -> Problem:
     return Problem(
         413, f"the body is larger than {largest:,} bytes", headers={"Connection": "close"}
     )
-
-
-Endpoint = Callable[[Request, str], Awaitable[Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class FastRoute:
-    """A path with one name in it: the text before and after the name, and its endpoint."""
-
-    before: str
-    after: str
-    endpoint: Endpoint
-    path: str
-
-
-FAST_ROUTES = (
-    FastRoute("/v1/experiments/", "/assign", units.assign, "/v1/experiments/{name}/assign"),
-    FastRoute("/v1/experiments/", "/outcomes", units.record, "/v1/experiments/{name}/outcomes"),
-    FastRoute(f"{ofrep.PATH}/", "", ofrep.evaluate, f"{ofrep.PATH}/{{key}}"),
-)
-
-
-class FastPath:
-    """ASGI middleware that calls the endpoints of units directly.
-
-    They are routes like all others, and described as such; but the framework takes longer on the
-    way to them than their work does.
-    """
-
-    def __init__(self, app: ASGIApp, unit_requests: UnitRequests) -> None:
-        self._app = app
-        self._unit_requests = unit_requests
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the requests of fast routes, and pass on all others."""
-        if scope["type"] == "http" and scope["method"] == "POST":
-            path: str = scope["path"]
-            for route in FAST_ROUTES:
-                if path.startswith(route.before) and path.endswith(route.after):
-                    name = path[len(route.before) : len(path) - len(route.after)]
-                    if name and "/" not in name:
-                        scope["route"] = route
-                        self._unit_requests.active += 1
-                        try:
-                            answer = await _fast_answer(route, Request(scope, receive), name)
-                            await answer(scope, receive, send)
-                        finally:
-                            self._unit_requests.active -= 1
-                        return
-        await self._app(scope, receive, send)
-
-
-async def _fast_answer(route: FastRoute, request: Request, name: str) -> Response:
-    try:
-        return await route.endpoint(request, name)
-    except (Problem, InputError, StoreError) as error:
-        return refusal(request.scope, problem_of(error))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request, Response
 
 from bascule.core.errors import InputError
-from bascule.service.api.bodies import read_model
+from bascule.service.api.bodies import read
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer
@@ -139,5 +139,5 @@ async def plan_rollout(request: Request) -> Response:
 
 async def _answer(request: Request, model: type[models.Model]) -> Response:
     await viewer(request)
-    made = await request.app.state.planner.make(await read_model(request, model))
+    made = await request.app.state.planner.make(await read(request, model))
     return Answer(made.to_dict())

@@ -1,17 +1,28 @@
-"""Schemas of requests, for the OpenAPI description."""
+"""Bodies of requests: what is accepted, and what the OpenAPI description says."""
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    create_model,
+)
 
 from bascule.core.design import Design, Reports
 from bascule.core.enrolment.audience import Audience
+from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
+from bascule.live.api import checked_unit
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
@@ -19,7 +30,65 @@ NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 
 NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": 100}
 
-UnitName = Annotated[str, Field(min_length=1, max_length=500, pattern="^[^\u0000]*$")]
+LARGEST_WHOLE = 2.0**53
+
+EARLIEST, LATEST = 0.0, 253370764800.0
+"""Seconds of the years 1970 and 9999, between which an outcome has to lie."""
+
+
+class MalformedError(InputError):
+    """A field that has another type than it must have; the whole body is then refused with 400."""
+
+
+def whole(data: Any) -> Any:
+    """Replace whole floats by integers, 3.0 by 3: in JSON they are one number.
+
+    >>> whole({"seed": 988.0, "error": 0.05})
+    {'seed': 988, 'error': 0.05}
+    """
+    if isinstance(data, dict):
+        return {key: whole(part) for key, part in data.items()}
+    if isinstance(data, list):
+        return [whole(part) for part in data]
+    is_whole = isinstance(data, float) and data.is_integer() and abs(data) < LARGEST_WHOLE
+    return int(data) if is_whole else data
+
+
+def _name(given: object, about: ValidationInfo) -> str:
+    try:
+        return checked_unit(whole(given), about.field_name or "unit")
+    except InputError as problem:
+        raise MalformedError(problem.field, str(problem)) from None
+
+
+def _moment(at: object) -> float:
+    try:
+        moment = datetime.fromisoformat(at)  # type: ignore[arg-type]
+        seconds = moment.timestamp()
+    except (TypeError, ValueError, OverflowError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise MalformedError(
+            "at", f"at must be a time with its zone, as 2026-01-31T12:00:00+00:00 (got {at!r:.60})"
+        )
+    if not EARLIEST <= seconds < LATEST:
+        raise MalformedError("at", f"at must lie in the years 1970 to 9998 (got {at!r:.60})")
+    return seconds
+
+
+TEXT_SCHEMA = {"type": "string", "minLength": 1, "maxLength": 500, "pattern": "^[^\u0000]*$"}
+
+UnitName = Annotated[
+    str,
+    BeforeValidator(_name),
+    WithJsonSchema({"anyOf": [TEXT_SCHEMA, {"type": "integer"}]}),
+]
+"""The name of a unit, or of an event: text, or a whole number."""
+
+Moment = Annotated[
+    float, BeforeValidator(_moment), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+"""A time with its zone, as seconds since 1970."""
 
 
 MOST_SAMPLED = 100_000
@@ -30,6 +99,12 @@ class Model(BaseModel):
     """A body whose fields are known; others are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class PlainModel(Model):
+    """A body of a call that is made for every unit: its fields have the types that JSON has."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
 # What is sent
@@ -90,7 +165,7 @@ class ArmChange(Model):
     to: str | None = None
 
 
-class Unit(Model):
+class Unit(PlainModel):
     """A unit to assign; with `strict`, 409 if it does not get in.
 
     `covariates` are those of the design, as far as they are known when the unit is assigned.
@@ -98,18 +173,18 @@ class Unit(Model):
     the test has any; or `segment` names it.
     """
 
-    unit: UnitName | int = Field(examples=["user-42"])
+    unit: UnitName = Field(examples=["user-42"])
     strict: bool = False
     covariates: dict[str, float | None] | None = None
     context: dict[str, Any] | None = None
     segment: str | None = None
 
 
-class Link(Model):
+class Link(PlainModel):
     """Two names of one person."""
 
-    unit: UnitName | int = Field(examples=["visitor-7"])
-    other: UnitName | int = Field(examples=["user-42"])
+    unit: UnitName = Field(examples=["visitor-7"])
+    other: UnitName = Field(examples=["user-42"])
 
 
 class Share(Model):
@@ -124,14 +199,14 @@ class Stop(Model):
     to: str | None = None
 
 
-class UnitToErase(Model):
+class UnitToErase(PlainModel):
     """A unit to erase, in all experiments or in some."""
 
-    unit: UnitName | int = Field(examples=["user-42"])
+    unit: UnitName = Field(examples=["user-42"])
     experiments: list[str] | None = None
 
 
-class NewOutcome(Model):
+class NewOutcome(PlainModel):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
     `exposed` is false where the unit did not see its arm, as after a timeout. The outcome counts
@@ -139,17 +214,17 @@ class NewOutcome(Model):
     the outcome belongs to; without it, that is the primary one.
     """
 
-    unit: UnitName | int = Field(examples=["user-42"])
-    value: float | tuple[float, float] = Field(
+    unit: UnitName = Field(examples=["user-42"])
+    value: float | Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
         examples=[1.0], description="A number, or [numerator, denominator] of a ratio."
     )
-    at: str | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
+    at: Moment | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
     id: UnitName | None = Field(None, examples=["order-1001"])
     exposed: bool = True
     metric: str | None = Field(None, examples=["latency"])
 
 
-class NewOutcomes(Model):
+class NewOutcomes(PlainModel):
     """Outcomes, each of which gets a receipt."""
 
     outcomes: list[Any] = Field(
@@ -239,15 +314,23 @@ class RolloutRequest(Model):
 # OFREP
 
 
+def _targeting_key(given: object) -> str:
+    if not isinstance(given, str):
+        raise MalformedError("targetingKey", f"targetingKey must be text (got {given!r:.60})")
+    return checked_unit(given, "targetingKey")
+
+
 class EvaluationContext(BaseModel):
     """The context of an evaluation, with the unit."""
 
     model_config = ConfigDict(extra="allow")
-    targetingKey: UnitName = Field(examples=["user-42"])  # noqa: N815
+    targetingKey: Annotated[  # noqa: N815
+        str, BeforeValidator(_targeting_key), WithJsonSchema(TEXT_SCHEMA)
+    ] = Field(examples=["user-42"])
 
 
 class EvaluationRequest(BaseModel):
     """A request for one flag, or for all."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
     context: EvaluationContext

@@ -13,9 +13,8 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 from bascule.service.server.observability.telemetry import log
 from bascule.service.server.responses import unavailable
@@ -24,7 +23,7 @@ SHORT_THREADS, LONG_THREADS = 8, 6
 """Long calls compute as much as they read: more at once would compete with the event loop."""
 
 SLOW = 2.0
-"""Seconds after which a call that has not been answered is logged."""
+"""Seconds beyond which a call is logged."""
 
 SHORT_DEADLINE, LONG_DEADLINE = 10.0, 60.0
 """Seconds after which a short or a long call is refused with 503."""
@@ -39,24 +38,10 @@ Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
-@dataclass(slots=True)
-class _Call:
-    """A call whose answer is awaited."""
-
-    name: str
-    since: float
-    deadline: float
-    is_slow: bool = False
-    is_late: bool = False
-
-
 class StoreCalls:
     """Runs calls that wait for the store."""
 
     def __init__(self) -> None:
-        # All calls share one timer: setting one for each takes longer than most calls.
-        self._waiting: dict[asyncio.Future[Any], _Call] = {}
-        self._watching: asyncio.AbstractEventLoop | None = None
         self._short = ThreadPoolExecutor(SHORT_THREADS, f"{THREADS}-short")
         self._long = ThreadPoolExecutor(LONG_THREADS, f"{THREADS}-long")
 
@@ -75,47 +60,28 @@ class StoreCalls:
         return await self.in_time(call, _name(do), LONG_DEADLINE)
 
     async def in_time(
-        self, answer: asyncio.Future[Result], name: str, deadline: float | None = None
+        self, answer: Awaitable[Result], name: str, deadline: float | None = None
     ) -> Result:
         """Await an answer of the store; log it when slow, and refuse with 503 after the deadline.
 
-        >>> async def ask() -> str:
-        ...     return await StoreCalls().in_time(asyncio.ensure_future(asyncio.sleep(0, "a")), "")
-        >>> asyncio.run(ask())
+        >>> asyncio.run(StoreCalls().in_time(asyncio.sleep(0, "a"), "ask"))
         'a'
         """
         limit = SHORT_DEADLINE if deadline is None else deadline
-        call = self._waiting[answer] = _Call(name, time.monotonic(), limit)
-        if self._watching is not answer.get_loop():
-            self._watch(answer.get_loop())
+        since = time.monotonic()
         try:
-            return await answer
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if not call.is_late or (task is not None and task.cancelling()):
-                raise
-            seconds = round(time.monotonic() - call.since, 1)
-            log("store did not answer", "error", call=name, seconds=seconds)
+            async with asyncio.timeout(limit):
+                return await answer
+        except TimeoutError:
+            log("store did not answer", "error", call=name, seconds=limit)
             raise unavailable(
                 f"the store did not answer within {limit:g} s: the request may still be carried "
                 "out, so check before you repeat one that has no id"
             ) from None
         finally:
-            del self._waiting[answer]
-
-    def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Check the calls that are awaited, a few times a second until there are none."""
-        now = time.monotonic()
-        for answer, call in self._waiting.items():
-            if now - call.since > SLOW and not call.is_slow:
-                call.is_slow = True
-                log("store is slow", "warning", call=call.name)
-            if now - call.since > call.deadline:
-                call.is_late = True
-                answer.cancel()
-        self._watching = loop if self._waiting else None
-        if self._waiting:
-            loop.call_later(min(SLOW, SHORT_DEADLINE) / 4, self._watch, loop)
+            seconds = time.monotonic() - since
+            if seconds > SLOW:
+                log("store is slow", "warning", call=name, seconds=round(seconds, 1))
 
     async def close(self) -> None:
         """Drop calls that have not begun, and give the others a few seconds to finish."""
