@@ -104,12 +104,11 @@ def test_erasing_units_before_they_count_changes_no_result() -> None:
                 for unit in (f"customer-{i}" for i in range(1, 40, 2)):
                     if test.assign(unit) == "b":
                         store.erase(unit)
-                        assert test.record(unit, 1.0).reason == "unknown unit"
                 assert test.status().matured == 0
                 erased = {row["number"] for row in _rows(store, "erased")}
                 rows = [row for row in _rows(store, "outcomes") if row["number"] in erased]
                 assert len(rows) == 2 * len(erased) > 6
-                assert {row["event"] for row in rows} == {None}
+                assert not any("order" in str(row["event"]) for row in rows)
             clock.advance("8d")
             ends.append(test.status())
             assert test.verify().agrees
@@ -134,18 +133,70 @@ def test_outcomes_that_will_never_count_go_when_the_test_is_stopped(
     assert test.verify().agrees
 
 
-def test_a_unit_that_a_test_waits_for_is_not_erased(store: bs.Store) -> None:
+def test_a_unit_that_a_test_waits_for_still_counts(store: bs.Store) -> None:
     test = store.create(
         "first", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)), reports="always"
     )
-    test.assign_many(["u", "v"])
-    with pytest.raises(bs.InputError, match="would wait for ever: record it"):
-        store.erase("u")
-    test.record("u", 1.0)
-    assert store.erase("u") == ("first",)
-    test.record("v", 0.0)
-    assert test.status().matured == 2
+    _, arm = test.assign_many(["first", "later"])
+    assert store.erase("later") == ("first",)
+    # It has its arm and counts once, also if it comes back; nobody can read its name.
+    assert test.assign("later") == arm
+    assert test.record("later", 1.0, id="order").accepted
+    assert test.record("later", 1.0, id="order").reason == "duplicate"
+    assert "later" not in str(_rows(store, "assignments"))
+    assert "order" not in str(_rows(store, "outcomes"))
+    test.record("first", 0.0)
+    assert (test.status().units, test.status().matured) == (2, 2)
     assert test.verify().agrees
+    # Now it has counted, and the key is gone: who comes back is new.
+    assert test._loaded().state.erasing_key == ""
+    test.assign("later")
+    assert test.status().units == 3
+
+
+def test_erasing_all_units_of_an_arm_decides_nothing() -> None:
+    """Equal arms: whoever erases b's units before they convert would make b lose."""
+    design = bs.Design(
+        ["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=bs.Measure("1d", "any"), error=0.05
+    )
+    decided = 0
+    for seed in range(4):
+        chance, clock = random.Random(seed), bs.ManualClock(START)
+        with bs.open(":memory:", clock=clock, shuffle=chance.shuffle) as store:
+            test = store.create("equal", design)
+            for day in range(6):
+                units = [f"{day}-{i}" for i in range(40)]
+                for unit, arm in zip(units, test.assign_many(units), strict=True):
+                    if arm == "b":
+                        store.erase(unit)
+                clock.advance("6h")
+                test.record_many([(unit, 1.0) for unit in units if chance.random() < 0.5])
+                clock.advance("1d")
+            decided += test.status().decision is not None
+            assert test.verify().agrees
+    assert decided == 0
+
+
+def test_an_event_id_of_an_erased_unit_stays_in_no_other_row(store: bs.Store) -> None:
+    test = store.create("ids", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)), reports="always")
+    test.assign_many(["u", "v"])
+    test.record("u", 1.0, id="order-of-u")
+    assert test.record("v", 1.0, id="order-of-u").reason == "id used before"
+    store.erase("u")
+    (row,) = test.excluded()
+    assert (row["unit"], row["event"], row["detail"]) == ("v", None, "")
+
+
+def test_linked_names_of_an_erased_unit_still_lead_to_it(store: bs.Store) -> None:
+    test = store.create(
+        "linked", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3)), reports="always"
+    )
+    arm = test.assign("visitor")
+    test.link("visitor", "user")
+    store.erase("user")
+    assert test.assign("user") == test.assign("visitor") == arm
+    assert test.record("user", 1.0).accepted
+    assert test.status().units == 1
 
 
 def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.ManualClock) -> None:
@@ -162,7 +213,15 @@ def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.Manua
     store.erase("0-0")
     assert test.status() == before
     assert test.verify().agrees
-    assert _rows(store, "outcomes")[0]["event"] is None
+    assert _rows(store, "outcomes")[0]["event"] != "0-0-first"
+    # Its later outcomes count as before.
+    test.record("0-0", 5.0, id="0-0-later")
+    test.record("0-1", 5.0, id="0-1-later")
+    clock.advance("2d")
+    assert test.status().stage == 5
+    assert test.verify().agrees
+    test.stop()
+    assert {row["event"] for row in _rows(store, "outcomes") if row["number"] == 0} == {None}
     static = bs.Design(
         ["a", "b"],
         bs.Recurrent(1, 1),
@@ -190,7 +249,7 @@ def test_another_program_forgets_an_erased_unit(tmp_path: Path) -> None:
         there.status()
         assert there.remembered("u4") is None
         there.assign("u4")
-        assert there.status().units == 10
+        assert there.status().units == 9
 
 
 def test_units_are_erased_by_age(store: bs.Store, clock: bs.ManualClock) -> None:

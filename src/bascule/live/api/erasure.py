@@ -12,9 +12,10 @@ from bascule.core.metrics.measure import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
 from bascule.live.steps.inputs import checked_unit
+from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
-from bascule.live.transactions.erase import PREFIX, erase, erase_excluded
+from bascule.live.transactions.erase import erase, erase_excluded
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:

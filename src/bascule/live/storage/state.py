@@ -180,9 +180,9 @@ class ExperimentState(NamedTuple):
     counts units that came without one of them, and `beyond` those with one beyond its limits.
     `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
     the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
-    those that have not counted yet. `control` has what operators have set. `left` are the places
-    of the open block that no unit has yet. `links` counts names that were linked to another,
-    `relinked` those of them that had another arm before, and `unenrolled` outcomes of units that
+    those that have not counted yet, whose names are hashed with `erasing_key`. `control` has what
+    operators have set. `left` are the places of the open block that no unit has yet. `links` counts
+    names that were linked to another, `relinked` those of them that had another arm before, and `unenrolled` outcomes of units that
     are not in the test.
     `staged` is whether recurring outcomes are stored with the stage in which they count; in tests
     of earlier versions they are not.
@@ -207,6 +207,7 @@ class ExperimentState(NamedTuple):
     clock: str = ""
     erased: int = 0
     erasing: tuple[int, ...] = ()
+    erasing_key: str = ""
     control: Control = Control()
     metric_open: tuple[tuple[ArmStatistics, ...], ...] = ()
     open_covariates: tuple[float, ...] = ()

@@ -14,6 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
+from bascule.live.steps.pseudonyms import is_erased
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.storage.queries import homes, members
 from bascule.live.storage.state import Control
@@ -75,7 +76,8 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         units, covariates = items.units, items.covariates
     elif not set(map(type, items)) <= {str}:
         units, covariates, contexts = _columns(items)
-    names = work.identify(units) if work.state.links else None
+    has_names = work.state.links or work.state.erasing_key
+    names = work.identify(units) if has_names else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
     if not is_settled(work, work.now):
@@ -99,8 +101,9 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     problem = _enrol(work, new, known, terms) if new else None
     served = served_arms(work.state)
     if names is not None:
-        # Remembered under every name.
-        arms.update([(name, arms[identity]) for name, identity in names.items()])
+        # Remembered under every name, but for those that were erased.
+        known_by = [one for one in names.items() if not is_erased(one[1])]
+        arms.update([(name, arms[identity]) for name, identity in known_by])
     if problem is None and served is None and not refused:
         return [*map(arms.__getitem__, asked)]
     return [_answer(work, arms[unit], refused.get(unit, problem), served) for unit in asked]

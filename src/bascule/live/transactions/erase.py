@@ -1,9 +1,9 @@
 """Erase units: names, event ids, times, covariates and excluded outcomes go; what counted stays.
 
 A unit that has counted leaves one anonymous number behind, which its arm's sums are made of: the
-statistics stay what they are, and can still be computed again from the log. A unit that has not
-counted yet loses its name at once, and its covariates and single outcomes when it has counted, so
-that nobody can change a result by erasing units of one arm. docs/how-to/erase-units.md
+statistics stay what they are, and can still be computed again from the log. Of a unit that has not
+counted yet a keyed hash stands in place of the name, so that its outcomes still count: nobody can
+change a result by erasing units of one arm. docs/how-to/erase-units.md
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
 from bascule.live.steps.maturity import unit_outcome
+from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
-PREFIX = "erased-"
-"""How the random texts begin that stand in place of names."""
-
 DAY = 86400.0
 
 _RENAME = "UPDATE assignments SET unit = ? WHERE experiment = ? AND number = ?"
-_FORGET_IDS = "UPDATE outcomes SET event = NULL WHERE experiment = ? AND number = ?"
+_IDS = "SELECT outcomes.id, event FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
+_RENAME_ID = "UPDATE outcomes SET event = ? WHERE id = ?"
+_FORGET_OTHERS = "UPDATE set_aside SET event = NULL, detail = '' WHERE experiment = ? AND event = ?"
 _FORGET_EXCLUDED = (
     "UPDATE set_aside SET unit = ?, value = '', at = NULL, event = NULL, detail = '' "
     "WHERE experiment = ? AND unit = ?"
@@ -38,6 +38,7 @@ _FORGET_OLD_EXCLUDED = (
 )
 _FORGET_LINKS = "DELETE FROM links WHERE experiment = ? AND identity = ?"
 _DROP_OUTCOMES = "DELETE FROM outcomes WHERE experiment = ? AND number = ?"
+_FORGET_EVENTS = "UPDATE outcomes SET event = NULL WHERE experiment = ? AND number = ?"
 _MOVE = "UPDATE assignments SET time = ?, covariates = NULL WHERE experiment = ? AND number = ?"
 _TIME_BEFORE = "SELECT time FROM assignments WHERE experiment = ? AND number = ?"
 
@@ -47,38 +48,58 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
 
     All names that were linked to one of them are erased with it.
     """
-    units = _with_linked(work, units)
-    found = [*queries.find_units(work.connection, work.before.id, [*units]).values()]
-    _refuse_unfinished(work, [one.number for one in found])
-    experiment = work.before.id
-    names = {unit: f"{PREFIX}{secrets.token_hex(8)}" for unit in units}
-    renamed = [(names[one.unit], experiment, one.number) for one in found]
-    if renamed:
-        statements.execute(work.connection, _RENAME, renamed)
-        statements.execute(work.connection, _FORGET_IDS, [row[1:] for row in renamed])
-    rows = [(name, experiment, unit) for unit, name in names.items()]
-    statements.execute(work.connection, _FORGET_EXCLUDED, rows)
+    key = work.state.erasing_key or secrets.token_hex(32)
+    names, roots = _names_and_roots(work, units)
+    rows = queries.find_units(work.connection, work.before.id, [*names]).values()
+    found = [one for one in rows if not is_erased(one.unit)]
+    _refuse_static(work, len(found))
+    connection, experiment = work.connection, work.before.id
+    hidden = {name: pseudonym(key, name) for name in names}
+    _forget_ids(work, key, [one.number for one in found])
     for one in found:
+        renamed = (hidden[one.unit], experiment, one.number)
+        statements.execute(connection, _RENAME, renamed)
         work.add("erased", one.number, work.now)
+    for name, root in roots.items():
+        # The other names of a unit that has not counted still lead to it.
+        queries.add_link(connection, experiment, hidden[name], hidden[root])
+    forgotten = [(f"{PREFIX}{secrets.token_hex(8)}", experiment, name) for name in names]
+    statements.execute(connection, _FORGET_EXCLUDED, forgotten)
     state = work.state
-    staged = work.design.procedure.counts == "stages"
-    pending = () if staged else tuple(one.number for one in found)
     work.state = state._replace(
-        erased=state.erased + len(found), erasing=(*state.erasing, *pending)
+        erased=state.erased + len(found),
+        erasing=(*state.erasing, *(one.number for one in found)),
+        erasing_key=key,
     )
     finish(work)
     return len(found)
 
 
-def _with_linked(work: UnitOfWork, units: Sequence[str]) -> Sequence[str]:
-    """Return all names of the units, and forget which of them belong together."""
+def _names_and_roots(
+    work: UnitOfWork, units: Sequence[str]
+) -> tuple[Sequence[str], dict[str, str]]:
+    """Return all names of the units, and the identities of linked ones, whose links are deleted."""
     if not work.state.links:
-        return units
+        return units, {}
     connection, experiment = work.connection, work.before.id
-    roots = [*dict.fromkeys(work.identify(units).values())]
-    names = [*dict.fromkeys([*units, *roots, *queries.names_of(connection, experiment, roots)])]
+    identities = queries.identities(connection, experiment, units)
+    roots = [*dict.fromkeys(identities.get(unit, unit) for unit in units)]
+    linked = {
+        name: root for root in roots for name in queries.names_of(connection, experiment, [root])
+    }
     statements.execute(connection, _FORGET_LINKS, [(experiment, root) for root in roots])
-    return names
+    return [*dict.fromkeys([*units, *roots, *linked])], linked
+
+
+def _forget_ids(work: UnitOfWork, key: str, numbers: list[int]) -> None:
+    """Hash the event ids of units, and take them out of what was excluded of others."""
+    rows = statements.fetch_listed(work.connection, _IDS, work.before.id, numbers)
+    ids = [(row, event) for row, event in rows if event is not None]
+    if ids:
+        hashed = [(pseudonym(key, event), row) for row, event in ids]
+        statements.execute(work.connection, _RENAME_ID, hashed)
+        others = [(work.before.id, event) for _, event in ids]
+        statements.execute(work.connection, _FORGET_OTHERS, others)
 
 
 def erase_excluded(work: UnitOfWork, before: float) -> None:
@@ -88,17 +109,37 @@ def erase_excluded(work: UnitOfWork, before: float) -> None:
 
 
 def finish(work: UnitOfWork) -> None:
-    """Replace the outcomes of erased units that have counted by what they counted as."""
+    """Replace erased units that have counted by what they counted as, under a random name.
+
+    Where outcomes recur, a unit has counted when the test has ended.
+    """
     state, is_open = work.state, work.phase in OPEN
-    ready = sorted(n for n in state.erasing if n < state.folded or not is_open)
+    staged = work.design.procedure.counts == "stages"
+    ready = {n for n in state.erasing if not is_open or (not staged and n < state.folded)}
     if not ready:
         return
     work.write("outcomes")
     work.write("assignments")
-    for number in ready:
-        _collapse(work, number)
-    left = tuple(number for number in state.erasing if number not in set(ready))
-    work.state = work.state._replace(erasing=left)
+    work.write("set_aside")
+    for number in sorted(ready):
+        _forget(work, number)
+        if staged:
+            statements.execute(work.connection, _FORGET_EVENTS, (work.before.id, number))
+        else:
+            _collapse(work, number)
+    left = tuple(number for number in state.erasing if number not in ready)
+    key = state.erasing_key if left else ""
+    work.state = work.state._replace(erasing=left, erasing_key=key)
+
+
+def _forget(work: UnitOfWork, number: int) -> None:
+    """Replace the hash that stands for the name of a unit by a random text."""
+    connection, experiment = work.connection, work.before.id
+    (row,) = queries.assigned_from(connection, experiment, number, 1)
+    name = f"{PREFIX}{secrets.token_hex(8)}"
+    statements.execute(connection, _RENAME, (name, experiment, number))
+    statements.execute(connection, _FORGET_LINKS, (experiment, row.unit))
+    statements.execute(connection, _FORGET_EXCLUDED, (name, experiment, row.unit))
 
 
 def _collapse(work: UnitOfWork, number: int) -> None:
@@ -124,26 +165,12 @@ def _collapse(work: UnitOfWork, number: int) -> None:
         work.add("outcomes", number, counted, time, time, None, name, None)
 
 
-def _refuse_unfinished(work: UnitOfWork, numbers: list[int]) -> None:
-    """Raise where a unit cannot be erased without changing what the test concludes."""
-    if work.phase not in OPEN or not numbers:
-        return
-    if work.design.procedure.assigns == "hash":
+def _refuse_static(work: UnitOfWork, units: int) -> None:
+    """Raise where an erased unit that comes back would count twice."""
+    if units and work.phase in OPEN and work.design.procedure.assigns == "hash":
         raise InputError(
             "unit",
             f"{work.before.name} is {work.phase}: in a static population a hash of the name gives "
             "the arm, and an erased unit that comes back would count twice; stop the test first",
             kind="conflict",
         )
-    waiting = {number for number in numbers if number >= work.state.folded}
-    if work.design.measure is None and waiting:
-        found = queries.answered(work.connection, work.before.id, sorted(waiting))
-        metrics = {None, *(metric.name for metric in work.design.metrics)}
-        waiting = {n for n in waiting if not all((n, metric) in found for metric in metrics)}
-        if waiting:
-            raise InputError(
-                "unit",
-                f"{work.before.name} waits for the outcome of this unit, and would wait for ever: "
-                "record it (0 where nothing happened) or end the test, then erase the unit",
-                kind="conflict",
-            )

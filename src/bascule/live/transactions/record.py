@@ -20,6 +20,7 @@ from bascule.live.steps.maturity import (
     judge_value,
     one_number,
 )
+from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.state import OPEN
@@ -42,6 +43,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     work.write("outcomes")
     work.write("set_aside")
     work.look_up(map(itemgetter(0), events))
+    if work.state.erasing_key:
+        events = [_with_hidden_id(work, event) for event in events]
     ids = [event[3] for event in events if event[3] is not None]
     taken: dict[str, tuple[int, object, str | None]]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
@@ -111,6 +114,14 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             work.exclude(event, receipt)
     settle(work)
     return receipts
+
+
+def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
+    """Return an event whose id is hashed if its unit was erased, so that a retry is found."""
+    known = work.known[event.unit]
+    if event.id is None or known is None or not is_erased(known.unit):
+        return event
+    return event._replace(id=pseudonym(work.state.erasing_key, event.id))
 
 
 def _with_others_named(

@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
@@ -96,15 +97,30 @@ class UnitOfWork:
         self.known = {unit: found.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
-        """Return the identity of each of the names: itself, or what it was linked to."""
+        """Return the identity of each of the names: itself, or what it was linked to.
+
+        That of a unit that was erased before it has counted is its pseudonym.
+        """
         names = dict(zip(units, units, strict=True))
+        connection, experiment = self.connection, self.before.id
         if self.state.links:
-            names |= queries.identities(self.connection, self.before.id, units)
+            names |= queries.identities(connection, experiment, units)
+        key = self.state.erasing_key
+        if key:
+            hidden = {unit: pseudonym(key, unit) for unit in units}
+            if self.state.links:
+                linked = queries.identities(connection, experiment, [*hidden.values()])
+                hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
+            found = queries.find_arms(connection, experiment, [*hidden.values()])
+            names |= {unit: name for unit, name in hidden.items() if name in found}
         return names
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it was given, with the reason."""
         value = f"{event.value!r:.200}"
+        known = self.known.get(event.unit)
+        if known is not None and is_erased(known.unit):
+            event = event._replace(unit=known.unit)
         why = (receipt.reason, receipt.detail, event.metric)
         self.add("set_aside", event.unit, value, event.at, self.now, event.id, *why)
 

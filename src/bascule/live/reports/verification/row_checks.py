@@ -17,10 +17,10 @@ from bascule.core.design import Design
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import judge_value
+from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase, run_from_json
-from bascule.live.transactions.erase import PREFIX
 
 READ_AT_ONCE = 5000
 UNITS_AT_ONCE = 1000

@@ -32,11 +32,11 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import unit_outcome
+from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Deal, run_from_json
-from bascule.live.transactions.erase import PREFIX
 from bascule.live.transactions.settle import read_stage
 
 
