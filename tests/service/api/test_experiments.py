@@ -66,7 +66,7 @@ def test_arms_are_taken_out_paused_and_resumed(admin: httpx.Client) -> None:
     for action in ("pause", "resume", "drop"):
         answer = admin.post(path("three", "arms"), json={"arm": "c", "action": action})
         parts[action] = answer.json()["arms"][2]["part"]
-    assert parts == {"pause": "paused", "resume": "in", "drop": "taken out"}
+    assert parts == {"pause": "paused", "resume": "active", "drop": "dropped"}
     assert admin.get(path("three", "diagnostics")).status_code == 200
 
 

@@ -116,6 +116,8 @@ def test_a_test_that_takes_nobody_gives_new_units_the_control_and_is_disabled(
     admin: httpx.Client, name: str
 ) -> None:
     known = admin.post(f"{FLAGS}/{name}", json=about("known")).json()
+    # The other place of the open block.
+    admin.post(f"{FLAGS}/{name}", json=about("second"))
     for verb in ("pause", "stop"):
         admin.post(f"/v1/experiments/{name}/{verb}")
         assert admin.post(f"{FLAGS}/{name}", json=about("known")).json() == known

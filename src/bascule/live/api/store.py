@@ -204,8 +204,7 @@ class Store(ErasableStore):
             raise InputError(
                 "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
             )
-        staged = design.procedure.counts == "stages"
-        state = ExperimentState.empty(design)._replace(clock=guard.kind, staged=staged)
+        state = ExperimentState.empty(design)._replace(clock=guard.kind)
         if start:
             state = begun(design, state, now)._replace(control=started(state.control, now))
         data = design.to_dict()

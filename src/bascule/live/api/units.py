@@ -9,7 +9,6 @@ from concurrent.futures import Future
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
-from warnings import warn
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
@@ -339,16 +338,6 @@ class Units:
             counts = {reason: int(found) for reason, found in connection.execute(asked)}
             unenrolled = self.store.load(connection, self.id, self.name).state.unenrolled
         return counts | ({"not enrolled": unenrolled} if unenrolled else {})
-
-    def set_aside(self, reason: str | None = None) -> list[dict[str, Any]]:
-        """Return what `excluded` does, under its name in the first edition."""
-        warn("set_aside() is now excluded()", DeprecationWarning, stacklevel=2)
-        return self.excluded(reason)
-
-    def set_aside_counts(self) -> dict[str, int]:
-        """Return what `excluded_counts` does, under its name in the first edition."""
-        warn("set_aside_counts() is now excluded_counts()", DeprecationWarning, stacklevel=2)
-        return self.excluded_counts()
 
     @cached_property
     def arms(self) -> tuple[str, ...]:

@@ -40,8 +40,6 @@ from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 
-FIRST_EDITION_PARTS = {"active": "in", "dropped": "taken out"}
-
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
 
@@ -142,10 +140,6 @@ class Status:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data: dict[str, Any] = finite(asdict(self))
-        for arm in data["arms"]:
-            # Programs read the first edition's words under the first edition's name.
-            arm["state"] = arm["part"]
-            arm["part"] = FIRST_EDITION_PARTS.get(arm["part"], arm["part"])
         if self.diagnostics is not None:
             data["diagnostics"] = [finite(one.to_dict()) for one in self.diagnostics]
         return data

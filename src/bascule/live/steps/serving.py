@@ -103,7 +103,7 @@ def everyones_arm(state: ExperimentState) -> int | None:
 def shipped(state: ExperimentState) -> int:
     """Return the arm that new units get after the decision: the winner, or else the control.
 
-    If the control is out, or in tests of the first edition, it is the first active arm.
+    If the control is out, it is the first active arm.
     """
     assert state.verdict is not None
     if state.verdict.arm is not None:

@@ -62,9 +62,10 @@ _METRIC_EVENTS = (
     "SELECT number, metric, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "AND metric IS NOT NULL ORDER BY number, at, id"
 )
-_TIMED_EVENTS = "SELECT number, at, value FROM outcomes WHERE experiment = ?"
-_EVENTS_BETWEEN = f"{_TIMED_EVENTS} AND at >= ? AND at < ? ORDER BY number, at, id"
-_EVENTS_OF_STAGE = f"{_TIMED_EVENTS} AND stage = ? ORDER BY number, at, id"
+_EVENTS_OF_STAGE = (
+    "SELECT number, at, value FROM outcomes WHERE experiment = ? AND stage = ? "
+    "ORDER BY number, at, id"
+)
 _ARRIVALS = (
     "SELECT number, arm, time FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 )
@@ -257,28 +258,14 @@ def events_of(
         yield number, [row[1] for row in its]
 
 
-def events_between(
-    connection: Connection, experiment: int, first: float, last: float
-) -> Sequence[tuple[int, int, float, float, float]]:
-    """Events of a stretch of time, by unit: its number, arm and arrival, when, and how much.
-
-    It goes through all events of the test: only tests of earlier versions need it.
-    """
-    return _with_units(connection, experiment, _EVENTS_BETWEEN, first, last)
-
-
 def events_of_stage(
     connection: Connection, experiment: int, stage: int
 ) -> Sequence[tuple[int, int, float, float, float]]:
-    """Events that count at the end of a stage, as `events_between` returns them."""
-    return _with_units(connection, experiment, _EVENTS_OF_STAGE, stage)
+    """Events that count at the end of a stage, by unit: its number, arm and arrival, when, value.
 
-
-def _with_units(
-    connection: Connection, experiment: int, statement: str, *values: float
-) -> Sequence[tuple[int, int, float, float, float]]:
-    """Events with the arms and arrivals of their units; a join would be left to the planner."""
-    events = fetch(connection, statement, experiment, *values)
+    The arms and arrivals are looked up by number; a join would be left to the planner.
+    """
+    events = fetch(connection, _EVENTS_OF_STAGE, experiment, stage)
     numbers = [*dict.fromkeys(number for number, _, _ in events)]
     found = fetch_listed(connection, _ARRIVALS, experiment, numbers)
     units = {number: (arm, time) for number, arm, time in found}

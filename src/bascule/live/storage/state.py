@@ -168,24 +168,28 @@ class Control(NamedTuple):
 
 
 class ExperimentState(NamedTuple):
-    """Counters and sums of a live test.
+    """Counters and sums of a live test, grouped by what changes them.
 
-    `assigned` has the units of each arm. The first `folded` units are in the statistics; of the
-    block that is folded next, `open` has the sums so far, and `metric_open` those of the other
-    metrics. `due` is when the next unit matures, where a measure says so, and `backlog` whether
-    more units could be folded at once.
+    Folding: the first `folded` units are in the `statistics`. Of the block that is folded next,
+    number `folding` and its part `part`, `open` has the sums so far, `metric_open` those of the
+    other metrics, and `open_covariates` those of the covariates. `due` is when the next unit
+    matures, where a measure says so, and `backlog` whether more units could be folded at once.
+    `shown` is where the last point of the history is. `verdict` is the decision. Where outcomes
+    keep coming, stages are counted from `origin`, and `crowd` has who came in each.
 
-    Where outcomes keep coming, stages are counted from `origin`, and `crowd` has who came in each.
-    With covariates, `open_covariates` has their sums in the block that is folded next, `lacking`
-    counts units that came without one of them, and `beyond` those with one beyond its limits.
-    `clock` is the kind of clock on which the test was created, "machine" or "given"; "" in tests of
-    the first edition. `erased` counts units that were erased, and `erasing` has the numbers of
-    those that have not counted yet, whose names are hashed with `erasing_key`. `control` has what
-    operators have set. `left` are the places of the open block that no unit has yet. `links` counts
-    names that were linked to another, `relinked` those of them that had another arm before, and `unenrolled` outcomes of units that
-    are not in the test.
-    `staged` is whether recurring outcomes are stored with the stage in which they count; in tests
-    of earlier versions they are not.
+    Enrolment: `assigned` has the units of each arm, `latest` is when the last one came. `deal` is
+    the block that was dealt last, of which `handed` places have units and `left` have none yet.
+    `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
+    limits.
+
+    Operators: `control`.
+
+    Names and outcomes: `erased` counts units that were erased, and `erasing` has the numbers of
+    those that have not counted yet, whose names are hashed with `erasing_key`. `links` counts names
+    that were linked to another, `relinked` those of them that had another arm before, and
+    `unenrolled` outcomes of units that are not in the test.
+
+    Fixed at creation: `clock` is the kind of clock, "machine" or "given".
     """
 
     statistics: AnyStatistics
@@ -216,7 +220,6 @@ class ExperimentState(NamedTuple):
     links: int = 0
     relinked: int = 0
     unenrolled: int = 0
-    staged: bool = False
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -302,7 +305,7 @@ def _bounds_data(statistics: AnyStatistics) -> dict[str, Any]:
 
 
 def _bounds(data: dict[str, Any]) -> tuple[tuple[float, float], ...]:
-    """Read running intersections; statistics of the first edition have none."""
+    """Read running intersections; null stands for infinity."""
     return tuple(
         (-math.inf if low is None else low, math.inf if high is None else high)
         for low, high in data.get("bounds", ())
@@ -342,7 +345,7 @@ def _row(
 
 
 def _arm_data(arm: ArmStatistics) -> list[float]:
-    """The sums of an arm; cubes only where they are kept, as in stores of the first edition."""
+    """The sums of an arm; cubes only where they are kept."""
     sums = [arm.units, arm.total, arm.squares]
     return [*sums, arm.cubes] if arm.cubes else sums
 

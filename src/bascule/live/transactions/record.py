@@ -57,7 +57,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     receipts = []
     refused: list[tuple[Event, Receipt]] = []
     places = []
-    known, news, now, staged = work.known, work.news, work.now, work.state.staged
+    known, news, now = work.known, work.news, work.now
+    staged = work.design.procedure.counts == "stages"
     experiment = work.before.id
     rows: list[tuple[object, ...]] = []
     # By metric: units whose events count at this moment, and values that were accepted.

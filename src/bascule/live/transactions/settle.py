@@ -223,15 +223,9 @@ def read_stage(
     connection: Connection, experiment: int, measure: Measure, state: ExperimentState, stage: int
 ) -> stages.Sums:
     """Return the sums of the events that count at the end of a stage."""
-    origin, period = state.origin, stages.period_of(measure)
-    assert origin is not None
-    if state.staged:
-        rows = queries.events_of_stage(connection, experiment, stage)
-    else:
-        # The period of a unit that came in the middle of a stage began in the one before.
-        first, last = origin + (stage - 2) * period, origin + stage * period
-        rows = queries.events_between(connection, experiment, first, last)
-    return stages.sums_of(measure, origin, stage, rows)
+    assert state.origin is not None
+    rows = queries.events_of_stage(connection, experiment, stage)
+    return stages.sums_of(measure, state.origin, stage, rows)
 
 
 def _horizon_met(work: UnitOfWork) -> bool:

@@ -85,8 +85,6 @@ class Receipts(BaseModel):
 class ArmOut(BaseModel):
     """One arm: its units, those that are mature, their mean, and its interval."""
 
-    state: str
-
 
 @fields_of(Effect)
 class EffectOut(BaseModel):
