@@ -38,6 +38,9 @@ LOOK_HOURS = 12
 BIN = 10
 """Sales in a bin of the histogram."""
 
+TYPICAL = 21
+"""A seed whose two tests are near the averages: most are not."""
+
 TITLES = {"adaptive": "adaptive test", "even-split": "even split"}
 
 PATIENCE = 60.0
@@ -45,7 +48,7 @@ PATIENCE = 60.0
 
 
 def command(
-    seed: int = typer.Option(0, help="Another seed, other visitors; same seed, same output."),
+    seed: int = typer.Option(TYPICAL, help="Another seed, other visitors; same seed, same output."),
     runs: int = typer.Option(1000, help="Simulated tests of each kind."),
     day_seconds: float = typer.Option(5.0, min=0.0, help="Seconds that a day takes, at least."),
     port: int = typer.Option(0, min=0, max=65535, help="The page's port; 0 takes a free one."),
@@ -94,13 +97,15 @@ def _introduce(console: Console, link: str) -> None:
     from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PLAN
 
     old, green = (percent(share) for share in BUY.values())
+    cost = BUY["green"] - BUY["control"]
     console.print(
         f"A shop tries a green button. {old} of the visitors who see the old button buy,\n"
         f"and {green} of those who see the green one. The shop does not know that: it tests.\n\n"
         f"{PER_DAY} visitors a day go through two tests at the same time:\n"
         "  adaptive    sends more visitors to the button that is ahead\n"
-        "  even split  sends every second visitor to each button\n"
-        "All else is the same: the visitors, the evidence, and a day for each to buy.\n\n"
+        "  even split  sends half of the visitors to each button\n"
+        "All else is the same: the visitors, the evidence, and a day for each to buy.\n"
+        f"A visitor who meets the old button costs {cost:.2g} sales on average.\n\n"
         "In both tests, however often you look (proven):"
     )
     console.print(f"{error_words(DESIGNS['adaptive'].calibration.error)}.\n".capitalize())
@@ -112,7 +117,7 @@ def _play(console: Console, shop: Shop, hour_seconds: float) -> None:
     """Let hours pass until both tests have ended, with a row now and then."""
     console.print(
         f"{'':14}  {'adaptive test':<29}  even split\n"
-        f"{'day':>4} {'visitors':>9}" + 2 * f"  {'gets green now':<17}  {'sales lost':>10}"
+        f"{'day':>4} {'visitors':>9}" + 2 * f"  {'share of green':<17}  {'sales lost':>10}"
     )
     started, before = time.monotonic(), shop.standings()
     while len(shop.ended) < len(before):
@@ -198,7 +203,7 @@ def _wins(simulation: Simulation) -> int:
 
 
 def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list[str]:
-    """Return lines with a bar for every bin of each column, side by side.
+    """Return lines with a bar for every bin of each column, side by side; few runs are a dot.
 
     >>> for line in histogram([[1, 2, 12], [11, 25]], ["adaptive", "even split"]):
     ...     print(line)
@@ -207,8 +212,8 @@ def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list
     10-20  ############              ############
     20-30                            ############
     """
-    # A bin that is not empty has a dot at least.
-    bins = range(int(max(max(column) for column in columns) // BIN) + 1)
+    values = [value for column in columns for value in column]
+    bins = range(int(min(values) // BIN), int(max(values) // BIN) + 1)
     counts = [[sum(value // BIN == k for value in column) for k in bins] for column in columns]
     scale = WIDEST / max(max(each) for each in counts)
     labels = ["", *(f"{BIN * k}-{BIN * (k + 1)}" for k in bins)]

@@ -109,7 +109,7 @@ def _detail(design: Design, status: Status) -> str:
     if status.everyone is not None and status.state == "stopped":
         return f"All units get {status.everyone}. Further outcomes are not counted."
     if decided is not None and decided.arm is not None:
-        after = f"Decided after {count(decided.units)} units."
+        after = f"Decided on the outcomes of {count(decided.units)} units."
         if status.everyone is not None:
             return f"{after} All units get {decided.name}."
         return (
@@ -117,7 +117,10 @@ def _detail(design: Design, status: Status) -> str:
             "release the winner."
         )
     if decided is not None:
-        return f"Decided after {count(decided.units)} units: no relevant difference is left."
+        return (
+            f"Decided on the outcomes of {count(decided.units)} units: no relevant difference is "
+            "left."
+        )
     if status.state == "ready":
         return "Start the test when the code that assigns units is in place."
     if status.state == "paused":
