@@ -33,7 +33,7 @@ def test_nothing_asked_is_the_default_question_and_nothing_is_written(
     assert code == 0
     data = json.loads(out)
     assert data["question"] == "5 % against 6 %: a lift of 1 point, +20 % of the baseline"
-    assert data["wishes"]["max_units"] == 140_000
+    assert data["request"]["max_units"] == 140_000
     assert list(tmp_path.iterdir()) == []
 
 
@@ -72,7 +72,7 @@ def test_several_arms_may_have_lifts_of_their_own(capsys: pytest.CaptureFixture[
         "--runs", "20", "--json",
     )  # fmt: skip
     assert code == 0
-    assert json.loads(out)["wishes"]["means"] == [2.0, 3.0, 2.2]
+    assert json.loads(out)["request"]["means"] == [2.0, 3.0, 2.2]
 
 
 def test_what_was_asked_for_is_written_and_can_be_used(
@@ -104,7 +104,7 @@ def test_a_sample_tells_baseline_and_spread(
     )  # fmt: skip
     assert code == 0
     data = json.loads(out)
-    assert data["wishes"]["means"] == [20.0, 25.0]
+    assert data["request"]["means"] == [20.0, 25.0]
     assert data["design"]["outcome"]["spread"] == pytest.approx(8.3045, abs=1e-3)
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
 from bascule.cli.support.console import confirm, print_line, print_rows, screen, visible
-from bascule.cli.support.designs import AS_JSON, option
+from bascule.cli.support.declared import declared, named, read
+from bascule.cli.support.designs import AS_JSON, JSON, option
 from bascule.cli.support.status import show_status
 from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
-from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
+from bascule.core.metrics.measure import Aggregate
+from bascule.core.options import Option, parameters
+from bascule.core.rules import RULES
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
@@ -22,44 +26,59 @@ if TYPE_CHECKING:
 
 ExportForm = Literal["csv", "parquet", "store"]
 
+CREATION = named(
+    design=Option(
+        "A design file, JSON or YAML.", kind="file", group="basics", metavar="FILE", required=True
+    ),
+    window=Option(
+        "Conversion window, as 7d, of a design that has no measure.",
+        group="basics",
+        excludes=("reports",),
+    ),
+    aggregate=Option(
+        "What a unit's events in the window add up to.",
+        group="basics",
+        choices=get_args(Aggregate),
+        unset="any for 0/1 outcomes, else sum",
+        needs=("window",),
+    ),
+    reports=Option(
+        "Instead of a window: every unit reports an outcome, also 0.",
+        group="basics",
+        choices=("always",),
+    ),
+    share=Option("Share of the traffic that gets in, as 10%.", kind="number", group="basics"),
+    audience=Option(
+        "Who gets in, as JSON: share, ramp, where, layer, holdout.",
+        kind="file",
+        metavar="FILE",
+        excludes=("share",),
+    ),
+    values=Option('Values of the arms, as {"control": false, "green": true}.', metavar="JSON"),
+    wait=Option("Do not start it yet.", kind="switch", group="basics"),
+)
+"""What a live test is created from."""
+
+KNOBS = {name: option for name, option in parameters(RULES).items() if option.numeric}
+"""Numbers that rules have; one of them is the knob of a test."""
+
 app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_args_is_help=True)
 
 
 @app.command("create")
-def create(
-    name: str = NAME,
-    design: Path = typer.Option(..., help="A design file, JSON or YAML."),
-    window: str | None = option("Conversion window, as 7d, of a design that has no measure."),
-    aggregate: str | None = option(
-        "With --window: sum, any, mean or last of a unit's events; any for 0/1 outcomes, else "
-        "sum, if not given."
-    ),
-    reports: str | None = option(
-        "always: instead of a window, every unit reports an outcome, also 0."
-    ),
-    share: str | None = option("Share of the traffic that gets in, as 10%."),
-    audience: Path | None = option(
-        "Who gets in, as JSON: share, ramp, where, layer, holdout.", "FILE"
-    ),
-    values: str | None = option(
-        'Values of the arms, as \'{"control": false, "green": true}\'.', "JSON"
-    ),
-    wait: bool = typer.Option(False, "--wait", help="Do not start it yet."),
-    store: str = STORE,
-    as_json: bool = AS_JSON,
-) -> None:
+@declared(CREATION, JSON)
+def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
     """Create an experiment from a design file, and start it."""
     from bascule.live.api import load_design
 
-    made = load_design(design)
-    measure = _measure(made, window, aggregate)
-    given: dict[str, Any] = {"measure": measure, "reports": reports, "start": not wait}
-    given["audience"] = _audience(share, audience)
-    if values is not None:
-        given["values"] = parse_json(values, "values", "--values")
+    made = load_design(given["design"])
+    parts: dict[str, Any] = {"start": "wait" not in given, "reports": given.get("reports")}
+    parts |= {"measure": _measure(made, given), "audience": _audience(given)}
+    if "values" in given:
+        parts["values"] = parse_json(given["values"], "values", "--values")
     with store_at(store) as opened:
         create = opened.create if made.segments is None else opened.create_segmented
-        show_status(create(name, made, **given), as_json)
+        show_status(create(name, made, **parts), "json" in given)
 
 
 @app.command("list")
@@ -84,8 +103,8 @@ def list_all(
     )
 
 
-@app.command("show")
-def show(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
+@app.command("status")
+def status(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
         show_status(opened.find(name), as_json, diagnostics=True)
@@ -186,20 +205,16 @@ def release(name: str = NAME, store: str = STORE) -> None:
 
 
 @app.command("knob")
-def knob(
-    name: str = NAME,
-    alpha: float | None = option("The knob of ucb."),
-    tilt: float | None = option("The knob of tilted blocks."),
-    store: str = STORE,
-) -> None:
-    """Turn the knob of a running experiment; its guarantee stays."""
-    _change(store, name, "knob", alpha=alpha, tilt=tilt)
+@declared(KNOBS, shown=("basics", "advanced"))
+def knob(name: str = NAME, store: str = STORE, **given: Any) -> None:
+    """Turn the knob of a running experiment, as --tilt 5; its guarantee stays."""
+    _change(store, name, "knob", **read(KNOBS, given))
 
 
 @app.command("share")
 def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = STORE) -> None:
     """Let another share of the traffic get in from the next block on, as 50%."""
-    _change(store, name, "set_share", share=_part(share))
+    _change(store, name, "set_share", share=CREATION["share"].read(share))
 
 
 @app.command("drop-arm")
@@ -318,33 +333,23 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         raise typer.Exit(1)
 
 
-def _measure(design: Design, window: str | None, aggregate: str | None) -> Measure | None:
+def _measure(design: Design, given: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe, or None."""
     from bascule.core.metrics.measure import Measure
 
-    if window is None:
-        if aggregate is not None:
-            raise InputError("aggregate", "--aggregate needs --window, as --window 7d")
+    if "window" not in given:
         return None
-    how: Any = aggregate or ("any" if design.outcome.binary else "sum")
-    return Measure(window, how)
+    usual = "any" if design.outcome.binary else "sum"
+    return Measure(given["window"], given.get("aggregate", usual))
 
 
-def _part(share: str) -> float:
-    from bascule.core.inputs.written_numbers import amount
-
-    return amount("share", share, "10% is a tenth of all units")
-
-
-def _audience(share: str | None, path: Path | None) -> Audience | None:
+def _audience(given: Mapping[str, Any]) -> Audience | None:
     """Return who gets in, as the options say; None is everyone."""
     from bascule.core.enrolment.audience import Audience, read_audience
 
-    if path is None:
-        return None if share is None else Audience(share=_part(share))
-    if share is not None:
-        raise InputError("share", "--share and --audience cannot both be given")
-    return read_audience(read_json(path, "audience"))
+    if "share" in given:
+        return Audience(share=CREATION["share"].read(given["share"]))
+    return read_audience(read_json(given["audience"], "audience")) if "audience" in given else None
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:

@@ -6,11 +6,12 @@ import atexit
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from bascule import __version__
 from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, unit
@@ -24,28 +25,53 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
+DAILY, OPERATION, RESEARCH = "Every day", "Operation", "Research"
+
+PANELS = {
+    DAILY: ("plan", "serve", "experiment", "analyze", "simulate", "demo", "key"),
+    OPERATION: ("unit", "backup", "restore", "doctor", "mcp"),
+    RESEARCH: ("frontier", "audit", "paper"),
+}
+"""Commands in the order in which `bascule` lists them."""
+
+
+class Commands(TyperGroup):
+    """The commands, those of every day first."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of the commands in the order of their panels."""
+        return [name for names in PANELS.values() for name in names]
+
+
 app = typer.Typer(
     name="bascule",
     help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.command)
-app.command("plan")(plan.command)
-app.command("simulate")(simulate.command)
-app.command("analyze")(analyze.command)
-app.command("frontier")(frontier.command)
-app.command("audit")(audit.command)
-app.command("paper")(paper.command)
-app.command("serve")(serve.command)
-app.command("mcp")(mcp.command)
-app.command("backup")(backup.backup)
-app.command("restore")(backup.restore)
-app.command("doctor")(backup.doctor)
-app.add_typer(experiment.app, name="experiment")
-app.add_typer(key.app, name="key")
-app.add_typer(unit.app, name="unit")
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "plan": plan.command,
+    "serve": serve.command,
+    "analyze": analyze.command,
+    "simulate": simulate.command,
+    "demo": demo.command,
+    "backup": backup.backup,
+    "restore": backup.restore,
+    "doctor": backup.doctor,
+    "mcp": mcp.command,
+    "frontier": frontier.command,
+    "audit": audit.command,
+    "paper": paper.command,
+}
+GROUPS = {"experiment": experiment.app, "key": key.app, "unit": unit.app}
+for _panel, _names in PANELS.items():
+    for _name in _names:
+        if _name in GROUPS:
+            app.add_typer(GROUPS[_name], name=_name, rich_help_panel=_panel)
+        else:
+            app.command(_name, rich_help_panel=_panel)(COMMANDS[_name])
 
 
 def _print_version(wanted: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -65,9 +66,16 @@ FILES = named(
     figure=Option("Draw the frontier, as .png or .svg.", kind="file", group="output"),
     html=Option("Write a page to hand around; it needs no network.", kind="file", group="output"),
 )
+VERBOSE = named(
+    verbose=Option(
+        "Print other lifts, other designs, and where figures come from.",
+        kind="switch",
+        group="output",
+    )
+)
 
 
-@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, designs.JSON, FILES)
+@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, VERBOSE, designs.JSON, FILES)
 def command(**given: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
@@ -85,7 +93,7 @@ def command(**given: Any) -> None:
             return
         answer = _answered(request, runs)
     note_compilation(answer.compile_seconds)
-    print_result(answer, as_json, _show)
+    print_result(answer, as_json, partial(_show, verbose="verbose" in given))
     if files["save"] is not None:
         answer.design.save(files["save"])
     write_files(answer, files["figure"], files["html"])
@@ -216,9 +224,12 @@ def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
     return last
 
 
-def _show(answer: Plan) -> None:
+def _show(answer: Plan, verbose: bool) -> None:
     from bascule.presentation.plan import text as words
 
-    recommendation = f"{words.headline(answer)}:"
-    for line in words.answer(answer):
-        print_line(line, "bold" if recommendation.startswith(line) and line else None)
+    first, *rest = words.answer(answer, verbose)
+    print_line(first, "bold")
+    for line in rest:
+        print_line(line)
+    if not verbose:
+        print_line("\nMore figures: --verbose")

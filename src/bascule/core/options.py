@@ -65,6 +65,8 @@ class Option:
     """The least and the largest whole number."""
     many: bool = False
     """Whether it can be given several times."""
+    required: bool = False
+    """Whether it must be given."""
     needs: tuple[str, ...] = ()
     """Options that must be given with it."""
     excludes: tuple[str, ...] = ()
@@ -182,6 +184,9 @@ def check_given(options: Options, given: Iterable[str]) -> None:
     bascule.core.errors.InputError: by needs segment: give both, or neither
     """
     names = set(given)
+    for name, option in options.items():
+        if option.required and name not in names:
+            raise InputError(name, f"{name} is missing: {_inner(option.help)}")
     for name in (name for name in options if name in names):
         for other in options[name].needs:
             if other not in names:

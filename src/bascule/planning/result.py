@@ -61,11 +61,6 @@ class Plan:
     compile_seconds: float = 0.0
 
     @property
-    def wishes(self) -> PlanRequest:
-        """The first edition's name of `request`."""
-        return self.request
-
-    @property
     def chosen(self) -> Point:
         """The recommended point of the frontier."""
         return self.point_of(self.rule)
@@ -128,7 +123,20 @@ class Plan:
     @property
     def even_split(self) -> Forecast:
         """What to expect of an even split at the same proven error."""
-        return self.point_of(even_split(self.request)).forecast
+        return self.even_point.forecast
+
+    @property
+    def even_point(self) -> Point:
+        """The even split at the same proven error, as a point of the frontier."""
+        return self.point_of(even_split(self.request))
+
+    @property
+    def fixed_is_better(self) -> bool:
+        """Whether a fixed-horizon test is expected to be shorter and to cost less in every row."""
+        fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
+        at_zero = forecast.days.mean if zero is None else zero.days.mean
+        days = min(forecast.days.mean, forecast.p90_days, at_zero)
+        return fixed.days <= days and fixed.cost <= forecast.cost.mean
 
     @property
     def guardrails(self) -> dict[str, float | None]:
@@ -205,8 +213,6 @@ class Plan:
             else {"expected_days": missed[0], "expected_cost": missed[1]},
             "guarantee": presenter("guarantees").guarantee(self.design),
             "request": self.request.to_dict(),
-            # The first edition's name of the same, for those who read it.
-            "wishes": self.request.to_dict(),
             "seed": self.seed,
             "complete": self.complete,
             "seconds": self.seconds,

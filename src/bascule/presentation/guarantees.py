@@ -147,7 +147,6 @@ def guarantee(design: Design) -> str:
         return sentence(promise_words(promise))
     words = error_words(promise.error, len(design.arms))
     return (
-        f"Whatever the true means, and however often you look, {words} ({promise.guarantee}, "
-        f"{assumption_words(design.outcome)}); when it decides and what it costs are forecasts for "
-        "the lift that was asked about."
+        f"However often you look, {words} ({promise.guarantee}, "
+        f"{assumption_words(design.outcome)}). Days and cost are forecasts for this lift."
     )

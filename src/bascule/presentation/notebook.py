@@ -11,8 +11,8 @@ from bascule.presentation import simulation as simulation_text
 from bascule.presentation.figures import SERIES, inline, new_figure
 from bascule.presentation.guarantees import interval_name, promise_words
 from bascule.presentation.numbers import Amounts, count
-from bascule.presentation.plan import tables as plan_tables
 from bascule.presentation.plan import text as plan_text
+from bascule.presentation.report import html
 from bascule.presentation.status import amounts_of, difference_lines
 
 if TYPE_CHECKING:
@@ -71,10 +71,7 @@ def design_html(design: Design) -> str:
 
 def plan_html(plan: Plan) -> str:
     """Return a plan as a table beside what it is compared with, and its frontier as a figure."""
-    heading, *rows = plan_tables.comparison(plan)
-    tables = table(plan.request.words, rows, heading, strong=[0])
-    notes = [plan_text.headline(plan), *plan_text.notes(plan)]
-    return page(tables, notes, plan.plot())
+    return page(html(plan_text.report(plan)), figure=plan.plot())
 
 
 def simulation_html(simulation: Simulation) -> str:

@@ -152,7 +152,9 @@ def number(value: float | None, digits: int = 4) -> str:
     if value is None or not known(value):
         return _unbounded(value)
     rounded = float(f"{value:.{digits}g}") + 0.0  # no "-0"
-    return _minus(count(value) if abs(rounded) >= 1000 else f"{rounded:.{digits}g}")
+    if abs(rounded) >= 10**digits or abs(rounded) >= 1000:
+        return _minus(count(value if abs(rounded) >= 1000 else rounded))
+    return _minus(f"{rounded:.{digits}g}")
 
 
 def amount(value: float | None) -> str:

@@ -26,8 +26,6 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> 
     ("typed", "read"),
     [
         ("simulate --means 0.1,0.2", "simulate --means 0.1 --means 0.2"),
-        ("experiment knob name --tilt 0.5k", "experiment knob name --tilt 500.0"),
-        ("serve --largest-body 2M --rate 1,500", "serve --largest-body 2000000 --rate 1500.0"),
         ("analyze 5k --unit 5k", "analyze 5k --unit 5k"),
         ("simulate --alpha inf --runs 10", "simulate --alpha inf --runs 10"),
     ],

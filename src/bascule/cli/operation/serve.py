@@ -6,12 +6,14 @@ import os
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.stores import STORE
 from bascule.core.errors import InputError
+from bascule.core.options import Option
 
 if TYPE_CHECKING:
     from bascule.live.api import Store
@@ -20,112 +22,93 @@ SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable, no secr
 PROXIES = "FORWARDED_ALLOW_IPS"
 
 
-def command(
-    store: str = STORE,
-    host: str = typer.Option("127.0.0.1", envvar="BASCULE_HOST", help="The address to listen on."),
-    port: int = typer.Option(
-        8000, min=0, max=65535, envvar="BASCULE_PORT", help="The port; 0 takes a free one."
+SERVICE = named(
+    host=Option("The address to listen on.", group="basics", default="127.0.0.1"),
+    port=Option(
+        "The port; 0 takes a free one.",
+        kind="whole",
+        group="basics",
+        default="8000",
+        limits=(0, 65535),
     ),
-    workers: int = typer.Option(
-        1, envvar="BASCULE_WORKERS", help="Processes; more than one needs PostgreSQL."
+    workers=Option(
+        "Processes; more than one needs PostgreSQL.", kind="whole", group="basics", default="1"
     ),
-    origin: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_ORIGIN",
-        help="A web site whose pages may call the API; may be given again.",
+    webhook=Option(
+        f"Send decisions and alarms to this URL, signed with {SECRET}.",
+        group="basics",
+        many=True,
+        metavar="URL",
     ),
-    proxy: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_PROXY",
-        help="The address or network of a reverse proxy whose X-Forwarded-For and "
-        f"X-Forwarded-Proto are believed; may be given again, or as {PROXIES}.",
+    notify=Option(
+        "Send decisions and alarms in plain words to an address of Apprise, as slack://..., "
+        "msteams://... or mailto://...",
+        group="basics",
+        many=True,
+        metavar="ADDRESS",
     ),
-    webhook: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_WEBHOOK",
-        help=f"Send decisions and alarms to this URL, signed with {SECRET}; may be given again.",
-    ),
-    notify: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_NOTIFY",
-        help="Send decisions and alarms in plain words to an address of Apprise, as "
-        "slack://..., msteams://... or mailto://...; may be given again.",
-        show_default=False,
-    ),
-    trace: bool = typer.Option(
-        False,
-        "--trace",
-        envvar="BASCULE_TRACE",
-        help="Send traces to OpenTelemetry, as its variables (OTEL_...) say.",
-    ),
-    oidc_issuer: str = typer.Option(
-        "",
-        envvar="BASCULE_OIDC_ISSUER",
-        help="Let people sign in to the page with this OpenID Connect provider.",
-        show_default=False,
-    ),
-    oidc_client: str = typer.Option(
-        "", envvar="BASCULE_OIDC_CLIENT", help="The client id there.", show_default=False
-    ),
-    oidc_viewer: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_OIDC_VIEWER",
-        help="Who may look: ann@shop.example, or @shop.example; may be given again.",
-        show_default=False,
-    ),
-    oidc_admin: list[str] = typer.Option(
-        [],
-        envvar="BASCULE_OIDC_ADMIN",
-        help="Who may change tests; may be given again.",
-        show_default=False,
-    ),
-    retention: str = typer.Option(
-        "",
+    retention=Option(
+        "Erase units that came longer ago, as 90d, in experiments that have ended.",
+        group="basics",
         metavar="AGE",
-        envvar="BASCULE_RETENTION",
-        help="Erase units that came longer ago, as 90d, in experiments that have ended.",
-        show_default=False,
     ),
-    largest_body: int = typer.Option(
-        1_000_000, envvar="BASCULE_LARGEST_BODY", help="Bytes that a request may have."
+    origin=Option("A web site whose pages may call the API.", many=True, metavar="URL"),
+    proxy=Option(
+        "The address or network of a reverse proxy whose X-Forwarded-For and X-Forwarded-Proto "
+        f"are believed; or as {PROXIES}.",
+        many=True,
+        metavar="ADDRESS",
     ),
-    largest_batch: int = typer.Option(
-        1000, envvar="BASCULE_LARGEST_BATCH", help="Outcomes that a request may have."
+    oidc_issuer=Option(
+        "Let people sign in to the page with this OpenID Connect provider.",
+        metavar="URL",
+        needs=("oidc_client",),
     ),
-    rate: float = typer.Option(
-        10_000.0,
-        envvar="BASCULE_RATE",
-        help="Requests a second that a key may send from one address.",
+    oidc_client=Option("The client id there.", metavar="ID", needs=("oidc_issuer",)),
+    oidc_viewer=Option(
+        "Who may look: ann@shop.example, or @shop.example.", many=True, metavar="ADDRESS"
     ),
-    log_level: str = typer.Option(
-        "info", envvar="BASCULE_LOG_LEVEL", help="debug, info, warning or error."
+    oidc_admin=Option("Who may change tests.", many=True, metavar="ADDRESS"),
+    trace=Option("Send traces to OpenTelemetry, as its variables (OTEL_...) say.", kind="switch"),
+    largest_body=Option("Bytes that a request may have.", kind="whole", default="1000000"),
+    largest_batch=Option("Outcomes that a request may have.", kind="whole", default="1000"),
+    rate=Option(
+        "Requests a second that a key may send from one address.", kind="positive", default="10000"
     ),
-) -> None:
+    log_level=Option(
+        "What is logged.", choices=("debug", "info", "warning", "error"), default="info"
+    ),
+)
+"""How the service is run; the names are those of `Settings`, or in the singular."""
+
+SEVERAL = {
+    "origin": "origins",
+    "proxy": "proxies",
+    "webhook": "webhooks",
+    "oidc_viewer": "oidc_viewers",
+    "oidc_admin": "oidc_admins",
+}
+"""Settings with several values, by the option that is given once for each."""
+
+
+@declared(SERVICE, environment="BASCULE_")
+def command(store: str = STORE, **given: Any) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
     needed()
     from bascule.service.server.run import serve
     from bascule.service.server.settings import Settings
 
-    if log_level not in ("debug", "info", "warning", "error"):
-        raise InputError("log_level", f"log level must be debug, info, ... (got {log_level!r})")
+    asked = read(SERVICE, given)
+    workers, log_level = asked.pop("workers", 1), asked.pop("log_level", "info")
+    asked = {
+        SEVERAL.get(name, name): tuple(value) if SERVICE[name].many else value
+        for name, value in asked.items()
+    }
+    asked.setdefault("proxies", _proxies_of_environment())
     settings = Settings(
-        host=host,
-        port=port,
-        origins=tuple(origin),
-        proxies=tuple(proxy) or _proxies_of_environment(),
-        largest_body=largest_body,
-        largest_batch=largest_batch,
-        rate=rate,
-        webhooks=tuple(webhook),
+        **asked,
         webhook_secret=os.environ.get(SECRET, ""),
-        notify=tuple(notify),
-        retention=retention,
-        trace=trace,
-        oidc_issuer=oidc_issuer,
-        oidc_client=oidc_client,
         oidc_secret=os.environ.get("BASCULE_OIDC_SECRET", ""),
-        oidc_viewers=tuple(oidc_viewer),
-        oidc_admins=tuple(oidc_admin),
     )
     # An interrupt is how one ends a service in a terminal.
     with suppress(KeyboardInterrupt):

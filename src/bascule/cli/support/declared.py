@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import wraps
@@ -30,11 +30,14 @@ def named(**options: Option) -> Options:
     }
 
 
-def declared(*declarations: Options) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def declared(
+    *declarations: Options, shown: Sequence[str] = SHOWN, environment: str = ""
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of some declarations, and `--help-all`.
 
     The command takes those that were given as `**given`, as they were typed; parameters of its own
-    stay as they are.
+    stay as they are. `shown` are the groups that `--help` shows, and `environment` is what the
+    names of variables begin with that an option can be given by.
     """
     options = {
         option.flag or name: option
@@ -49,12 +52,14 @@ def declared(*declarations: Options) -> Callable[[Callable[..., None]], Callable
             for parameter in inspect.signature(command, eval_str=True).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
-        made = [_parameter(name, option) for name, option in options.items()]
-        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *made, HELP_ALL)]
+        made = [_parameter(name, one, shown, environment) for name, one in options.items()]
+        more = [] if all(one.group in shown for one in options.values()) else [HELP_ALL]
+        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *made, *more)]
 
         @wraps(command)
         def run(**typed: Any) -> None:
             mine = {one.name: typed.pop(one.name) for one in own}
+            typed.pop("help_all", None)
             given = {name: value for name, value in typed.items() if value not in (None, [], False)}
             with spelled(options):
                 check_given(
@@ -88,7 +93,9 @@ def read(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name].read(given[name]) for name in options if name in given}
 
 
-def _parameter(name: str, option: Option) -> inspect.Parameter:
+def _parameter(
+    name: str, option: Option, shown: Sequence[str], environment: str
+) -> inspect.Parameter:
     """Return an option as a parameter that Typer understands."""
     hint: Any = Literal[option.choices] if option.choices else str
     if option.kind in ("switch", "file"):
@@ -108,7 +115,9 @@ def _parameter(name: str, option: Option) -> inspect.Parameter:
         metavar=None if is_switch else metavar,
         show_default=option.unset or option.default or False,
         rich_help_panel=PANELS[option.group],
-        hidden=option.group not in SHOWN,
+        hidden=option.group not in shown,
+        envvar=f"{environment}{name.upper()}" if environment else None,
+        show_envvar=False,
     )
     hint = list[hint] if option.many else hint
     return inspect.Parameter(

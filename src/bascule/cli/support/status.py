@@ -35,7 +35,7 @@ def show_status(
         for line in whole.table():
             print_line(line)
         print_line(
-            f"\neach of them: bascule experiment show {next(iter(test.tests.values())).name}"
+            f"\neach of them: bascule experiment status {next(iter(test.tests.values())).name}"
         )
         return
     status, design = test.status(diagnostics=diagnostics), test.design

@@ -51,11 +51,6 @@ class Point:
         return self.simulated or self.expected
 
     @property
-    def outlook(self) -> Forecast:
-        """The first edition's name of `forecast`."""
-        return self.forecast
-
-    @property
     def in_time(self) -> bool:
         """Whether it decides by the deadline with the probability that was asked for."""
         return self.forecast.decided.mean >= self.request.power

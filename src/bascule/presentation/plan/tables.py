@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Point
-from bascule.presentation.numbers import amount, count, day, estimate, part, percent
+from bascule.presentation.numbers import amount, count, day, estimate, number, part, percent
+from bascule.presentation.report import Cells
 from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan, WhatIf
-
-Cells = tuple[str, ...]
 
 FIRST_LOOK = 200
 """Up to this number, simulated tests are a first look, and too few to be shown as a result."""
@@ -24,19 +23,22 @@ CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero
 
 def comparison(plan: Plan) -> list[Cells]:
     """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
-    request = plan.request
-    fixed = plan.fixed_horizon
-    decided = f"decided by day {request.deadline_days:g}"
-    rows = [
-        ("", "days", "50 %, 90 %", "cost", decided),
-        ("this design", *forecast_cells(plan.chosen.forecast)),
+    chosen, fixed = plan.chosen, plan.fixed_horizon
+    rows: list[Cells] = [
+        ("", "days", "90 % by", f"{plan.request.cost_unit} lost", "days at no effect"),
+        ("this design", *_design_cells(chosen)),
     ]
-    if plan.chosen.forecast is not plan.even_split:
-        rows.append(("even split", *forecast_cells(plan.even_split)))
-    late = fixed.days > request.deadline_days
-    power = "too long" if late else f"power {percent(fixed.power)}"
-    rows.append(("fixed horizon", amount(fixed.days), "", amount(fixed.cost), power))
-    return rows
+    if not chosen.even:
+        rows.append(("even split", *_design_cells(plan.even_point)))
+    days = amount(fixed.days)
+    return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
+
+
+def _design_cells(point: Point) -> Cells:
+    """Return days, the day by which 90 % are decided, cost, and days if no arm is better."""
+    forecast = point.forecast
+    zero = "-" if point.zero is None else amount(point.zero.days.mean)
+    return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), zero)
 
 
 def by_evidence(plan: Plan) -> list[Cells]:
@@ -67,7 +69,7 @@ def forecast_cells(forecast: Forecast) -> Cells:
 
 def within(value: Estimate) -> str:
     """Return the standard error of an estimate, to be put behind other words."""
-    return f", ± {value.se:.2g}" if 0 < value.se < math.inf else ""
+    return f", ± {number(value.se, 2)}" if 0 < value.se < math.inf else ""
 
 
 def decided_range(forecast: Forecast) -> str:
@@ -148,16 +150,3 @@ def _case_cells(case: WhatIf) -> Cells:
         decided_words(forecast),
         percent(forecast.wrong.mean) if forecast.simulated and case.lift != 0 else "-",
     )
-
-
-def text_table(rows: list[Cells]) -> list[str]:
-    """Return rows as lines, the first column to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about
@@ -25,18 +24,15 @@ from bascule.presentation.numbers import (
 from bascule.presentation.plan.tables import (
     by_evidence,
     comparison,
+    frontier,
     is_first_look,
-    text_table,
     what_if,
 )
-from bascule.presentation.plan.text_plot import text_plot
+from bascule.presentation.report import Report, Table, lines
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
     from bascule.planning.segments import SegmentedPlan
-
-COLUMNS = 80
-"""Longer lines of text are broken."""
 
 SKEWED = 2.0
 """A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
@@ -100,8 +96,7 @@ def _shape_words(outcome: Outcome, sample: Sample) -> str:
 
 
 def headline(plan: Plan) -> str:
-    """Return the recommendation as a heading."""
-    rule = plan.rule
+    """Return the recommendation in one sentence."""
     if not plan.possible:
         kind = {
             "proven": " whose error is proven",
@@ -110,9 +105,10 @@ def headline(plan: Plan) -> str:
         which = kind.get(plan.design.calibration.guarantee, "")
         return (
             f"No design{which} decides this by day {plan.request.deadline_days:g} with probability "
-            f"{plan.request.power:g}. {rule.label} comes nearest"
+            f"{percent(plan.request.power)}; {plan.rule.label} comes nearest."
         )
-    return f"Run {'an even split' if plan.chosen.even else rule.words} ({rule.label})"
+    rule = "an even split" if plan.chosen.even else plan.rule.words
+    return f"Run {rule}: a decision in {duration(plan.expected_days.mean)} on average."
 
 
 EVIDENCE = {
@@ -130,25 +126,40 @@ REASONS = {
 
 
 def why(plan: Plan) -> str:
-    """Say in a sentence why this design was chosen, with what the best of each other kind does."""
-    kind, deadline = plan.chosen.evidence, f"day {plan.request.deadline_days:g}"
-    others = []
-    for point in plan.alternatives:
-        forecast = point.forecast
-        cost = f"{amount(forecast.cost.mean)} {plan.request.cost_unit}"
-        figures = f"{amount(forecast.days.mean)} days and {cost}"
-        late = "" if point.in_time else f", {percent(forecast.decided.mean)} decided by {deadline}"
-        others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
+    """Say in a sentence why this design was chosen."""
     if not plan.possible:
         return ""
-    price = "cost" if plan.request.population is None else "loss to its population"
-    price += "" if plan.request.waiting_cost is None else " and waiting"
-    lines = (
-        f"Why: of the designs that decide by {deadline} with probability {plan.request.power:g} it "
-        f"has the least {price}, or nearly so and the shortest duration; it has {EVIDENCE[kind]}: "
-        f"{REASONS[kind]}."
-    )
-    return f"{lines} In comparison, {'; '.join(others)}." if others else lines
+    request = plan.request
+    best = "Cheapest design"
+    if request.waiting_cost is not None:
+        best = "Least cost and waiting together of the designs"
+    if request.population is not None:
+        best = "Least loss to the population of the designs"
+    text = f"{best} that decides in {request.deadline_days:g} days"
+    text = text.replace("designs that decides", "designs that decide")
+    zero = plan.chosen.zero
+    if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
+        text += f"; it ends after {duration(zero.days.mean)} on average if there is no difference"
+    beaten = ""
+    if plan.fixed_is_better:
+        beaten = (
+            f" A fixed-horizon test is shorter and costs less, but has one look, after "
+            f"{duration(plan.fixed_horizon.days)}, and does not hold if you look before."
+        )
+    return f"{text}.{beaten}"
+
+
+def other_designs(plan: Plan) -> str:
+    """Say what the best design of each other kind of evidence does."""
+    others, unit = [], plan.request.cost_unit
+    for point in plan.alternatives:
+        forecast = point.forecast
+        figures = f"{amount(forecast.days.mean)} days and {amount(forecast.cost.mean)} {unit}"
+        late = "" if point.in_time else f", {percent(forecast.decided.mean)} decided in time"
+        others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
+    kind = plan.chosen.evidence
+    own = f"The design has {EVIDENCE[kind]}: {REASONS[kind]}."
+    return f"{own} In comparison, {'; '.join(others)}." if others else own
 
 
 def value_words(plan: Plan) -> str:
@@ -203,32 +214,32 @@ def cap_words(plan: Plan) -> str:
 
 def guardrail_lines(plan: Plan) -> list[str]:
     """Say how long guardrails are expected to take, and what that adds to the primary metric."""
-    lines = []
+    said = []
     for name, days in plan.guardrails.items():
         metric = next(metric for metric in plan.design.metrics if metric.name == name)
         margin = Amounts.of(metric.outcome, metric.goal).size(metric.margin or 0.0)
         if days is None:
-            lines.append(
+            said.append(
                 f"Guardrail {name} (margin {margin}): how long it takes is not known; give the "
                 "metric a baseline, or an outcome model with a spread."
             )
             continue
         more = days - plan.expected_days.mean
         wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
-        lines.append(
+        said.append(
             f"Guardrail {name} (margin {margin}): about {duration(days)} until an unchanged arm "
             f"is shown to be within its margin; {wait}."
         )
     shown = plan.guarded
     if shown is not None:
-        lines.append(
+        said.append(
             "With its guardrails, every arm unchanged on them, the test ends after "
             f"{duration(shown.days.mean)} on average and has a winner by the deadline with "
             f"probability {percent(shown.decided.mean)} ({shown.runs:,} simulated tests); without "
             f"them {duration(plan.expected_days.mean)} and "
             f"{percent(plan.decided_by_deadline.mean)}."
         )
-    return lines
+    return said
 
 
 def limits(plan: Plan) -> list[str]:
@@ -236,14 +247,11 @@ def limits(plan: Plan) -> list[str]:
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else request.lift_words(reach.lift)
     if plan.possible:
-        lines = []
+        said = []
         if lift is not None:
-            lines.append(f"The smallest lift that the deadline can decide is about {lift}.")
-        if reach.error is not None:
-            least = "1e-12 or less" if reach.error <= 1.001e-12 else f"about {reach.error:.1g}"
-            lines.append(f"At this lift an error of {least} could be afforded.")
-        return lines
-    lines = [line for line in (weaker_words(plan), _fixed_fits(plan)) if line]
+            said.append(f"The smallest lift that the deadline can decide is about {lift}.")
+        return said
+    said = [line for line in (weaker_words(plan), _fixed_fits(plan)) if line]
     wanted = []
     if reach.deadline_days is not None and reach.deadline_days > request.deadline_days:
         wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
@@ -254,8 +262,8 @@ def limits(plan: Plan) -> list[str]:
     if reach.units_per_day is not None and reach.units_per_day > request.units_per_day:
         wanted.append(f"{amount(reach.units_per_day)} units a day")
     if wanted:
-        lines.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
-    return lines
+        said.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
+    return said
 
 
 def weaker_words(plan: Plan) -> str:
@@ -292,26 +300,40 @@ def design_in_words(design: Design, units_per_day: float) -> str:
     )
 
 
-def notes(plan: Plan) -> list[str]:
-    """Say how the figures came about and what is guaranteed."""
-    parts = (
-        why(plan),
-        value_words(plan),
-        savings(plan),
-        cap_words(plan),
-        *guardrail_lines(plan),
-        *limits(plan),
-    )
-    lines = [line for line in parts if line]
-    balanced = best_tilt(plan.request)
-    if balanced is not None:
-        lines.append(f"A fixed tilt would balance cost and waiting at {balanced:.2g}.")
-    lines.append(fixed_horizon_words(plan))
-    lines.append(origin(plan))
+def report(plan: Plan) -> Report:
+    """Return the plan as a report: the verdict, three rows, one reason, and the guarantee."""
+    parts = [why(plan), value_words(plan), cap_words(plan), *guardrail_lines(plan)]
+    if not plan.possible:
+        parts += limits(plan)
     if not plan.complete:
-        lines.append("This plan is not complete: figures without ± are predictions.")
-    lines.append(guarantee(plan.design))
-    return lines
+        parts.append("This plan is not complete: figures without ± are predictions.")
+    parts.append(guarantee(plan.design))
+    first = Table(tuple(comparison(plan)), strong=(0,))
+    notes = tuple(part for part in parts if part)
+    return Report(headline(plan), question(plan), (), (first,), notes, details(plan))
+
+
+def question(plan: Plan) -> str:
+    """Return what was asked, in a sentence."""
+    return f"{plan.request.words}; {conditions(plan.request)}."
+
+
+def details(plan: Plan) -> Report:
+    """Return what else a plan knows: other lifts, other designs, and where figures come from."""
+    tables = [Table(tuple(what_if(plan)))]
+    if plan.alternatives:
+        tables.append(Table(tuple(by_evidence(plan))))
+    tables.append(Table(tuple(frontier(plan)), strong=(plan.points.index(plan.chosen),)))
+    balanced = best_tilt(plan.request)
+    parts = [
+        savings(plan),
+        other_designs(plan),
+        *(limits(plan) if plan.possible else ()),
+        "" if balanced is None else f"A fixed tilt balances cost and waiting at {balanced:.2g}.",
+        fixed_horizon_words(plan),
+        origin(plan),
+    ]
+    return Report("", tables=tuple(tables), notes=tuple(part for part in parts if part))
 
 
 def fixed_horizon_words(plan: Plan) -> str:
@@ -351,18 +373,10 @@ def origin(plan: Plan) -> str:
     )
 
 
-def answer(plan: Plan) -> list[str]:
-    """Return the whole answer as lines of text."""
-    lines = [plan.request.words, *_wrapped(conditions(plan.request)), ""]
-    lines += [*_wrapped(f"{headline(plan)}:"), ""]
-    lines += text_table(comparison(plan))
-    lines += ["", *text_table(what_if(plan)), ""]
-    if plan.alternatives:
-        lines += [*text_table(by_evidence(plan)), ""]
-    lines += [*text_plot(plan), ""]
-    for note in notes(plan):
-        lines += _wrapped(note)
-    return lines
+def answer(plan: Plan, verbose: bool = False) -> list[str]:
+    """Return the answer as lines of text; `verbose` adds all that is known."""
+    said = report(plan)
+    return lines(said.whole if verbose else said)
 
 
 def segments_answer(plan: SegmentedPlan) -> list[str]:
@@ -370,7 +384,7 @@ def segments_answer(plan: SegmentedPlan) -> list[str]:
     least = min(plan.weights, key=plan.weights.__getitem__)
     parts = list(plan.design.by_segment.values())
     error = sum(one.calibration.error for one in parts)
-    lines = [
+    said = [
         f"{len(parts)} segments, one design ({plan.design.rule.label}) at {at_most(error)} for "
         f"all of them together, {at_most(parts[0].calibration.error)} for each",
         *(
@@ -381,10 +395,4 @@ def segments_answer(plan: SegmentedPlan) -> list[str]:
         "",
         f"The plan of the smallest, {least}:",
     ]
-    return [*lines, *repr(plan.smallest).splitlines()]
-
-
-def _wrapped(text: str) -> list[str]:
-    """Text in lines that keep a number and its percent sign together."""
-    kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
-    return [line.replace("\u00a0", " ") for line in wrap(kept, COLUMNS)]
+    return [*said, *repr(plan.smallest).splitlines()]

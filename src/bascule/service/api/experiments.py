@@ -9,6 +9,7 @@ from functools import partial
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel
 
 from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
 from bascule.presentation.guarantees import bound_words, error_words
@@ -137,7 +138,7 @@ def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
     return test.pause_arm if given.action == "pause" else test.resume_arm, given.arm
 
 
-CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
+CHANGES: dict[str, tuple[str, type[BaseModel] | None, Callable[..., tuple[Any, ...]]]] = {
     "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
         "Take no new units after the open block, of which `places_left` places are left; units "
@@ -158,7 +159,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
     "knob": (
         "Turn the knob, from the next unit or the next block on; the guarantee stays.",
         models.Knob,
-        lambda test, given: (partial(test.knob, alpha=given.alpha, tilt=given.tilt),),
+        lambda test, given: (partial(test.knob, **given.model_extra),),
     ),
     "arms": ("Drop an arm for good, pause it, or resume it.", models.ArmChange, _change_arm),
     "share": (

@@ -77,7 +77,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
     def comparable(plan: dict[str, Any]) -> dict[str, Any]:
         """A plan without its times, and without the names of the arms, which the form has."""
         plan = json.loads(json.dumps(plan))
-        for part in (plan, plan["design"], plan["wishes"], *plan["frontier"]):
+        for part in (plan, plan["design"], plan["request"], *plan["frontier"]):
             for field in ("seconds", "compile_seconds", "arms", "names"):
                 part.pop(field, None)
         return plan

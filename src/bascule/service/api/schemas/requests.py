@@ -146,13 +146,11 @@ class NewExperiment(Model):
     values: dict[str, Any] | None = Field(None, examples=[{"control": False, "green": True}])
 
 
-class Knob(Model):
-    """A new setting of the knob: `alpha` for UCB, or `tilt` for tilted blocks."""
+class Knob(BaseModel):
+    """A new setting of the knob, by its name: `tilt` for tilted blocks, `alpha` for UCB."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"tilt": 5.0}]})
-
-    alpha: float | None = None
-    tilt: float | None = None
+    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"tilt": 5.0}]})
+    __pydantic_extra__: dict[str, float]
 
 
 class ArmChange(Model):

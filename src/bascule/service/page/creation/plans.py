@@ -56,7 +56,7 @@ class Plans:
 def first_stage(request: PlanRequest) -> Plan:
     """The plan by theory, without simulation.
 
-    >>> first_stage(PlanRequest()).chosen.outlook.simulated
+    >>> first_stage(PlanRequest()).chosen.forecast.simulated
     False
     """
     return next(stages(request, threads=1))
@@ -189,7 +189,7 @@ def _headline(plan: Plan) -> str:
 
 
 def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
-    seen, request = point.outlook, plan.request
+    seen, request = point.forecast, plan.request
     nine = "later than the deadline" if seen.p90_days == float("inf") else duration(seen.p90_days)
     return (
         ("Duration", duration(seen.days.mean), f"90 % of tests end by {nine}"),
@@ -205,7 +205,7 @@ def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
 
 
 def _choice(plan: Plan, point: Point, picked: Point) -> Choice:
-    seen = point.outlook
+    seen = point.forecast
     return Choice(
         point.rule.label,
         _choice_name(plan, point),

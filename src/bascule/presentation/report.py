@@ -1,0 +1,138 @@
+"""A report: what a result has to say, as one value that text, pages and notebooks render.
+
+A result gives its report; a renderer decides how it looks. No sentence is written in a renderer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from textwrap import wrap
+
+COLUMNS = 80
+"""Longer lines of text are broken."""
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One figure with its name."""
+
+    name: str
+    value: str
+    more: str = ""
+    """What it is to be compared with, or how sure it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells; the first row has the headings."""
+
+    rows: tuple[Cells, ...]
+    title: str = ""
+    strong: tuple[int, ...] = ()
+    """Rows that stand out, counted from the first below the headings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a result has to say, the most important first."""
+
+    headline: str
+    """What to do, in one sentence."""
+    question: str = ""
+    """What was asked."""
+    facts: tuple[Fact, ...] = ()
+    """Figures, each with its name."""
+    tables: tuple[Table, ...] = ()
+    """Figures that are compared."""
+    notes: tuple[str, ...] = ()
+    """Sentences: the reason, what is guaranteed, what to mind."""
+    details: Report | None = None
+    """What else is known, for those who ask for it."""
+
+    @property
+    def whole(self) -> Report:
+        """The report with its details in it."""
+        more = self.details
+        if more is None:
+            return self
+        return Report(
+            self.headline,
+            self.question,
+            (*self.facts, *more.facts),
+            (*self.tables, *more.tables),
+            (*self.notes, *more.notes),
+        )
+
+
+def lines(report: Report) -> list[str]:
+    """Return a report as lines of text: headline, question, facts, tables, notes.
+
+    >>> lines(Report("Ship green: +5.0 points", notes=("Proven.",)))
+    ['Ship green: +5.0 points', '', 'Proven.']
+    """
+    parts = [wrapped(report.headline), wrapped(report.question)]
+    if report.facts:
+        width = max(len(fact.name) for fact in report.facts)
+        parts.append(
+            [f"  {fact.name:<{width}}  {fact.value} {fact.more}".rstrip() for fact in report.facts]
+        )
+    parts += [
+        [*([table.title] if table.title else ()), *text_table(table.rows)]
+        for table in report.tables
+    ]
+    parts.append([line for note in report.notes for line in wrapped(note)])
+    found: list[str] = []
+    for part in parts:
+        found += ["", *part] if found and part else part
+    return found
+
+
+def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
+    """Return rows as lines, the first column to the left and the others to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return [
+        "  "
+        + "  ".join(
+            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def wrapped(text: str) -> list[str]:
+    """Return text in lines that keep a number and its percent sign together."""
+    kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
+    return [line.replace("\u00a0", " ") for line in wrap(kept, COLUMNS)]
+
+
+def html(report: Report) -> str:
+    """Return a report as a piece of HTML.
+
+    >>> html(Report("Ship green", notes=("Proven.",)))
+    '<p><strong>Ship green</strong></p><p>Proven.</p>'
+    """
+    parts = [f"<p><strong>{escape(report.headline)}</strong></p>"]
+    if report.question:
+        parts.append(f"<p>{escape(report.question)}</p>")
+    if report.facts:
+        rows = [(fact.name, fact.value, fact.more) for fact in report.facts]
+        parts.append(f"<table>{''.join(_row(row, 'td') for row in rows)}</table>")
+    parts += [html_table(table) for table in report.tables]
+    parts += [f"<p>{escape(note)}</p>" for note in report.notes]
+    return "".join(parts)
+
+
+def html_table(table: Table) -> str:
+    """Return a table as HTML, with what stands out as headings."""
+    head, *body = table.rows
+    rows = [_row(cells, "th" if at in table.strong else "td") for at, cells in enumerate(body)]
+    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    return f"<table>{caption}{_row(head, 'th')}{''.join(rows)}</table>"
+
+
+def _row(cells: Cells, tag: str) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
