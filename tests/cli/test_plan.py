@@ -46,14 +46,16 @@ def test_json_is_the_answer_of_the_library(capsys: pytest.CaptureFixture[str]) -
     assert {**json.loads(out), "seconds": 0} == {**answer, "seconds": 0}
 
 
-def test_a_terminal_gets_tables_a_drawing_and_words(
+def test_a_terminal_gets_a_short_answer_and_more_if_asked(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     code, out, _ = run(capsys, *QUICK, "--runs", "50")
     assert code == 0
     assert "20 against 22: a lift of 2, +10 % of the baseline" in out
-    assert "* to run" in out
+    assert "More figures: --verbose" in out
+    assert "if the true lift is" not in out
+    code, out, _ = run(capsys, *QUICK, "--runs", "50", "--verbose")
     assert "if the true lift is" in out
 
 

@@ -10,6 +10,7 @@ import pytest
 import bascule as bs
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import percent
+from bascule.presentation.plan import text as words
 
 KEYS = {
     "design", "expected_days", "p50_days", "p90_days", "expected_cost", "decided_by_deadline",
@@ -45,27 +46,27 @@ def test_the_frontier_is_a_table(spending: bs.Plan) -> None:
 
 
 def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
-    text = repr(spending)
+    first = repr(spending)
+    assert len(first.splitlines()) <= 20
+    for part in ("20 against 22: a lift of 2", "even split", "fixed horizon", "(proven"):
+        assert part in " ".join(first.split())
+    assert "half as large" not in first
+    text = "\n".join(words.answer(spending, verbose=True))
     for part in (
-        "20 against 22: a lift of 2, +10 % of the baseline",
         spending.rule.label,
-        "even split",
-        "fixed horizon",
         "half as large (1)",
         "twice as large (4)",
         "zero",
         "The smallest lift that the deadline can decide",
-        "could be afforded",
         "one standard error",
         "Predictions",
-        "at most 10 % (proven",
     ):
         assert part in text
 
 
 def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.Plan) -> None:
     text = " ".join(repr(impossible).split())
-    assert "No design whose error is proven decides this by day 28 with probability 0.9." in text
+    assert "No design whose error is proven decides this by day 28 with probability 90 %;" in text
     assert "Nearest that would do" in text
     assert "later" in text
 
@@ -76,7 +77,19 @@ def test_no_line_is_too_long_for_a_terminal(default: bs.Plan, impossible: bs.Pla
 
 
 def test_a_notebook_gets_a_table(spending: bs.Plan) -> None:
-    assert spending._repr_html_().startswith("<table>")
+    shown = spending._repr_html_()
+    assert spending.report().headline in shown
+    assert shown.count("<table>") == 1
+
+
+def test_no_row_beats_the_recommended_design_in_everything(
+    spending: bs.Plan, default: bs.Plan
+) -> None:
+    for plan in (spending, default):
+        assert not plan.even_point.beats(plan.chosen)
+        # A test of one look may be shorter and cheaper; then the reason says so.
+        beaten = "fixed-horizon test is shorter" in " ".join(repr(plan).split())
+        assert beaten == plan.fixed_is_better
 
 
 def test_one_honest_sentence_for_every_outcome() -> None:
@@ -92,7 +105,6 @@ def test_one_honest_sentence_for_every_outcome() -> None:
         sentence = guarantee(design_of(request, even_split(request)))
         assert says in sentence
         assert "forecasts" in sentence
-        assert sentence.count(".") - sentence.count("0.") <= 1
 
 
 @pytest.mark.parametrize(

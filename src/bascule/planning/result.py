@@ -237,6 +237,10 @@ class Plan:
         """Write the page to a file."""
         return write_whole(Path(path), self.html().encode())
 
+    def report(self) -> Any:
+        """Return what the plan has to say: headline, tables, notes and details."""
+        return presenter("plan.text").report(self)
+
     def __repr__(self) -> str:
         return "\n".join(presenter("plan.text").answer(self))
 

@@ -72,6 +72,18 @@ class Point:
         """What is expected if no arm is better than another; None where theory does not say."""
         return predicted_at_zero(self.request, self.rule)
 
+    def beats(self, other: Point) -> bool:
+        """Whether it is in time and no worse in days, in cost, and where no arm is better."""
+        mine, theirs = self.forecast, other.forecast
+        pairs = [
+            (mine.days.mean, theirs.days.mean),
+            (mine.p90_days, theirs.p90_days),
+            (mine.cost.mean, theirs.cost.mean),
+        ]
+        if self.zero is not None and other.zero is not None:
+            pairs.append((self.zero.days.mean, other.zero.days.mean))
+        return self.in_time and self.rule != other.rule and all(a <= b for a, b in pairs)
+
     @property
     def value(self) -> Value | None:
         """What the design is worth to the population of the request; None without one."""

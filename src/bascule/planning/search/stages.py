@@ -131,6 +131,10 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
+        even = answer.even_point
+        if even.accepted and even.beats(answer.chosen):
+            # Prices are as expected; what was simulated must not be worse in everything.
+            answer = replace(answer, rule=even.rule)
         for case in answer.what_if:
             answer = answer.with_case(self._case(answer, case, CASES[case.name]))
             yield answer
