@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bench.honesty_cells import Cell
 
 DAYS, PER_DAY, ERROR = 20, 50, 0.3
@@ -40,7 +41,7 @@ def is_wrong(cell: LogCell, rng: np.random.Generator) -> bool:
 
     Arms are alike, so the first one stands for the best arm and any other as winner is wrong.
     """
-    analysis = bs.analyze(cell.draw(rng), error=ERROR, **cell.options)
+    analysis = bs.analyze(**call_of(cell.draw(rng), error=ERROR, **cell.options))
     assert analysis.guarantee == cell.guarantee, (cell, analysis.guarantee)
     decision = analysis.decision
     return decision is not None and decision.name != "arm00"

@@ -324,17 +324,10 @@ def worlds() -> list[World]:
 
 def asked(outcome: Outcome | str | None = None, design: bs.Design | None = None) -> Request:
     """What `analyze` makes of its options."""
-    return Request.of(
-        design=design,
-        outcome=outcome,
-        error=ERROR if design is None else None,
-        min_effect=None,
-        aggregate=None,
-        missing=None,
-        period="1d" if outcome == "recurrent" or isinstance(outcome, bs.Recurrent) else None,
-        until=None,
-        by_day=True,
-    )
+    recurs = outcome == "recurrent" or isinstance(outcome, bs.Recurrent)
+    metric = bs.LogMetric(outcome=outcome, period="1d" if recurs else None)
+    error = ERROR if design is None else None
+    return Request.of(metric, design, error, None, None, None, None, bs.Assigned())
 
 
 def _sums(

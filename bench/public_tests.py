@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 
 def upworthy(frame: Any) -> bs.LogCollection:
@@ -18,11 +19,9 @@ def upworthy(frame: Any) -> bs.LogCollection:
     part = frame.groupby("clickability_test_id").cumcount()
     log = frame.assign(arm="package " + (part + 1).astype(str))
     return bs.analyze_each(
-        log[["clickability_test_id", "arm", "impressions", "clicks"]],
+        bs.Log(log[["clickability_test_id", "arm", "impressions", "clicks"]], count="impressions"),
+        bs.LogMetric("clicks", outcome=bs.Bernoulli()),
         test="clickability_test_id",
-        count="impressions",
-        value="clicks",
-        outcome=bs.Bernoulli(),
     )
 
 
@@ -39,7 +38,7 @@ def asos(frame: Any) -> bs.LogCollection:
         parts.append(pd.DataFrame({**columns, "total": n * mean, "squares": squares}))
     log = pd.concat(parts).dropna()
     options: dict[str, Any] = {"count": "units", "value": "total", "squares": "squares"}
-    return bs.analyze_each(log, test="test", cumulative=True, **options)
+    return bs.analyze_each(**call_of(log, test="test", cumulative=True, **options))
 
 
 def main(kind: str, path: str) -> None:

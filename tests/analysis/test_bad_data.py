@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 
 def log(**columns: Any) -> dict[str, list[Any]]:
@@ -29,9 +30,8 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("given", "options", "line"),
     [
-        (log(), {"value": "valeu"}, "value: there is no column 'valeu': did you mean 'value'?"),
+        (log(), {"value": "valeu"}, "metric: there is no column 'valeu': did you mean 'value'?"),
         (log(), {"value": "price"}, "there is no column 'price': there are unit, arm, value, time"),
-        ({"x": [1], "arm": ["a"], "value": [1]}, {}, "unit is missing: name the column"),
         (log(arm=["a"] * 40), {}, "the log has only 'a': a test compares at least two"),
         (log(arm=[None] * 40), {}, "the log has no arm at all"),
         (log(value=[[1.0]] * 40), {}, "column 'value' must have numbers"),
@@ -60,7 +60,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
 )
 def test_a_mistake_is_one_line(given: Any, options: dict[str, Any], line: str) -> None:
     with pytest.raises(bs.InputError) as caught:
-        bs.analyze(given, **options)
+        bs.analyze(**call_of(given, **options))
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
     assert "secret" not in str(caught.value)
@@ -82,7 +82,7 @@ def test_rows_that_cannot_be_used_are_excluded_and_counted() -> None:
         time=changed(data["time"], _2="noon", _3=None),
         value=changed(data["value"], _4=float("nan"), _5=float("inf"), _6=None),
     )
-    found = bs.analyze(odd, by_day=False)
+    found = bs.analyze(odd, looks="now")
     assert found.rows == 40
     assert found.excluded == {
         "no unit": 1,
@@ -94,7 +94,7 @@ def test_rows_that_cannot_be_used_are_excluded_and_counted() -> None:
     }
     # A row without a value, null or NaN, is no mistake: its unit came, and gave nothing.
     assert found.units == 35
-    assert found.to_dict()["set_aside"] == found.to_dict()["excluded"] == found.excluded
+    assert found.to_dict()["excluded"] == found.excluded
 
 
 def test_values_that_are_text_are_read_or_excluded() -> None:
@@ -122,7 +122,7 @@ def test_units_in_two_arms_are_excluded_and_flagged() -> None:
 
 
 def test_outcomes_beyond_the_limits_count_as_the_limit() -> None:
-    found = bs.analyze(log(), outcome=bs.Bounded(0, 1), window="1d")
+    found = bs.analyze(log(), bs.LogMetric(outcome=bs.Bounded(0, 1), window="1d"))
     assert found.excluded == {"outcome beyond the limits, counted as the nearest": 13}
     assert found.arms[0].mean is not None
     assert found.arms[0].mean <= 1.0
@@ -132,7 +132,7 @@ def test_events_of_strangers_and_early_events_do_not_count() -> None:
     who = {"unit": [1, 2], "arm": ["a", "b"], "time": ["2026-01-02", "2026-01-02"]}
     events = {"unit": [1, 1, 2, 3], "value": [5.0, 1.0, 1.0, 9.0],
               "time": ["2026-01-01", "2026-01-02", "2026-01-02", "2026-01-02"]}  # fmt: skip
-    found = bs.analyze(events, assignments=who, window="1d", until="2026-01-05")
+    found = bs.analyze(events, bs.LogMetric(window="1d"), until="2026-01-05", assignments=who)
     assert [arm.mean for arm in found.arms] == [1.0, 1.0]
     assert found.excluded == {
         "event of an unknown unit": 1,
@@ -149,5 +149,5 @@ def test_outcomes_that_are_all_the_same_are_noted() -> None:
 def test_units_are_the_same_as_numbers_and_as_text() -> None:
     who = {"unit": [str(i) for i in range(40)], "arm": ["a", "b"] * 20, "time": log()["time"]}
     given = {name: column for name, column in log().items() if name != "arm"}
-    found = bs.analyze(given, assignments=who, by_day=False)
+    found = bs.analyze(given, assignments=who, looks="now")
     assert [arm.mean for arm in found.arms] == [arm.mean for arm in bs.analyze(log()).arms]

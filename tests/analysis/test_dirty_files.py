@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.cli.main import main
 
 RNG = np.random.default_rng(5)
@@ -134,7 +135,7 @@ def dots() -> bytes:
         (weeks, "a.csv", {}, SHARES, "2025-12-29 to 2026-03-02"),
         (dots, "a.csv", {}, SHARES, "(read as %Y.%m.%d %H:%M)"),
         (spreadsheet_german, "a.csv", {}, MEANS, "value revenue (read with a decimal comma)"),
-        (spreadsheet_english, "a.csv", {}, MEANS, "excluded: 1 (no arm)"),
+        (spreadsheet_english, "a.csv", {}, MEANS, "excluded: 1 (row of totals)"),
         (totals_below, "a.csv", {}, MEANS, "excluded: 1 (no unit)"),
         (words, "a.csv", {}, SHARES, "! words for numbers"),
         (two_alphabets_zipped, "a.csv.gz", {}, SHARES, "! arm names: "),
@@ -154,7 +155,7 @@ def test_it_is_read_as_it_was_meant(
     tmp_path: Path,
 ) -> None:
     (tmp_path / name).write_bytes(make())
-    found = bs.analyze(tmp_path / name, by_day=False, **options)
+    found = bs.analyze(**call_of(tmp_path / name, looks="now", **options))
     assert found.units == UNITS
     assert sorted(arm.mean or 0.0 for arm in found.arms) == pytest.approx(sorted(means.values()))
     assert said in str(found)
@@ -209,7 +210,7 @@ def test_what_is_unclear_is_asked(
 ) -> None:
     (tmp_path / name).write_bytes(data)
     with pytest.raises(bs.InputError) as caught:
-        bs.analyze(tmp_path / name, by_day=False, **options)
+        bs.analyze(**call_of(tmp_path / name, looks="now", **options))
     assert line in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -217,7 +218,7 @@ def test_what_is_unclear_is_asked(
 def test_a_decimal_sign_can_be_stated(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(money(lambda x: f"{max(x, 1000):,.0f}"))
     by_sign = {
-        sign: bs.analyze(tmp_path / "a.csv", by_day=False, decimal=sign).arms[0].mean or 0.0
+        sign: bs.analyze(bs.Log(tmp_path / "a.csv", decimal=sign), looks="now").arms[0].mean or 0.0
         for sign in (".", ",")
     }
     assert by_sign["."] == pytest.approx(1000.0 * by_sign[","])
@@ -237,5 +238,5 @@ def test_units_without_a_name_are_not_one_unit() -> None:
         "arm": ["x", "y"] * 3,
         "value": [1, 0, 1, 0, 1, 1],
     }
-    found = bs.analyze(log, by_day=False)
+    found = bs.analyze(log, looks="now")
     assert (found.units, found.excluded) == (4, {"no unit": 2})

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.cli.main import main
 
 
@@ -36,7 +37,7 @@ OPTIONS: dict[str, Any] = {
 
 
 def test_a_column_names_the_tests(counts: Any) -> None:
-    found = bs.analyze_each(counts, test="test", **OPTIONS)
+    found = bs.analyze_each(**call_of(counts, test="test", **OPTIONS))
     four, one, two = found.rows
     assert four.problem == "arm: the log has only 'p': a test compares at least two"
     assert (one.decision, one.units, one.rival) == ("b", 8000, "a")
@@ -48,11 +49,11 @@ def test_a_column_names_the_tests(counts: Any) -> None:
     assert "+3.00 points" in str(found)
     assert found.excluded == {}
     unnamed = counts.assign(test=counts.test.where(counts.test != "four"))
-    left = bs.analyze_each(unnamed, test="test", **OPTIONS)
+    left = bs.analyze_each(**call_of(unnamed, test="test", **OPTIONS))
     assert (left.rows, left.excluded) == ((one, two), {"no test": 1})
     assert "excluded: 1 (no test)" in str(left)
     part = counts[counts.test == "one"].drop(columns="test")
-    (alone,) = bs.analyze(part, **OPTIONS).effects
+    (alone,) = bs.analyze(**call_of(part, **OPTIONS)).effects
     assert one.high == pytest.approx(-alone.low)
 
 
@@ -61,9 +62,9 @@ def test_a_folder_has_a_file_for_each_test(
 ) -> None:
     for name, part in counts.groupby("test"):
         part.drop(columns="test").to_csv(tmp_path / f"{name}.csv", index=False)
-    found = bs.analyze_each(tmp_path, **OPTIONS)
-    assert found.rows == bs.analyze_each(counts, test="test", **OPTIONS).rows
-    asked = ["--arm", "package", "--value", "clicks", "--count", "impressions"]
+    found = bs.analyze_each(**call_of(tmp_path, **OPTIONS))
+    assert found.rows == bs.analyze_each(**call_of(counts, test="test", **OPTIONS)).rows
+    asked = ["--arm", "package", "--metric", "clicks", "--count", "impressions"]
     arguments = [str(tmp_path), "--sequential", *asked, "--outcome", "bernoulli"]
     with pytest.raises(SystemExit) as caught:
         main(["analyze", *arguments, "--csv", str(tmp_path / "all.txt")])
@@ -83,7 +84,9 @@ def test_equal_arms_are_rarely_told_apart() -> None:
         "units": [2000] * (2 * tests),
         "value": rng.binomial(2000, 0.1, 2 * tests).tolist(),
     }
-    found = bs.analyze_each(log, test="test", count="units", outcome=bs.Bernoulli())
+    found = bs.analyze_each(
+        bs.Log(log, count="units"), bs.LogMetric(outcome=bs.Bernoulli()), test="test"
+    )
     assert found.decided <= tests * 0.10 + 3 * np.sqrt(tests * 0.10 * 0.90)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.cli.main import main
 
 UNITS = 2000
@@ -35,14 +36,17 @@ def means(found: bs.Analysis) -> list[float | None]:
 
 MODES: list[dict[str, Any]] = [
     {},
-    {"by_day": False},
+    {"looks": "now"},
     {"window": "1d", "until": "2026-01-20"},
 ]
 
 
 @pytest.mark.parametrize("options", MODES, ids=str)
 def test_null_and_nan_are_the_same(options: dict[str, Any]) -> None:
-    null, nan = bs.analyze(log(None), **options), bs.analyze(log(math.nan), **options)
+    null, nan = (
+        bs.analyze(**call_of(log(None), **options)),
+        bs.analyze(**call_of(log(math.nan), **options)),
+    )
     assert (null.arms, null.excluded, null.notes) == (nan.arms, nan.excluded, nan.notes)
     given = [value for value in log(None)["value"][::2] if value is not None]
     assert null.arms[0].mean == pytest.approx(sum(given) / (UNITS / 2))
@@ -52,7 +56,7 @@ def test_null_and_nan_are_the_same(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("options", MODES, ids=str)
 @pytest.mark.parametrize("absent", [None, math.nan])
 def test_units_without_a_value_can_be_excluded(absent: Any, options: dict[str, Any]) -> None:
-    found = bs.analyze(log(absent), missing="exclude", **options)
+    found = bs.analyze(**call_of(log(absent), missing="exclude", **options))
     given = [value for value in log(None)["value"][::2] if value is not None]
     assert found.arms[0].mean == pytest.approx(sum(given) / len(given))
     assert found.arms[0].counted == len(given)
@@ -61,7 +65,7 @@ def test_units_without_a_value_can_be_excluded(absent: Any, options: dict[str, A
 
 
 def test_another_number_can_stand_for_them() -> None:
-    found, zero = bs.analyze(log(None), missing=1.0), bs.analyze(log(None))
+    found, zero = bs.analyze(log(None), bs.LogMetric(missing=1.0)), bs.analyze(log(None))
     assert found.arms[0].mean == pytest.approx((zero.arms[0].mean or 0.0) + 0.1)
 
 
@@ -86,10 +90,10 @@ def test_units_of_an_assignment_table_are_counted_too() -> None:
     who = {name: data[name] for name in ("unit", "arm", "time")}
     events = {name: data[name][: UNITS // 2] for name in ("unit", "value", "time")}
     asked: dict[str, Any] = {"assignments": who, "window": "1d", "until": "2026-01-20"}
-    found = bs.analyze(events, **asked)
+    found = bs.analyze(**call_of(events, **asked))
     assert found.units == UNITS
     assert any("100 units have rows without any value" in note for note in found.notes)
-    given = bs.analyze(events, missing="exclude", **asked)
+    given = bs.analyze(**call_of(events, missing="exclude", **asked))
     assert given.units == UNITS // 2 - 100
     assert given.excluded["unit without any value"] == UNITS // 2 + 100
 
@@ -106,7 +110,7 @@ def test_units_of_an_assignment_table_are_counted_too() -> None:
 )
 def test_a_mistake_is_one_line(options: dict[str, Any], line: str) -> None:
     with pytest.raises(bs.InputError) as caught:
-        bs.analyze(log(None, half=[i // 4 * 2 + i % 2 for i in range(UNITS)]), **options)
+        bs.analyze(**call_of(log(None, half=[i // 4 * 2 + i % 2 for i in range(UNITS)]), **options))
     assert line in str(caught.value)
 
 
@@ -133,7 +137,7 @@ def test_limits_cap_outcomes_in_every_mode(options: dict[str, Any]) -> None:
     if asked.pop("rows", 1) == 2:
         # Two rows a unit, so that outcomes grow.
         data = {name: [*column, *column] for name, column in data.items()}
-    found = bs.analyze(data, outcome=bs.Bounded(0, 10), **asked)
+    found = bs.analyze(**call_of(data, outcome=bs.Bounded(0, 10), **asked))
     assert found.excluded["outcome beyond the limits, counted as the nearest"] == 40
     assert max(mean or 0.0 for mean in means(found)) < 1.0
     assert found.guarantee == ("proven" if len(data["unit"]) == UNITS else "asymptotic")

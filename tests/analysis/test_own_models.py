@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
 from bascule.core.rules import RULES
 
@@ -113,18 +114,18 @@ def check(analysis: bs.Analysis, name: str = "outcome values") -> bs.Check:
 
 def test_counts_are_bet_on_within_their_limits(own: dict[str, Any]) -> None:
     model = own["Poisson"](20)
-    analysis = bs.analyze(log(counts()), outcome=model)
+    analysis = bs.analyze(log(counts()), bs.LogMetric(outcome=model))
     assert (analysis.evidence.name, analysis.guarantee) == ("bets on daily sums", "proven")
     assert analysis.design.outcome == model
     assert analysis.decision is not None
     assert analysis.decision.name == "b"
-    bounded = bs.analyze(log(counts()), outcome=bs.Bounded(0, 20))
+    bounded = bs.analyze(log(counts()), bs.LogMetric(outcome=bs.Bounded(0, 20)))
     assert (analysis.effects, analysis.days) == (bounded.effects, bounded.days)
     assert check(analysis).message == "all outcomes fit counts up to 20"
 
 
 def test_a_report_has_the_words_of_the_model_and_no_percent(own: dict[str, Any]) -> None:
-    analysis = bs.analyze(log(counts()), outcome=own["Poisson"](20))
+    analysis = bs.analyze(log(counts()), bs.LogMetric(outcome=own["Poisson"](20)))
     page = analysis.html()
     for words in ("one outcome (counts up to 20)", "proven for counts up to 20", "events lost"):
         assert words in page
@@ -137,7 +138,7 @@ def test_a_report_has_the_words_of_the_model_and_no_percent(own: dict[str, Any])
     "options",
     [
         {},
-        {"by_day": False},
+        {"looks": "now"},
         {"window": "2d", "until": "2026-02-01"},
         {"rows": 2},
         {"assigned": True},
@@ -155,7 +156,7 @@ def test_outcomes_that_the_model_does_not_allow_are_counted_and_said(
     if options.pop("assigned", False):
         options["assignments"] = {name: data[name] for name in ("unit", "arm", "time")}
         data = {name: data[name] for name in ("unit", "value", "time")}
-    analysis = bs.analyze(data, outcome=own["Poisson"](20), **options)
+    analysis = bs.analyze(**call_of(data, outcome=own["Poisson"](20), **options))
     assert analysis.excluded == {"outcome beyond the limits, counted as the nearest": 2}
     assert check(analysis).flagged
     assert check(analysis).message.startswith(
@@ -166,39 +167,42 @@ def test_outcomes_that_the_model_does_not_allow_are_counted_and_said(
 
 def test_a_check_of_values_may_be_the_models_own() -> None:
     values = 2.0 * np.minimum(counts(), 3.0)
-    assert not check(bs.analyze(log(values), outcome=Even())).flagged
+    assert not check(bs.analyze(log(values), bs.LogMetric(outcome=Even()))).flagged
     values[0] = 3.0
-    assert "value must be even (got 3)" in check(bs.analyze(log(values), outcome=Even())).message
+    assert (
+        "value must be even (got 3)"
+        in check(bs.analyze(log(values), bs.LogMetric(outcome=Even()))).message
+    )
 
 
 def test_a_known_spread_gives_a_mixture_with_it() -> None:
     values = counts() - 1.0
-    analysis = bs.analyze(log(values), outcome=Whole())
+    analysis = bs.analyze(log(values), bs.LogMetric(outcome=Whole()))
     assert (analysis.evidence.name, analysis.guarantee) == ("normal mixture", "proven")
-    assert analysis.effects == bs.analyze(log(values), outcome=bs.Gaussian(2)).effects
+    assert analysis.effects == bs.analyze(log(values), bs.LogMetric(outcome=bs.Gaussian(2))).effects
     values[0] = 0.5
-    assert check(bs.analyze(log(values), outcome=Whole())).flagged
+    assert check(bs.analyze(log(values), bs.LogMetric(outcome=Whole()))).flagged
 
 
 def test_a_model_that_states_nothing_is_never_proven() -> None:
-    analysis = bs.analyze(log(counts()), outcome=OwnOutcome())
+    analysis = bs.analyze(log(counts()), bs.LogMetric(outcome=OwnOutcome()))
     assert analysis.guarantee == "asymptotic"
     assert analysis.effects == bs.analyze(log(counts())).effects
 
 
 def test_outcomes_of_a_binary_model_are_shown_in_percent() -> None:
     values = np.minimum(counts(), 1.0)
-    analysis = bs.analyze(log(values), outcome=Answer())
-    assert analysis.effects == bs.analyze(log(values), outcome=bs.Bernoulli()).effects
+    analysis = bs.analyze(log(values), bs.LogMetric(outcome=Answer()))
+    assert analysis.effects == bs.analyze(log(values), bs.LogMetric(outcome=bs.Bernoulli())).effects
     assert "points" in analysis.html()
     with pytest.raises(bs.InputError, match=r"not every outcome is 0 or 1, as Answer\(\) needs"):
-        bs.analyze(log(counts()), outcome=Answer(), aggregate="last")
+        bs.analyze(log(counts()), bs.LogMetric(outcome=Answer(), aggregate="last"))
 
 
 def test_outcomes_of_a_recurring_model_have_its_spreads() -> None:
     data = log(counts(), rows=3)
-    analysis = bs.analyze(data, outcome=Visits())
-    same = bs.analyze(data, outcome=bs.Recurrent(1, 2))
+    analysis = bs.analyze(data, bs.LogMetric(outcome=Visits()))
+    same = bs.analyze(data, bs.LogMetric(outcome=bs.Recurrent(1, 2)))
     assert analysis.guarantee == "gaussian"
     assert (analysis.effects, analysis.arms) == (same.effects, same.arms)
 

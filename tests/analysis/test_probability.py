@@ -10,6 +10,7 @@ import pytest
 from bench.peeking import World, asked, measure, rare
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.analysis.evidence.course import Terms
 from bascule.analysis.evidence.pairs import scored_days
 from bascule.analysis.reduce.scores import Scores
@@ -44,7 +45,8 @@ def test_equal_arms_with_a_rare_one_have_no_false_winner() -> None:
     # Before: 35 of 60 logs of 20 days with 50 units a day had a winner, and called it proven.
     for seed in range(10):
         found = bs.analyze(
-            log(steady(0.99, 0.01, units=1000), [0.1, 0.1], seed, 20), probability="p"
+            log(steady(0.99, 0.01, units=1000), [0.1, 0.1], seed, 20),
+            assigned=bs.Assigned(probability="p"),
         )
         assert found.guarantee == "proven"
         assert found.decision is None
@@ -57,15 +59,17 @@ def test_equal_arms_with_a_rare_one_have_no_false_winner() -> None:
 def test_a_real_difference_is_found_all_the_same() -> None:
     rng = np.random.default_rng(0)
     p = rng.choice([0.1, 0.3, 0.8], 4000)
-    found = bs.analyze(log(np.column_stack([p, 1 - p]), [0.1, 0.3], 1), probability="p")
+    found = bs.analyze(
+        log(np.column_stack([p, 1 - p]), [0.1, 0.3], 1), assigned=bs.Assigned(probability="p")
+    )
     assert found.decision is not None
     assert (found.decision.name, found.guarantee) == ("b", "proven")
 
 
 def test_columns_for_every_arm_say_the_same_as_one_for_two_arms() -> None:
     data = log(steady(0.3, 0.7, units=1000), [0.1, 0.3], 2)
-    one = bs.analyze(data, probability="p")
-    both = bs.analyze(data, probability={"a": "p_a", "b": "p_b"})
+    one = bs.analyze(data, assigned=bs.Assigned(probability="p"))
+    both = bs.analyze(data, assigned=bs.Assigned(probability={"a": "p_a", "b": "p_b"}))
     for mine, theirs in zip(one.effects, both.effects, strict=True):
         assert mine.low == pytest.approx(theirs.low, rel=1e-9)
         assert mine.difference == pytest.approx(theirs.difference, rel=1e-9)
@@ -73,12 +77,15 @@ def test_columns_for_every_arm_say_the_same_as_one_for_two_arms() -> None:
 
 def test_more_arms_are_proven_only_if_the_others_are_known_or_bounded() -> None:
     data = log(steady(0.5, 0.3, 0.2, units=3000), [0.1, 0.1, 0.3], 3)
-    alone = bs.analyze(data, probability="p")
+    alone = bs.analyze(data, assigned=bs.Assigned(probability="p"))
     assert alone.guarantee == "asymptotic"
     assert any("least_probability" in note for note in alone.notes)
-    known = bs.analyze(data, probability={arm: f"p_{arm}" for arm in "abc"})
-    bounded = bs.analyze(data, probability="p", least_probability=0.2)
-    each = bs.analyze(data, probability="p", least_probability={"a": 0.5, "b": 0.3, "c": 0.2})
+    known = bs.analyze(data, assigned=bs.Assigned(probability={arm: f"p_{arm}" for arm in "abc"}))
+    bounded = bs.analyze(data, assigned=bs.Assigned(probability="p", least_probability=0.2))
+    each = bs.analyze(
+        data,
+        assigned=bs.Assigned(probability="p", least_probability={"a": 0.5, "b": 0.3, "c": 0.2}),
+    )
     for found in (known, bounded, each):
         assert found.guarantee == "proven"
         assert found.decision is not None
@@ -90,12 +97,18 @@ def test_more_arms_are_proven_only_if_the_others_are_known_or_bounded() -> None:
 
 def test_a_rare_third_arm_does_not_widen_the_others() -> None:
     data = log(steady(0.495, 0.495, 0.01, units=3000), [0.1, 0.1, 0.1], 4)
-    pair = bs.analyze(data, probability={arm: f"p_{arm}" for arm in "abc"}).effects[0]
+    pair = bs.analyze(
+        data, assigned=bs.Assigned(probability={arm: f"p_{arm}" for arm in "abc"})
+    ).effects[0]
     assert pair.high - pair.low < 0.15
     least = {"a": 0.4, "b": 0.4, "c": 0.005}
-    pair = bs.analyze(data, probability="p", least_probability=least).effects[0]
+    pair = bs.analyze(data, assigned=bs.Assigned(probability="p", least_probability=least)).effects[
+        0
+    ]
     assert pair.high - pair.low < 0.15
-    loose = bs.analyze(data, probability="p", least_probability=0.005).effects[0]
+    loose = bs.analyze(
+        data, assigned=bs.Assigned(probability="p", least_probability=0.005)
+    ).effects[0]
     assert loose.high - loose.low > 1.3 * (pair.high - pair.low)
 
 
@@ -104,7 +117,7 @@ def test_two_arms_of_a_larger_test_need_the_columns_of_both() -> None:
     data = log(steady(0.2, 0.3, 0.5, units=9000), [0.2, 0.5, 0.3], 8)
     kept = [i for i, arm in enumerate(data["arm"]) if arm != "c"]
     data = {name: [column[i] for i in kept] for name, column in data.items()}
-    found = bs.analyze(data, probability={"a": "p_a", "b": "p_b"})
+    found = bs.analyze(data, assigned=bs.Assigned(probability={"a": "p_a", "b": "p_b"}))
     (effect,) = found.effects
     assert found.guarantee == "proven"
     assert effect.difference == pytest.approx(-0.3, abs=0.04)
@@ -112,7 +125,9 @@ def test_two_arms_of_a_larger_test_need_the_columns_of_both() -> None:
 
 
 def test_intervals_stay_within_what_is_possible_and_hold_their_estimate() -> None:
-    found = bs.analyze(log(steady(0.98, 0.02, units=100), [0.5, 0.5], 5), probability="p")
+    found = bs.analyze(
+        log(steady(0.98, 0.02, units=100), [0.5, 0.5], 5), assigned=bs.Assigned(probability="p")
+    )
     for day in found.days:
         (effect,) = day.effects
         assert -1.0 <= effect.low <= effect.difference <= effect.high <= 1.0
@@ -122,7 +137,7 @@ def test_the_estimate_of_the_first_day_is_that_of_inverse_weighting() -> None:
     # One day: outcomes were centred on 0.5, which made .033 of .019.
     for seed in range(5):
         data = log(steady(0.2, 0.8, units=2000), [0.02, 0.04], seed, days=1)
-        (effect,) = bs.analyze(data, probability="p").effects
+        (effect,) = bs.analyze(data, assigned=bs.Assigned(probability="p")).effects
         arm, value, p = (np.array(data[name]) for name in ("arm", "value", "p"))
         mean = [(value / p)[arm == name].sum() / (1 / p)[arm == name].sum() for name in ("a", "b")]
         assert effect.difference == pytest.approx(mean[0] - mean[1], abs=0.004)
@@ -189,15 +204,17 @@ def sums_of(rows: list[tuple[int, int, float, float]]) -> Sums:
 def test_a_mistake_is_one_line(options: dict[str, Any], line: str) -> None:
     data = log(steady(0.5, 0.3, 0.2, units=200), [0.1, 0.1, 0.3], 3)
     with pytest.raises(bs.InputError) as caught:
-        bs.analyze(data, **options)
+        bs.analyze(**call_of(data, **options))
     assert line in str(caught.value)
 
 
 def test_spending_with_probabilities_is_asymptotic_without_limits() -> None:
     data = log(steady(0.3, 0.7, units=2000), [0.2, 0.5], 7, scale=12.0)
-    loose = bs.analyze(data, probability="p")
+    loose = bs.analyze(data, assigned=bs.Assigned(probability="p"))
     assert loose.guarantee == "asymptotic"
-    capped = bs.analyze(data, probability="p", outcome=bs.Bounded(0, 10))
+    capped = bs.analyze(
+        data, bs.LogMetric(outcome=bs.Bounded(0, 10)), assigned=bs.Assigned(probability="p")
+    )
     assert capped.guarantee == "proven"
     assert capped.effects[0].difference == pytest.approx(
         loose.effects[0].difference * 10 / 12, rel=1e-6

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 UNITS = 600
 
@@ -36,7 +37,7 @@ def same_arms(one: bs.Analysis, other: bs.Analysis) -> bool:
 
 
 def test_what_was_read_is_said_everywhere(usual: bs.Analysis) -> None:
-    found = bs.analyze(table(visits=[1, 2] * 300), window="2d")
+    found = bs.analyze(table(visits=[1, 2] * 300), bs.LogMetric(window="2d"))
     assert found.reading.value == "revenue"
     assert found.reading.other_values == ("visits",)
     line = "unit user_id; arm variant; time ts; value revenue (not used, though numbers: visits)"
@@ -47,9 +48,9 @@ def test_what_was_read_is_said_everywhere(usual: bs.Analysis) -> None:
 
 
 def test_of_two_likely_values_none_is_picked() -> None:
-    with pytest.raises(bs.InputError, match=r"value: it could be revenue, conversion: name the"):
+    with pytest.raises(bs.InputError, match=r"metric could be revenue or conversion\."):
         bs.analyze(table(conversion=[0, 1] * 300))
-    with pytest.raises(bs.InputError, match=r"it could be clicks, sales"):
+    with pytest.raises(bs.InputError, match=r"metric could be clicks or sales"):
         bs.analyze(table(revenue=None, clicks=[0, 1] * 300, sales=[1, 2] * 300))
     assert bs.analyze(table(revenue=None, sales=[1.0, 2.0] * 300)).reading.value == "sales"
 
@@ -63,20 +64,21 @@ def test_names_are_found_in_any_case(usual: bs.Analysis) -> None:
         "Event-Time": data["ts"],
     }
     assert same_arms(bs.analyze(renamed), usual)
-    assert same_arms(bs.analyze(renamed, value="revenue"), usual)
+    assert same_arms(bs.analyze(renamed, "revenue"), usual)
     with pytest.raises(bs.InputError, match="there are user_id, variant, revenue, ts"):
-        bs.analyze(data, value="price")
+        bs.analyze(data, "price")
 
 
 def test_every_row_may_be_a_unit(usual: bs.Analysis) -> None:
     data = table(user_id=None)
-    with pytest.raises(bs.InputError, match="row_is_unit=True"):
-        bs.analyze(data)
-    found = bs.analyze(data, row_is_unit=True)
+    assert any("every row is taken for a unit" in note for note in bs.analyze(data).notes)
+    found = bs.analyze(bs.Log(data, row_is_unit=True))
     assert same_arms(found, usual)
     assert found.effects == usual.effects
     assert "unit every row" in str(found)
-    blank = bs.analyze(table(user_id=None, revenue=[None, *data["revenue"][1:]]), row_is_unit=True)
+    blank = bs.analyze(
+        bs.Log(table(user_id=None, revenue=[None, *data["revenue"][1:]]), row_is_unit=True)
+    )
     assert blank.units == UNITS
     assert any("1 units have no value" in check.message for check in blank.checks)
 
@@ -84,7 +86,7 @@ def test_every_row_may_be_a_unit(usual: bs.Analysis) -> None:
 @pytest.mark.parametrize(
     ("times", "options", "first", "last"),
     [
-        ([i // 2 % 20 * 1.0 for i in range(UNITS)], {}, "1970-01-01", "1970-01-20"),
+        ([i // 2 % 20 * 1.0 for i in range(UNITS)], {"time": "ts"}, "1970-01-01", "1970-01-20"),
         ([1767225600 + 3600 * i for i in range(UNITS)], {}, "2026-01-01", "2026-01-25"),
         ([20260101 + i // 2 % 20 for i in range(UNITS)], {}, "2026-01-01", "2026-01-20"),
         ([201440 + i // 2 % 8 for i in range(UNITS)], {}, "2014-09-29", "2014-11-17"),
@@ -105,11 +107,13 @@ def test_every_row_may_be_a_unit(usual: bs.Analysis) -> None:
     ],
 )
 def test_dates_of_many_forms(times: list[Any], options: Any, first: str, last: str) -> None:
-    found = bs.analyze(table(ts=times), **options)
+    found = bs.analyze(**call_of(table(ts=times), **options))
     assert (found.first_day, found.last_day) == (first, last)
     assert found.flagged == ()
     named = ("day 0", "day 19") if first.startswith("1970") else (first, last)
     assert "{} to {}".format(*named) in str(found)
+    data = found.to_dict()
+    assert (data["first_day"], data["last_day"]) == named
 
 
 @pytest.mark.parametrize(
@@ -136,7 +140,7 @@ def test_a_csv_file_does_not_hide_which_comes_first(tmp_path: Path) -> None:
     for log in (tmp_path / "one.csv", tmp_path / "*.csv"):
         with pytest.raises(bs.InputError, match="a day or a month first"):
             bs.analyze(log)
-        assert bs.analyze(log, time_format="%m/%d/%Y").last_day == "2026-09-03"
+        assert bs.analyze(bs.Log(log, time_format="%m/%d/%Y")).last_day == "2026-09-03"
 
 
 def test_a_time_that_is_not_readable_is_shown() -> None:
@@ -160,7 +164,7 @@ def test_without_times_nothing_is_said_about_time() -> None:
     assert [arm.units for arm in both.arms] == [300, 300]
     assert both.arms[1].mean == pytest.approx(9.0 / 300)
     with pytest.raises(bs.InputError, match="window needs to know when"):
-        bs.analyze(events, assignments=who, window="3d")
+        bs.analyze(events, bs.LogMetric(window="3d"), assignments=who)
 
 
 def test_two_tables_may_call_their_columns_differently() -> None:
@@ -169,12 +173,10 @@ def test_two_tables_may_call_their_columns_differently() -> None:
     clicks = {"visitor": [0, 1, 1], "seen": ["2026-03-04"] * 3}
     found = bs.analyze(
         clicks,
-        assignments=who,
+        bs.LogMetric(window="7d"),
         unit="visitor",
         time="seen",
-        assignments_unit="uid",
-        assignments_time="assigned",
-        window="7d",
+        assignments=bs.Log(who, unit="uid", time="assigned"),
     )
     assert found.units == UNITS
     assert found.reading.value is None
@@ -220,7 +222,7 @@ def test_copies_of_rows_are_counted_and_dropped_on_request(usual: bs.Analysis) -
     found = bs.analyze(doubled)
     (check,) = [check for check in found.flagged if check.name == "copies of rows"]
     assert check.message.startswith("60 rows (9.1 %)")
-    dropped = bs.analyze(doubled, drop_duplicates=True)
+    dropped = bs.analyze(bs.Log(doubled, drop_duplicates=True))
     assert same_arms(dropped, usual)
     assert dropped.excluded == {"copy of another row": 60}
 
@@ -250,7 +252,7 @@ def test_blocks_of_days_compare_what_days_cannot(block: str | int) -> None:
     assert check.message.startswith("100 % of the units of control and green came in a day")
     assert 'block="week" would use' in check.message
     assert not np.isfinite(found.effects[0].high)
-    merged = bs.analyze(table(ts=alternating), block=block)
+    merged = bs.analyze(table(ts=alternating), assigned=bs.Assigned(block=block))
     assert np.isfinite(merged.effects[0].high)
     assert len(merged.days) == 3
     assert merged.days[-1].units == (300, 300)
@@ -287,12 +289,12 @@ def test_counts_are_the_units_that_they_count() -> None:
 
     counts = daily_counts()
     with pytest.raises(bs.InputError, match="squares is missing"):
-        bs.analyze(counts, count="impressions")
-    found = bs.analyze(counts, count="impressions", outcome=bs.Bernoulli())
+        bs.analyze(bs.Log(counts, count="impressions"))
+    found = bs.analyze(bs.Log(counts, count="impressions"), bs.LogMetric(outcome=bs.Bernoulli()))
     units = counts.loc[counts.index.repeat(counts.impressions)]
     clicked = [np.arange(row.impressions) < row.clicks for row in counts.itertuples(index=False)]
     log = pd.DataFrame({"date": units.date, "variant": units.variant, "y": np.concatenate(clicked)})
-    single = bs.analyze(log, row_is_unit=True)
+    single = bs.analyze(bs.Log(log, row_is_unit=True))
     assert found.effects == single.effects
     assert found.once == single.once
     assert found.guarantee == "proven"
@@ -308,23 +310,30 @@ def test_snapshots_are_totals_up_to_a_day() -> None:
         clicks=by_arm.clicks.cumsum(),
     )
     options: dict[str, Any] = {"count": "impressions", "cumulative": True}
-    found = bs.analyze(totals, outcome=bs.Bernoulli(), **options)
+    found = bs.analyze(**call_of(totals, outcome=bs.Bernoulli(), **options))
     assert found.guarantee == "asymptotic"
     assert found.days[-1].units == tuple(by_arm.impressions.sum())
-    assert found.once == bs.analyze(counts, count="impressions", outcome=bs.Bernoulli()).once
+    assert (
+        found.once
+        == bs.analyze(
+            bs.Log(counts, count="impressions"), bs.LogMetric(outcome=bs.Bernoulli())
+        ).once
+    )
     # The same numbers as sums of squares: what is not known of their skewness is said.
     squared = totals.assign(squares=totals.clicks)
-    other = bs.analyze(squared, value="clicks", squares="squares", **options)
+    other = bs.analyze(**call_of(squared, value="clicks", squares="squares", **options))
     assert other.effects[0].low == pytest.approx(found.effects[0].low, rel=1e-9)
     assert "skewed outcomes" in {check.name for check in other.checks if not check.made}
     falling = totals.assign(impressions=totals.impressions[::-1].to_numpy())
     with pytest.raises(bs.InputError, match="count falls on 2026-03-02 for 'control'"):
-        bs.analyze(falling, outcome=bs.Bernoulli(), **options)
+        bs.analyze(**call_of(falling, outcome=bs.Bernoulli(), **options))
 
 
 def test_sums_that_are_no_shares_need_squares() -> None:
     counts = daily_counts().assign(revenue=lambda frame: 30.0 * frame.clicks)
     with pytest.raises(bs.InputError, match="which is no share: name the column"):
-        bs.analyze(counts, count="impressions", value="revenue", outcome=bs.Bernoulli())
+        bs.analyze(
+            bs.Log(counts, count="impressions"), bs.LogMetric("revenue", outcome=bs.Bernoulli())
+        )
     with pytest.raises(bs.InputError, match="window needs the units themselves"):
-        bs.analyze(counts, count="impressions", value="clicks", window="1d")
+        bs.analyze(bs.Log(counts, count="impressions"), bs.LogMetric("clicks", window="1d"))

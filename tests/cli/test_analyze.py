@@ -35,7 +35,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 
 
 def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, log, "--value", "converted", "--days", "--weights", "1", "1")
+    code, out, err = run(capsys, log, "--metric", "converted", "--days", "--weights", "1", "1")
     assert (code, err) == (0, "")
     assert out.startswith(
         "green is the best arm: a worse one is named with probability at most 5 % (proven)"
@@ -46,17 +46,17 @@ def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture
 def test_json_is_the_answer_of_the_library(
     log: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    asked = ["--value", "converted", "--segment", "country", "--error", "0.01"]
+    asked = ["--metric", "converted", "--segment", "country", "--error", "0.01"]
     code, out, _ = run(capsys, log, *asked, "--json", "--csv", tmp_path / "days.csv")
     assert code == 0
     data = json.loads(out)
-    wanted = bs.analyze(log, value="converted", segment="country", error=0.01)
+    wanted = bs.analyze(log, "converted", error=0.01, segment="country")
     assert data["headline"] == wanted.headline
     assert len((tmp_path / "days.csv").read_text().splitlines()) == 21
 
 
 def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = [log, "--value", "converted", "--json"]
+    common = [log, "--metric", "converted", "--json"]
     bounded = json.loads(run(capsys, *common, "--high", "2", "--today")[1])
     assert bounded["design"]["outcome"] == {"kind": "bounded", "low": 0.0, "high": 2.0}
     normal = json.loads(run(capsys, *common, "--sigma", "0.5")[1])
@@ -66,7 +66,7 @@ def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        (["--value", "convert"], "did you mean 'converted'?"),
+        (["--metric", "convert"], "did you mean 'converted'?"),
         (["--outcome", "gaussian"], "--outcome gaussian needs the spread, --sigma"),
         (["--window", "soon"], "window must be a duration"),
         (["--design", "nowhere.json"], "cannot read the design file nowhere.json"),
@@ -84,7 +84,7 @@ def test_a_mistake_is_one_line(
 
 
 def test_two_sides_give_95_percent_intervals(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, log, "--value", "converted", "--sides", "2", "--today")
+    code, out, _ = run(capsys, log, "--metric", "converted", "--sides", "2", "--today")
     assert code == 0
     assert "a worse one is named with probability at most 2.5 %" in out
     assert "95 % intervals: each bound fails with probability at most 2.5 %" in out

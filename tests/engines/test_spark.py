@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 pytest.importorskip("pyspark")
 pytestmark = [
@@ -124,7 +125,7 @@ SHARES: dict[str, Any] = {"value": "sales", "count": "units", "outcome": bs.Bern
 
 MODES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "as it grows": (as_it_is, {}),
-    "today": (as_it_is, {"by_day": False, "aggregate": "mean"}),
+    "today": (as_it_is, {"looks": "now", "aggregate": "mean"}),
     "one look": (as_it_is, {"looks": 1}),
     "window": (as_it_is, {"window": "3d", "outcome": bs.Bounded(0, 60)}),
     "last": (as_it_is, {"aggregate": "last", "block": "week", "until": "2026-01-09"}),
@@ -140,8 +141,8 @@ MODES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "messy": (messy, {}),
     "counts": (counts, SHARES),
     "snapshots": (snapshots, SHARES | {"cumulative": True}),
-    "numbered days": (numbered_days, {"by_day": False}),
-    "copies": (with_copies, {"drop_duplicates": True, "by_day": False}),
+    "numbered days": (numbered_days, {"looks": "now"}),
+    "copies": (with_copies, {"drop_duplicates": True, "looks": "now"}),
 }
 
 
@@ -149,7 +150,9 @@ MODES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
 def test_spark_and_duckdb_agree(name: str, log: Any, in_spark: Table) -> None:
     make, options = MODES[name]
     frame, options = make(log), {"value": "revenue"} | options
-    assert_same(bs.analyze(in_spark(frame), **options), bs.analyze(frame, **options))
+    assert_same(
+        bs.analyze(**call_of(in_spark(frame), **options)), bs.analyze(**call_of(frame, **options))
+    )
 
 
 @pytest.mark.parametrize("there", ["both in Spark", "assignments in memory"])
@@ -158,14 +161,16 @@ def test_assignments_and_events(there: str, log: Any, in_spark: Table) -> None:
     events = log[log.revenue > 0][["user_id", "revenue", "ts"]]
     options: dict[str, Any] = {"value": "revenue", "window": "7d", "missing": "exclude"}
     assignments = in_spark(who) if there == "both in Spark" else who
-    found = bs.analyze(in_spark(events), assignments=assignments, **options)
-    assert_same(found, bs.analyze(events, assignments=who, **options))
+    found = bs.analyze(**call_of(in_spark(events), assignments=assignments, **options))
+    assert_same(found, bs.analyze(**call_of(events, assignments=who, **options)))
 
 
 def test_many_tests_in_one_table(log: Any, in_spark: Table) -> None:
     frame = log.assign(test=np.where(log.country == "fr", "one", "two")).drop(columns="country")
-    options: dict[str, Any] = {"test": "test", "value": "revenue", "by_day": False}
-    found, wanted = (bs.analyze_each(table, **options) for table in (in_spark(frame), frame))
+    options: dict[str, Any] = {"test": "test", "value": "revenue", "looks": "now"}
+    found, wanted = (
+        bs.analyze_each(**call_of(table, **options)) for table in (in_spark(frame), frame)
+    )
     for mine, theirs in zip(found.to_rows(), wanted.to_rows(), strict=True):
         assert_close(mine, theirs)
 
@@ -188,7 +193,7 @@ def test_only_sums_come_to_the_driver(
     most = {}
     for users in (100, 1000):
         fetched.clear()
-        found = bs.analyze(in_spark(log_of(users)), value="revenue", **options)
+        found = bs.analyze(**call_of(in_spark(log_of(users)), value="revenue", **options))
         assert found.units == users
         most[users] = max(fetched)
     days = 14

@@ -45,7 +45,7 @@ def test_the_drug_wins_a_trial_counted_in_infections(trial: bs.Experiment) -> No
 def test_verify_and_the_analysis_of_the_export_agree(trial: bs.Experiment, tmp_path: Path) -> None:
     assert trial.verify().agrees
     assignments, outcomes = export(trial, tmp_path)
-    found = bs.analyze(outcomes, assignments=assignments, design=trial.design)
+    found = bs.analyze(outcomes, design=trial.design, assignments=assignments)
     assert found.effects == trial.status().effects
     assert found.headline.startswith("drug is the best arm")
 
@@ -58,7 +58,7 @@ def test_a_log_is_read_with_the_goal_that_is_given() -> None:
         "time": [i // 400 for i in range(4000)],
     }
     assert bs.analyze(log).decision.name == "placebo"  # type: ignore[union-attr]
-    found = bs.analyze(log, goal="decrease")
+    found = bs.analyze(log, bs.LogMetric(goal="decrease"))
     assert found.decision is not None
     assert found.decision.name == "drug"
     assert found.cost == pytest.approx(1000.0)

@@ -190,7 +190,7 @@ def test_a_guarded_rollout_ends_with_one_version_for_everyone(delay: float, serv
 def test_an_analysis_of_the_export_says_that_it_is_about_the_primary_metric(tmp_path: Path) -> None:
     test = run(design(), [0.0, 2.0], [0.0, 0.0])
     assignments, outcomes, *_ = export(test, tmp_path)
-    found = bs.analyze(outcomes, assignments=assignments, design=test.design)
+    found = bs.analyze(outcomes, design=test.design, assignments=assignments)
     assert found.decision is not None
     assert found.decision.name == "green"
     assert any("primary metric alone" in note and "latency, spend" in note for note in found.notes)

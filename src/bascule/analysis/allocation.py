@@ -7,13 +7,13 @@ from itertools import combinations
 
 import numpy as np
 
-from bascule.analysis.checks import LEVEL
+from bascule.analysis.checks import LEVEL, looks_words
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import p_at_look, shown
-from bascule.core.diagnostics.tails import normal_tails
+from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.errors import InputError
 
 SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
@@ -24,12 +24,16 @@ NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
 
 
 def sample_ratio(
-    arms: Sequence[str], counts: Sequence[int], weights: Sequence[float] | None
+    arms: Sequence[str],
+    counts: Sequence[int],
+    weights: Sequence[float] | None,
+    *,
+    one_look: bool = False,
 ) -> Check:
     """Units per arm against the stated weights, or the nearest simple split: at any time.
 
     The probability that it is ever flagged where the split is right is at most 1 %, however often
-    one looks.
+    one looks. With `one_look` the chi-square test of this look alone is enough.
 
     >>> sample_ratio(["a", "b"], [5000, 5400], [0.5, 0.5]).flagged
     True
@@ -46,16 +50,20 @@ def sample_ratio(
     whole = sum(weights)
     shares = [weight / whole for weight in weights]
     ratio = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
-    if not ratio.flagged:
-        message = f"units per arm agree with the weights ({shown(ratio.p_value)})"
-        return Check(SAMPLE_RATIO, False, message + assumed, ratio.p_value)
     wanted = [share * sum(counts) for share in shares]
     off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
+    once = chi_square_tail(sum(off), len(counts) - 1) if sum(counts) else 1.0
+    words = looks_words(once if one_look else ratio.p_value, once)
+    if not (ratio.flagged or (one_look and once <= LEVEL)):
+        message = f"units per arm agree with the weights ({words})"
+        if once <= LEVEL:
+            message = f"units per arm are far from the weights for a single look ({words})"
+        return Check(SAMPLE_RATIO, False, message + assumed, ratio.p_value)
     worst = off.index(max(off))
     message = (
         f"arm {arms[worst]} has {counts[worst]:,} units where its weight makes "
         f"{wanted[worst]:,.1f} "
-        f"({shown(ratio.p_value)}): find out where units are lost or counted twice before you "
+        f"({words}): find out where units are lost or counted twice before you "
         "trust a comparison"
     )
     return Check(SAMPLE_RATIO, True, message + assumed, ratio.p_value)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from bascule.analysis import allocation, checks, facts
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
@@ -74,7 +76,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
         checks=(
-            allocation.sample_ratio(reduced.arms, sums.counts(), split),
+            allocation.sample_ratio(reduced.arms, sums.counts(), split, one_look=request.once),
             *checks.rows_read(reduced),
             checks.two_arms(reduced, int(sums.units.sum())),
             *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
@@ -134,7 +136,7 @@ def _answer(
     effects = now or Terms(arms, error, evidence.guarantee).effects(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
-    made: list[Check] = [] if reduced.replayed is not None else [_ratio(arms, sums, split)]
+    made: list[Check] = [] if reduced.replayed is not None else [_ratio(request, arms, sums, split)]
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if not name:
         made += checks.rows_read(reduced)
@@ -154,20 +156,20 @@ def _answer(
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
     if reduced.recurring is None and reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
-    elif reduced.recurring is None and sums.moments is None:
-        made.append(checks.extremes(part.counted, arms, effects))
+    elif reduced.recurring is None and reduced.replayed is None:
+        made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
     return Analysis(
         design=part.design,
         evidence=evidence,
         error=error,
         rows=reduced.rows,
         units=int(sums.units.sum()),
-        first_day=sums.days[0].isoformat(),
-        last_day=sums.days[-1].isoformat(),
+        first_day=None if times == "none" else sums.days[0].isoformat(),
+        last_day=None if times == "none" else sums.days[-1].isoformat(),
         arms=part.arms,
         effects=effects,
         decision=course.decision,
-        decided=course.decided,
+        decided=None if times == "none" else course.decided,
         days=course.days,
         cost=None if reduced.reading.per else facts.cost_of(part.arms, request.goal),
         saved=None
@@ -185,6 +187,7 @@ def _answer(
             part.arms,
             None if moments is None else moments.sum(axis=0),
             ratio=reduced.reading.per is not None,
+            positive=bool(np.nanmin(sums.lows, initial=0.0) >= 0.0) and not sums.bare,
         ),
         once=part.once,
         examples=reduced.examples,
@@ -195,17 +198,17 @@ def _answer(
     )
 
 
-def _ratio(arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
+def _ratio(request: Request, arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
     """Units per arm against the logged probabilities, or against the weights that were stated."""
     if sums.scores is not None and split is None:
         return allocation.logged_ratio(arms, sums.scores)
-    return allocation.sample_ratio(arms, sums.counts(), split)
+    return allocation.sample_ratio(arms, sums.counts(), split, one_look=request.once)
 
 
 def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
     """Outcomes that come once a unit, or grow."""
     evidence = chosen_evidence(request, reduced, sums)
-    if request.looks is not None:
+    if request.once:
         return _at_one_look(request, reduced, sums, evidence, error)
     blocks = merged(sums, block_of(request, reduced))
     dates = facts.known_dates(request, reduced, blocks)

@@ -35,6 +35,17 @@ ENOUGH_TO_MISS = 10
 """Where this number is expected, nobody comes by chance about once in 20,000 days."""
 
 
+def looks_words(p_value: float, once: float) -> str:
+    """A p-value that holds at any number of looks, beside that of a single one if it differs.
+
+    >>> looks_words(0.31, 0.0086), looks_words(0.5, 0.5)
+    ('p = 0.31 however often you look; p = 0.0086 if this is the only look', 'p = 0.5')
+    """
+    if p_value == once:
+        return shown(p_value)
+    return f"{shown(p_value)} however often you look; {shown(once)} if this is the only look"
+
+
 def missing_outcomes(
     arms: Sequence[str], valueless: Mapping[int, tuple[int, int]], days: int
 ) -> list[Check]:
@@ -55,11 +66,11 @@ def missing_outcomes(
     observed = np.array([without[there], units[there] - without[there]])
     off = float(((observed - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
     p_value = chi_square_tail(off, int(there.sum()) - 1) if share < 1.0 and there.sum() > 1 else 1.0
-    p_value = p_at_look(p_value, days)
+    once, p_value = p_value, p_at_look(p_value, days)
     each = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
     )
-    message = f"{int(without.sum()):,} units have no value ({each}; {shown(p_value)})"
+    message = f"{int(without.sum()):,} units have no value ({each}; {looks_words(p_value, once)})"
     if p_value <= LEVEL:
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
     return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
@@ -105,7 +116,8 @@ def rows_read(reduced: Reduced) -> list[Check]:
         made.append(_of_rows("words for numbers", reduced, reduced.worded, verb, ""))
     if reduced.duplicates is not None:
         verb = "exact copies of others and count as often (drop_duplicates leaves one of each)"
-        made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, ""))
+        few = reduced.only_copies
+        made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
     elif reduced.reading is not None and reduced.reading.unit is not None:
         made.append(
             Check("copies of rows", False, "the log is too long to compare all rows", made=False)
@@ -113,13 +125,15 @@ def rows_read(reduced: Reduced) -> list[Check]:
     return made
 
 
-def _of_rows(name: str, reduced: Reduced, count: int, verb: str, listed: str) -> Check:
+def _of_rows(
+    name: str, reduced: Reduced, count: int, verb: str, listed: str, *, few: bool = False
+) -> Check:
     if not count:
         return Check(name, False, "there are none")
     share = count / max(reduced.rows, 1)
     rows = "1 row" if count == 1 else f"{count:,} rows"
     message = f"{rows} ({percent(share, 2)}): {verb}" + (f": {listed}" if listed else "")
-    return Check(name, share > MANY_ROWS, message)
+    return Check(name, few or share > MANY_ROWS, message)
 
 
 def _such_as(reduced: Reduced, reason: str) -> str:
@@ -227,26 +241,44 @@ def gaps(sums: Sums, times: TimeKind) -> Check:
 
 
 def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Check:
-    """Single outcomes that are large enough to carry a difference."""
+    """Single outcomes that are large enough to carry a difference, and rows of totals.
+
+    An outcome is large where it moves a mean by a quarter of the uncertainty of a difference: that
+    of the interval, or two standard errors where these are smaller or there is no interval.
+    """
+    units, totals = sums.units.sum(axis=0), sums.totals.sum(axis=0)
+    about = squares_about_mean(units, totals, sums.squares.sum(axis=0))
+    noise = about / np.maximum(units * (units - 1.0), 1.0)
     widths = [0.5 * (effect.high - effect.low) for effect in effects]
+    widths += [2.0 * float(np.sqrt(noise[i] + noise[j])) for i, j in _pairs(len(arms))]
     width = min((w for w in widths if np.isfinite(w)), default=np.inf)
-    worst, where, value = 0.0, "", 0.0
-    for i, arm in enumerate(arms):
-        units = float(sums.units[:, i].sum())
-        if units < 2:
-            continue
-        mean = float(sums.totals[:, i].sum()) / units
+    worst, where, value = 0.0, 0, 0.0
+    for i in range(len(arms)):
         for end in (float(sums.highs[:, i].max()), float(sums.lows[:, i].min())):
-            moved = abs(end - mean) / units
+            moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst:
-                worst, where, value = moved, arm, end
+                worst, where, value = float(moved), i, end
+    name = "extreme values"
+    others = (float(totals[where]) - value, float(totals.sum()) - value)
+    if units[where] >= FEWEST_UNITS and any(
+        abs(rest - value) <= 1e-9 * abs(value) for rest in others
+    ):
+        message = (
+            f"one unit of {arms[where]} has an outcome of {value:.4g}, which is the sum of all "
+            "others: if it is a row of totals, leave it out"
+        )
+        return Check(name, True, message)
     if worst > 0.25 * width:
         message = (
-            f"one unit of {where} has an outcome of {value:.4g}, which moves its mean by "
+            f"one unit of {arms[where]} has an outcome of {value:.4g}, which moves its mean by "
             f"{worst:.3g}: look at it, or set limits that cap such outcomes"
         )
-        return Check("extreme values", True, message)
-    return Check("extreme values", False, "no single outcome carries a difference")
+        return Check(name, True, message)
+    return Check(name, False, "no single outcome carries a difference")
+
+
+def _pairs(arms: int) -> list[tuple[int, int]]:
+    return list(combinations(range(arms), 2))
 
 
 def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:
@@ -301,10 +333,9 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
     once, days = min(1.0, len(pairs) * normal_tails(worst)), len(sums.days)
     p_value = p_at_look(once, days)
     if p_value > LEVEL:
-        message = f"no difference of {covariate} between arms was found ({shown(p_value)}"
-        if days > 1:
-            message += f" for a look on each of {days:,} days; {shown(once)} for this one alone"
-        return Check(name, False, f"{message})", p_value)
+        words = looks_words(p_value, once)
+        message = f"no difference of {covariate} between arms was found ({words})"
+        return Check(name, False, message, p_value)
     i, j = which
     message = (
         f"{covariate} is {means[i]:.4g} on average in {arms[i]} and {means[j]:.4g} in {arms[j]} "

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bascule.analysis.api import analyze, one_line
-from bascule.analysis.log.naming import chosen
+from bascule.analysis.call import Log
+from bascule.analysis.log.naming import named
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.files import form_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
@@ -73,11 +74,13 @@ class LogCollection:
         return "\n".join(presenter("analysis.text").collection_lines(self))
 
 
-def analyze_each(events: object, *, test: str | None = None, **options: Any) -> LogCollection:
+def analyze_each(
+    log: object, metric: Any = None, *, test: str | None = None, **options: Any
+) -> LogCollection:
     """Analyse many tests, each with its own arms: the files of a folder, or parts of a table.
 
-    `events` is a folder with a file for each test, or with `test` any log that has a column with
-    the name of the test. All other options are those of `analyze`. Each test has the whole error.
+    `log` is a folder with a file for each test, or with `test` any log that has a column with the
+    name of the test. All other options are those of `analyze`. Each test has the whole error.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
@@ -85,13 +88,17 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
     >>> [(row.test, row.decision) for row in bs.analyze_each(log, test="test").rows]
     [('x', 'b'), ('y', 'b')]
     """
+    given = Log.of(log)
+    options |= {"metric": metric}
     if test is None:
-        return LogCollection(tuple(_answer(name, log, options) for name, log in _files(events)))
-    query = options.pop("query", None)
-    source = Source(events, query, "events", options.pop("encoding", None))
-    with connections(options.get("memory") or MEMORY) as opened, one_line():
+        files = _files(given.source)
+        return LogCollection(
+            tuple(_answer(name, replace(given, source=file), options) for name, file in files)
+        )
+    source = Source(given.source, given.query, "events", given.encoding)
+    with connections(given.memory or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
-        column = str(chosen(table, "test", test))
+        column = named("test", test, list(table.columns))
         names = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
         parts = (
             (str(row["name"]), table.filter(table[column] == row["name"]).drop(column))
@@ -100,7 +107,9 @@ def analyze_each(events: object, *, test: str | None = None, **options: Any) -> 
         )
         excluded = {f"no {column}": row["rows"] for row in names if row["name"] is None}
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
-        return LogCollection(tuple(_answer(name, part, options) for name, part in parts), excluded)
+        each = replace(given, query=None, encoding=None)
+        answers = (_answer(name, replace(each, source=part), options) for name, part in parts)
+        return LogCollection(tuple(answers), excluded)
 
 
 def _files(folder: object) -> Iterator[tuple[str, Path]]:
@@ -116,7 +125,7 @@ def _files(folder: object) -> Iterator[tuple[str, Path]]:
         yield file.name.split(".")[0], file
 
 
-def _answer(name: str, log: object, options: dict[str, Any]) -> LogAnswer:
+def _answer(name: str, log: Log, options: dict[str, Any]) -> LogAnswer:
     try:
         analysis = analyze(log, **options)
     except InputError as problem:

@@ -220,6 +220,7 @@ def contrasts_of(
     moments: FloatArray | None,
     *,
     ratio: bool,
+    positive: bool,
 ) -> tuple[Contrast, ...]:
     """Treatments minus the control, with relative lifts.
 
@@ -242,8 +243,20 @@ def contrasts_of(
         if mean is not None and control.deviation is not None:
             # The deviation without adjustment also covers that the covariate's mean is estimated.
             shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
-        compared += contrasts(design, [effect], shown, mean)
+        made = contrasts(design, [effect], shown, mean)
+        # A mean of outcomes that are never below 0 falls by all of itself at most.
+        compared += [_at_least(one, -1.0) for one in made] if positive else made
     return tuple(sorted(compared, key=lambda one: design.arms.index(one.treatment)))
+
+
+def _at_least(contrast: Contrast, least: float) -> Contrast:
+    """The contrast with a lift that does not fall below a limit."""
+    lifts = {
+        name: max(value, least)
+        for name in ("lift", "lift_low", "lift_high")
+        if (value := getattr(contrast, name)) is not None
+    }
+    return replace(contrast, **lifts)
 
 
 def other_difference(
@@ -294,12 +307,8 @@ def notes_on(
     request: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
 ) -> list[str]:
     """What a reader should know about how the log was read."""
-    notes = [evidence.note] if evidence.note else []
-    if request.other_metrics:
-        notes.append(
-            "this is about the primary metric alone; the design also has "
-            f"{', '.join(request.other_metrics)}, and what may be shipped depends on its guardrails"
-        )
+    assert reduced.reading is not None
+    notes = [*reduced.reading.notes, *([evidence.note] if evidence.note else [])]
     waiting = int(sums.units[known:].sum())
     if waiting:
         notes.append(f"{waiting:,} units came too late for their outcomes to be final")
@@ -313,9 +322,11 @@ def notes_on(
             "is fair only if the arm does not change who has a value"
         )
     elif without:
+        units = "1 unit has" if without == 1 else f"{without:,} units have"
         notes.append(
-            f"{without:,} units have rows without any value, and count as {request.missing:g}: "
-            'give missing="exclude" to leave them out'
+            f"{units} rows without any value, and count as {request.missing:g}: that is right for "
+            "amounts and counts of what happened; for measurements that were not taken, such as "
+            'scores, give missing="exclude"'
         )
     if sums.bare:
         return notes

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bascule.analysis.api import analyze
 from bascule.analysis.assemble import over_segments
+from bascule.analysis.call import LogMetric
 from bascule.analysis.result import Analysis, ArmAnswer
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect
@@ -90,7 +91,13 @@ def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) ->
         checks=(),
         excluded={},
         notes=(),
-        metric=metric,
+        metric=LogMetric(
+            metric.name,
+            goal=metric.goal,
+            margin=metric.margin,
+            error=metric.error,
+            harm=metric.harm,
+        ),
         standings=standings if metric.is_guardrail else {},
         reading=replace(analysis.reading, value=metric.name),
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
+from bascule.analysis.call import Assigned, LogMetric
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
@@ -16,7 +17,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.design_parts import check_kind, checked_sides
 from bascule.core.metrics.measure import Aggregate, Measure, seconds
-from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 EXCLUDE = "exclude"
@@ -24,6 +25,9 @@ EXCLUDE = "exclude"
 
 Missing = float | str | None
 """What a unit without any value counts as: a number, "exclude", or 0 if nothing is said."""
+
+Looks = Literal[1, "now"] | None
+"""How often the log is looked at: once, for today's answer alone, or any number of times."""
 
 RECURRENT = "recurrent"
 """Asks for outcomes that keep coming, with spreads that the log has to tell."""
@@ -54,37 +58,29 @@ class Request:
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
-    looks: int | None = None
-    other_metrics: tuple[str, ...] = ()
+    once: bool = False
     whole: Design | None = None
 
     @classmethod
     def of(
         cls,
-        *,
+        metric: LogMetric,
         design: Design | None,
-        outcome: Outcome | str | None,
         error: float | None,
-        min_effect: float | None,
-        aggregate: Aggregate | None,
-        missing: Missing,
-        period: float | str | None,
+        sides: int | None,
+        control: str | None,
         until: date | datetime | str | None,
-        by_day: bool,
-        window: float | str | None = None,
-        grace: float | str = 0.0,
-        sides: int | None = None,
-        least_probability: float | Mapping[str, float] | None = None,
-        goal: Goal | None = None,
-        control: str | None = None,
-        block: str | int | None = None,
-        looks: int | None = None,
+        looks: Looks,
+        assigned: Assigned,
     ) -> Request:
         """Accept what fits together."""
-        if looks not in (None, 1):
+        if looks not in (None, 1, "now"):
             raise InputError(
-                "looks", f"looks must be 1, or left out for any number (got {looks!r})"
+                "looks",
+                f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
+        once, outcome, missing = looks == 1, metric.outcome, metric.missing
+        min_effect, goal = metric.min_effect, metric.goal
         whole: Design | None = None
         if design is not None:
             if not isinstance(design, Design):
@@ -96,13 +92,12 @@ class Request:
             for name, other in (given | {"goal": goal, "control": control}).items():
                 if other is not None:
                     raise InputError(name, f"{name} is a part of the design: leave one of them out")
-        others = () if design is None else tuple(metric.name for metric in design.metrics)
-        if design is not None and others:
+        if design is not None and design.metrics:
             design = replace(design, metrics=(), decides="primary")
         if goal is not None:
             checks.choice("goal", goal, get_args(Goal))
         model = stated_outcome(outcome) if design is None else design.outcome
-        measure = _measure(design, model, window, aggregate, missing, grace)
+        measure = _measure(design, model, metric)
         recurring = outcome == RECURRENT or (model is not None and model.recurring)
         if measure is not None and model is not None and not recurring:
             measure.check_outcome(model)
@@ -128,7 +123,7 @@ class Request:
                 "missing",
                 "missing: outcomes that keep coming have none; a period without a row counts as 0",
             )
-        if recurring and looks is not None:
+        if recurring and once:
             raise InputError("looks", "looks: outcomes that keep coming have no test for one look")
         return cls(
             design,
@@ -136,19 +131,20 @@ class Request:
             level,
             least,
             measure,
-            (aggregate or default_aggregate(model)) if measure is None else measure.aggregate,
+            (metric.aggregate or default_aggregate(model))
+            if measure is None
+            else measure.aggregate,
             base,
-            None if period is None else _checked_period(period),
+            None if metric.period is None else _checked_period(metric.period),
             recurring,
             _moment(until),
-            by_day and looks is None,
+            looks is None,
             missing == EXCLUDE,
-            least_probability,
+            assigned.least_probability,
             (goal or INCREASE) if design is None else design.goal,
             control if design is None else design.control,
-            checked_block(block),
-            looks,
-            others,
+            checked_block(assigned.block),
+            once,
             whole,
         )
 
@@ -207,7 +203,8 @@ class Reduced:
     has for each arm how many units have rows, and how many of these have no value in any. `unfit`
     has the outcomes that the model does not allow. `respelled` counts the rows by other spellings
     of arms, `worded` those with words in place of numbers, and `duplicates` exact copies of other
-    rows, None if they were not looked for.
+    rows, None if they were not looked for. With `only_copies` units have one row each but for
+    these.
     """
 
     arms: tuple[str, ...]
@@ -222,47 +219,25 @@ class Reduced:
     respelled: Mapping[str, int] = field(default_factory=dict)
     worded: int = 0
     duplicates: int | None = None
+    only_copies: bool = False
     unfit: Unfit | None = None
     recurring: dict[str, Recurring] | None = None
     replayed: Replayed | None = None
 
 
-def _measure(
-    design: Design | None,
-    model: Outcome | None,
-    window: float | str | None,
-    aggregate: Aggregate | None,
-    missing: Missing,
-    grace: float | str,
-) -> Measure | None:
+def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) -> Measure | None:
     """The measure of the design, or what the options make; None where outcomes have no window."""
     if design is not None and design.measure is not None:
-        if window is not None or aggregate is not None or missing is not None:
+        if any(one is not None for one in (metric.window, metric.aggregate, metric.missing)):
             raise InputError(
                 "window",
                 "window, aggregate and missing are in the design's measure: leave them out",
             )
         return design.measure
-    if window is None:
+    if metric.window is None:
         return None
-    how = aggregate or default_aggregate(model)
-    return Measure(window, how, missing_number(missing), grace=grace)
-
-
-def checked_metrics(metrics: object, design: object, segment: object) -> tuple[Metric, ...]:
-    """Accept metrics whose columns have their names, and that a log can be asked about."""
-    given = check_metrics(list(metrics) if isinstance(metrics, tuple) else metrics, None)
-    if given and (design is not None or segment is not None):
-        field, what = ("design", "a design") if design is not None else ("segment", "segments")
-        raise InputError(
-            field, f"metrics and {what} cannot be analysed at once: leave one of them out"
-        )
-    for metric in given:
-        if metric.outcome.pairs:
-            raise InputError(
-                "metrics", f"metric {metric.name} is a ratio: analyse it alone, with value and per"
-            )
-    return given
+    how = metric.aggregate or default_aggregate(model)
+    return Measure(metric.window, how, missing_number(metric.missing), grace=metric.grace)
 
 
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bascule.analysis.call import LogMetric
 from bascule.analysis.evidence.course import Day
 from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
@@ -17,7 +18,6 @@ from bascule.core.inputs.files import write_whole
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.guardrails import Standing
-from bascule.core.metrics.metric import Metric
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import Decision
 
@@ -64,6 +64,33 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Score:
+    """One metric of one treatment, compared with the control: a row of the scorecard.
+
+    All differences are the treatment minus the control, with the interval that holds at any time,
+    or at one look if that was asked for. `p_value` is always that of one look, not corrected for
+    the number of comparisons. `verdict` is "better", "worse" or "open", and for a guardrail
+    "within margin", "harmed" or "open".
+    """
+
+    metric: str
+    segment: str | None
+    treatment: str
+    control: str
+    control_mean: float | None
+    treatment_mean: float | None
+    difference: float
+    low: float
+    high: float
+    lift: float | None
+    lift_low: float | None
+    lift_high: float | None
+    p_value: float | None
+    verdict: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """What a log says; `bascule.analyze` makes it.
 
@@ -107,7 +134,7 @@ class Analysis:
     segment: str | None = None
     segments: tuple[Analysis, ...] = ()
     metrics: tuple[Analysis, ...] = ()
-    metric: Metric | None = None
+    metric: LogMetric | None = None
     standings: dict[str, Standing] = field(default_factory=dict)
     test_headline: str | None = None
 
@@ -143,12 +170,12 @@ class Analysis:
             return {}
         winner = self.decision.name
         return {
-            one.metric.name: one.standings[winner]
+            one.name: one.standings[winner]
             for one in self.metrics
             if one.metric is not None and one.standings.get(winner) in ("harmed", "open")
         }
 
-    def judged(self, metric: Metric) -> Analysis:
+    def judged(self, metric: LogMetric) -> Analysis:
         """Return the analysis of a metric's column with what a guardrail says of each treatment.
 
         An arm that is worse by the margin or more is found within it with probability at most the
@@ -178,11 +205,6 @@ class Analysis:
         return any(check.name == SAMPLE_RATIO for check in self.flagged)
 
     @property
-    def set_aside(self) -> dict[str, int]:
-        """What `excluded` was called in the first edition."""
-        return self.excluded
-
-    @property
     def flagged(self) -> tuple[Check, ...]:
         """The checks that found something."""
         return tuple(check for check in self.checks if check.flagged)
@@ -200,36 +222,55 @@ class Analysis:
             "explanation": self.evidence.explanation,
             "guarantee": self.guarantee,
             **data,
-            "set_aside": data["excluded"],
+            **{name: self._stamp(data[name]) for name in ("first_day", "last_day", "decided")},
+            "days": [{**day, "date": self._stamp(day["date"])} for day in data["days"]],
             "design": self.design.to_dict(),
             "segments": [part.to_dict() for part in self.segments],
             "metrics": [other.to_dict() for other in self.metrics],
         }
 
+    def _stamp(self, day: str | None) -> str | None:
+        return None if day is None else self.reading.stamp(day)
+
+    @property
+    def name(self) -> str:
+        """The metric in words: its column, and its denominator if it is a ratio."""
+        value = self.reading.value or "events"
+        return f"{value} per {self.reading.per}" if self.reading.per else value
+
+    @property
+    def scores(self) -> tuple[Score, ...]:
+        """A row for each metric and treatment: means, difference, lift, p-value and verdict."""
+        return tuple(
+            score
+            for part in self.segments or (self,)
+            for one in (part, *part.metrics)
+            for score in _scores(one)
+        )
+
     def to_rows(self) -> list[dict[str, Any]]:
+        """A row for each metric and treatment, as plain data; segments have rows of their own."""
+        return [_plain(score) for score in self.scores]
+
+    def day_rows(self) -> list[dict[str, Any]]:
         """A row for each day and pair of arms, and for each metric if there are several.
 
         `effect` is the treatment minus the control, as `contrast` says, and of two treatments the
-        later minus the earlier; `difference` is that of `first` minus `second`.
+        later minus the earlier one.
         """
         if self.metrics:
             alone = replace(self, metrics=())
             return [
-                {"metric": one.reading.value, **row}
+                {"metric": one.name, **row}
                 for one in (alone, *self.metrics)
-                for row in one.to_rows()
+                for row in one.day_rows()
             ]
         return [
             {
                 **({} if part.segment is None else {"segment": part.segment}),
-                "date": day.date,
-                "first": effect.first,
-                "second": effect.second,
+                "date": part.reading.stamp(day.date),
                 "units": sum(day.units),
-                "difference": effect.difference,
-                "low": effect.low,
-                "high": effect.high,
-                **_contrast(effect, part.design.control_arm),
+                **_plain(_contrast(effect, part.design.control_arm)),
                 "decision": day.decision,
             }
             for part in self.segments or (self,)
@@ -237,11 +278,11 @@ class Analysis:
             for effect in day.effects
         ]
 
-    def to_frame(self) -> Any:
-        """A data frame of pandas with a row for each day and pair of arms."""
+    def to_frame(self, *, days: bool = False) -> Any:
+        """A data frame of pandas with a row for each metric and treatment, or for each day."""
         import pandas
 
-        return pandas.DataFrame(self.to_rows())
+        return pandas.DataFrame(self.day_rows() if days else self.to_rows())
 
     def plot(self) -> Figure:
         """The difference day by day with the day of the decision, and the cost."""
@@ -264,6 +305,52 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").analysis_html(self))
+
+
+def _scores(one: Analysis) -> tuple[Score, ...]:
+    """The rows of one metric: treatments minus the control."""
+    control = one.design.control_arm
+    arms = {arm.name: arm for arm in one.arms}
+    looks = {frozenset((look.first, look.second)): look for look in one.once}
+    contrasts = {contrast.treatment: contrast for contrast in one.contrasts}
+    rows = []
+    both = [effect for effect in one.effects if control in (effect.first, effect.second)]
+    for effect in (each if each.second == control else each.reversed for each in both):
+        treatment, contrast = effect.first, contrasts.get(effect.first)
+        look = looks.get(frozenset((treatment, control)))
+        lifts: Any = (None, None, None)
+        source = look if contrast is None and one.evidence.once else contrast
+        if source is not None:
+            lifts = (source.lift, source.lift_low, source.lift_high)
+        rows.append(
+            Score(
+                metric=one.name,
+                segment=one.segment,
+                treatment=treatment,
+                control=control,
+                control_mean=arms[control].mean,
+                treatment_mean=arms[treatment].mean,
+                difference=effect.difference,
+                low=effect.low,
+                high=effect.high,
+                lift=lifts[0],
+                lift_low=lifts[1],
+                lift_high=lifts[2],
+                p_value=None if look is None else look.p_value,
+                verdict=_verdict(one, treatment, effect),
+                guarantee=effect.guarantee,
+            )
+        )
+    return tuple(rows)
+
+
+def _verdict(one: Analysis, treatment: str, effect: Effect) -> str:
+    """What may be said of a treatment: of a guardrail its margin, else the sign of its effect."""
+    if treatment in one.standings:
+        return one.standings[treatment]
+    if not (effect.low > 0.0 or effect.high < 0.0):
+        return "open"
+    return "better" if one.design.oriented(effect.difference) > 0.0 else "worse"
 
 
 def _contrast(effect: Effect, control: str) -> dict[str, Any]:

@@ -112,6 +112,11 @@ def analysis_html(analysis: Analysis) -> str:
     ]
     level = interval_name(analysis.effects[0].error) if analysis.effects else "interval"
     tables = table(analysis.headline, arms, head)
+    if analysis.metrics:
+        from bascule.presentation.analysis.page import score_rows
+
+        names = ("metric", "treatment", "control", "treatment", "lift", "p, one look", "verdict")
+        tables = table("All metrics", score_rows(analysis), names) + tables
     tables += table("Differences", rows, ("", "estimate", f"{level}, at any time"))
     flagged = [f"! {check.name}" for check in analysis.flagged]
     return page(tables, [*analysis.notes, *flagged], analysis.plot())

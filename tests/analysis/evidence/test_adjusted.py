@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_one_look_agrees_with_tea_tasting(shop: Any, name: str) -> None:
     metric = getattr(tt, kind)(*columns, **more, confidence_level=0.9)
     result = tt.Experiment({"metric": metric}, variant="variant").analyze(shop, control="a")
     wanted = result["metric"]
-    (one,) = bs.analyze(shop, value="revenue", looks=1, **options).once
+    (one,) = bs.analyze(**call_of(shop, value="revenue", looks=1, **options)).once
     for mine, theirs in (
         (one.difference, wanted.effect_size),
         (one.low, wanted.effect_size_ci_lower),
@@ -70,15 +71,15 @@ def width(analysis: bs.Analysis) -> float:
 
 
 def test_a_covariate_narrows_what_holds_at_any_time(shop: Any) -> None:
-    plain = bs.analyze(shop, value="revenue")
-    sharper = bs.analyze(shop, value="revenue", covariate="spend_before")
+    plain = bs.analyze(shop, "revenue")
+    sharper = bs.analyze(shop, "revenue", covariate="spend_before")
     correlation = np.corrcoef(shop.revenue, shop.spend_before)[0, 1]
     assert width(sharper) / width(plain) == pytest.approx(np.sqrt(1 - correlation**2), rel=0.05)
     assert sharper.guarantee == "asymptotic"
     assert len(sharper.days) == 12
     assert sharper.arms[0].mean == pytest.approx(shop[shop.variant == "a"].revenue.mean())
     assert "covariate spend_before" in str(sharper)
-    useless = bs.analyze(shop.assign(noise=shop.user_id % 7), value="revenue", covariate="noise")
+    useless = bs.analyze(shop.assign(noise=shop.user_id % 7), "revenue", covariate="noise")
     assert width(useless) == pytest.approx(width(plain), rel=0.01)
 
 
@@ -91,7 +92,7 @@ def test_lifts_at_any_time_and_at_one_look_are_relative_to_the_same_mean(shop: A
     log = shop.assign(variant=arms, revenue=spent, spend_before=before)
     options: tuple[dict[str, Any], ...] = ({}, {"per": "sessions"})
     for more in options:
-        found = bs.analyze(log, value="revenue", covariate="spend_before", **more)
+        found = bs.analyze(**call_of(log, value="revenue", covariate="spend_before", **more))
         raw = found.arms[0].mean
         assert raw is not None
         looks = [one for one in found.once if one.first == "a"]
@@ -105,18 +106,17 @@ def test_lifts_at_any_time_and_at_one_look_are_relative_to_the_same_mean(shop: A
 
 def test_a_covariate_that_the_treatment_has_moved_is_flagged(shop: Any) -> None:
     """Sessions after assignment would take away the effect that they carry."""
-    before = bs.analyze(shop, value="revenue", covariate="spend_before")
+    before = bs.analyze(shop, "revenue", covariate="spend_before")
     (balance,) = (check for check in before.checks if check.name == "covariate balance")
     assert not balance.flagged
     start = "no difference of spend_before between arms was found (p = "
     assert balance.message.startswith(start)
-    assert " for a look on each of 12 days; p = " in balance.message
-    once = bs.analyze(shop.drop(columns="ts"), value="revenue", covariate="spend_before")
+    assert " however often you look; p = " in balance.message
+    once = bs.analyze(shop.drop(columns="ts"), "revenue", covariate="spend_before")
     (alone,) = (check for check in once.checks if check.name == "covariate balance")
     assert alone.message.startswith(start)
-    assert " days" not in alone.message
     moved = shop.assign(visits=shop.spend_before + (shop.variant == "b"))
-    after = bs.analyze(moved, value="revenue", covariate="visits")
+    after = bs.analyze(moved, "revenue", covariate="visits")
     (balance,) = (check for check in after.flagged if check.name == "covariate balance")
     assert "if it was measured after assignment" in balance.message
     assert any("outcomes are adjusted by visits" in note for note in after.notes)
@@ -124,7 +124,7 @@ def test_a_covariate_that_the_treatment_has_moved_is_flagged(shop: Any) -> None:
 
 
 def test_a_ratio_is_that_of_the_sums(shop: Any) -> None:
-    found = bs.analyze(shop, value="revenue", per="sessions")
+    found = bs.analyze(shop, bs.LogMetric("revenue", per="sessions"))
     sums = shop.groupby("variant")[["revenue", "sessions"]].sum()
     assert [arm.mean for arm in found.arms] == pytest.approx(
         list(sums.revenue / sums.sessions), rel=1e-9
@@ -144,8 +144,7 @@ def test_a_ratio_is_that_of_the_sums(shop: Any) -> None:
         shop.loc[shop.index.repeat(2)].assign(
             revenue=lambda f: f.revenue / 2, sessions=lambda f: f.sessions / 2
         ),
-        value="revenue",
-        per="sessions",
+        bs.LogMetric("revenue", per="sessions"),
     )
     assert twice.once[0].p_value == pytest.approx(found.once[0].p_value, rel=1e-9)
     assert len(twice.days) == 1
@@ -163,7 +162,7 @@ def test_equal_arms_are_told_apart_no_more_often_than_stated() -> None:
             "views": (size + 0.1).tolist(),
             "time": [f"2026-03-{1 + i // 100:02}" for i in range(1200)],
         }
-        wrong += bs.analyze(log, per="views").decision is not None
+        wrong += bs.analyze(log, bs.LogMetric(per="views")).decision is not None
     # 10 % of equal arms may be told apart; three standard errors above that.
     assert wrong <= runs * 0.10 + 3 * np.sqrt(runs * 0.10 * 0.90)
 
@@ -195,7 +194,7 @@ def test_every_arm_is_compared_by_its_own_ratio(world: str, heavy_first: bool) -
             "requests": per,
             "time": [f"2026-03-{1 + i * 10 // units:02}" for i in range(units)],
         }
-        found = bs.analyze(log, value="value", per="requests")
+        found = bs.analyze(log, bs.LogMetric("value", per="requests"))
         best = [name for name, r in zip("abc", ratios, strict=False) if r == max(ratios)]
         worse += found.decision is not None and found.decision.name not in best
         effect = found.effects[0]
@@ -222,7 +221,7 @@ def test_a_split_that_changed_while_ratios_did_makes_no_difference_of_equal_arms
         "views": per,
         "time": [f"2026-03-{1 + one:02}" for one in day],
     }
-    found = bs.analyze(log, value="value", per="views")
+    found = bs.analyze(log, bs.LogMetric("value", per="views"))
     (effect,), (once,) = found.effects, found.once
     assert found.decision is None
     assert effect.low < 0.0 < effect.high
@@ -237,16 +236,57 @@ def test_clusters_are_the_units_that_count(shop: Any) -> None:
     # Every shop has its own level, so that units of one shop are alike.
     level = np.repeat(rng.normal(0.0, 5.0, 120), 20)
     log = shop.assign(variant=np.array(["a", "b"])[arm], revenue=shop.revenue + level)
-    by_unit = bs.analyze(log, value="revenue", looks=1)
-    found = bs.analyze(log, value="revenue", cluster="shop", looks=1)
+    by_unit = bs.analyze(log, "revenue", looks=1)
+    found = bs.analyze(log, "revenue", looks=1, assigned=bs.Assigned(cluster="shop"))
     assert found.units == 120
     assert found.arms[0].mean == pytest.approx(log[log.variant == "a"].revenue.mean(), rel=1e-9)
     assert (found.once[0].high - found.once[0].low) / (
         by_unit.once[0].high - by_unit.once[0].low
     ) > 2.0
     assert "cluster, the unit of comparison shop" in str(found)
-    with pytest.raises(bs.InputError, match="unit in two arms"):
-        bs.analyze(shop, value="revenue", cluster="shop")
+    # A cluster in two arms is excluded; where most are, units were assigned one by one.
+    odd = log.assign(variant=np.where(log.user_id == 0, "ab"[1 - arm[0]], log.variant))
+    assert bs.analyze(odd, "revenue", assigned=bs.Assigned(cluster="shop")).excluded == {
+        "unit in two arms": 1
+    }
+
+
+def test_units_of_a_cluster_that_were_assigned_one_by_one_are_not_independent(shop: Any) -> None:
+    """Shops with a level of their own, and an effect on one arm's units of a few of them."""
+    rng = np.random.default_rng(8)
+    level = np.repeat(rng.normal(0.0, 4.0, 120), 20) * (shop.variant == "b")
+    log = shop.assign(revenue=shop.revenue + level)
+    by_unit = bs.analyze(log, "revenue", looks=1)
+    found = bs.analyze(log, "revenue", assigned=bs.Assigned(cluster="shop"), looks=1)
+    width, plain = (one.once[0].high - one.once[0].low for one in (found, by_unit))
+    assert width > 1.5 * plain
+    assert found.once[0].difference == pytest.approx(by_unit.once[0].difference)
+    assert any("assigned one by one" in note for note in found.notes)
+    rows = bs.analyze(
+        bs.Log(log.drop(columns="user_id"), row_is_unit=True),
+        "revenue",
+        assigned=bs.Assigned(cluster="shop"),
+        looks=1,
+    )
+    assert rows.once == found.once
+
+
+def test_units_without_a_value_can_be_excluded_from_any_metric(shop: Any) -> None:
+    holes = shop.assign(revenue=shop.revenue.where(shop.user_id % 5 > 0))
+    there = holes.dropna()
+    options: tuple[dict[str, Any], ...] = (
+        {"covariate": "spend_before"},
+        {"per": "sessions"},
+        {"cluster": "shop"},
+        {"per": "sessions", "cluster": "shop"},
+    )
+    for more in options:
+        call = {"value": "revenue", "looks": 1, **more}
+        excluded = bs.analyze(**call_of(holes, missing="exclude", **call))
+        (mine,), (wanted,) = excluded.once, bs.analyze(**call_of(there, **call)).once
+        assert (mine.difference, mine.low, mine.p_value) == pytest.approx(
+            (wanted.difference, wanted.low, wanted.p_value), rel=1e-9
+        )
 
 
 def test_rates_are_per_time_at_risk(shop: Any) -> None:
@@ -254,14 +294,14 @@ def test_rates_are_per_time_at_risk(shop: Any) -> None:
     days = rng.uniform(1.0, 30.0, len(shop))
     events = rng.poisson(days * np.where(shop.variant == "b", 0.12, 0.1))
     log = shop[["user_id", "variant", "ts"]].assign(days=days, falls=events)
-    found = bs.analyze(log, value="falls", follow_up="days", goal="decrease")
+    found = bs.analyze(log, bs.LogMetric("falls", follow_up="days", goal="decrease"))
     assert [arm.mean for arm in found.arms] == pytest.approx([0.1, 0.12], rel=0.1)
     assert not [check for check in found.flagged if check.name == "follow-up"]
     short = log.assign(days=np.where(log.variant == "b", 0.8 * days, days))
-    flagged = bs.analyze(short, value="falls", follow_up="days").flagged
+    flagged = bs.analyze(short, bs.LogMetric("falls", follow_up="days")).flagged
     assert "follow-up" in {check.name for check in flagged}
     with pytest.raises(bs.InputError, match="log-rank"):
-        bs.analyze(log.assign(falls=np.minimum(events, 1)), value="falls", follow_up="days")
+        bs.analyze(log.assign(falls=np.minimum(events, 1)), bs.LogMetric("falls", follow_up="days"))
 
 
 def test_what_does_not_go_together_is_refused(shop: Any) -> None:
@@ -269,7 +309,7 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
         ({"per": "sessions", "window": "2d"}, "per needs one table"),
         ({"per": "sessions", "outcome": bs.Bounded(0, 9)}, "outcome does not go with per"),
         ({"covariate": "spend"}, "there is no column 'spend'"),
-        ({"covariate": "revenue"}, "'revenue' is the column of the value"),
+        ({"covariate": "revenue"}, "'revenue' is the column of the metric"),
         ({"covariate": "variant"}, "'variant' is the column of the arm"),
         ({"covariate": "city"}, "covariate not a number, as 'Paris'"),
         ({"per": "city"}, "denominator not a number, as 'Paris'"),
@@ -277,7 +317,7 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
     )
     for options, line in refused:
         with pytest.raises(bs.InputError, match=line):
-            bs.analyze(shop.assign(city="Paris"), value="revenue", **options)
+            bs.analyze(**call_of(shop.assign(city="Paris"), value="revenue", **options))
     # Units are counted over all days, arms and segments.
     holes = shop.assign(
         spend_before=shop.spend_before.where(shop.user_id % 3 > 0), odd=shop.user_id % 2
@@ -285,15 +325,15 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
     parts: tuple[dict[str, Any], ...] = ({}, {"segment": "odd"})
     for more in parts:
         with pytest.raises(bs.InputError, match=r"covariate is missing for 800 units"):
-            bs.analyze(holes, value="revenue", covariate="spend_before", **more)
+            bs.analyze(**call_of(holes, value="revenue", covariate="spend_before", **more))
 
 
 def test_several_metrics_of_one_log(shop: Any) -> None:
-    found = bs.analyze(shop, value=["revenue", "sessions"])
+    found = bs.analyze(shop, ["revenue", "sessions"])
     assert found.reading.value == "revenue"
     (other,) = found.metrics
-    assert other.effects == bs.analyze(shop, value="sessions").effects
-    assert found.effects == bs.analyze(shop, value="revenue").effects
+    assert other.effects == bs.analyze(shop, "sessions").effects
+    assert found.effects == bs.analyze(shop, "revenue").effects
     assert "Metric sessions: No decision yet" in str(found)
     assert "nothing is corrected for their number" in str(found)
     assert [one["reading"]["value"] for one in found.to_dict()["metrics"]] == ["sessions"]

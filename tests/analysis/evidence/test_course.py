@@ -48,7 +48,7 @@ def log(rates: list[float], each: int, seed: int, days: int = 30) -> Any:
 
 
 def test_a_difference_is_found_and_the_day_of_the_decision_stands() -> None:
-    found = bs.analyze(log([0.1, 0.15], 200, seed=1), weights=[1, 1])
+    found = bs.analyze(log([0.1, 0.15], 200, seed=1), assigned=bs.Assigned(weights=[1, 1]))
     assert found.decision is not None
     assert (found.decision.name, found.guarantee) == ("b", "proven")
     days = [day.decision for day in found.days]
@@ -109,7 +109,7 @@ def test_an_arm_that_was_beaten_beats_nobody_any_more() -> None:
 
 
 def test_no_difference_that_matters_is_a_decision() -> None:
-    found = bs.analyze(log([0.2, 0.2], 400, seed=3), min_effect=0.05)
+    found = bs.analyze(log([0.2, 0.2], 400, seed=3), bs.LogMetric(min_effect=0.05))
     assert found.decision is not None
     assert found.decision.name == "no difference that matters"
     assert found.saved is None
@@ -118,7 +118,7 @@ def test_no_difference_that_matters_is_a_decision() -> None:
 def test_segments_share_the_error() -> None:
     both = log([0.1, 0.3], 100, seed=5)
     both["country"] = np.where(both.unit % 3 == 0, "fr", "de")
-    found = bs.analyze(both, segment="country", error=0.04)
+    found = bs.analyze(both, error=0.04, segment="country")
     assert found.decision is None
     assert [part.segment for part in found.segments] == ["de", "fr"]
     for part in found.segments:
@@ -186,7 +186,7 @@ def test_the_answer_as_plain_data_and_as_a_frame() -> None:
     assert data["decision"]["name"] == "b"
     assert data["design"]["outcome"] == {"kind": "bernoulli"}
     assert len(data["days"]) == 30
-    frame = found.to_frame()
+    frame = found.to_frame(days=True)
     assert frame.shape == (30, 12)
     assert {"contrast", "effect", "effect_low", "effect_high"} <= set(frame.columns)
     assert "b is the best arm" in str(found)

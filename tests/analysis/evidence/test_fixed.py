@@ -44,7 +44,7 @@ def test_means_agree_with_tea_tasting(spend: Any) -> None:
     import tea_tasting as tt
 
     two = spend[spend.arm != "c"]
-    (one,) = bs.analyze(two, value="spend", looks=1).once
+    (one,) = bs.analyze(two, "spend", looks=1).once
     mean = tt.Mean("spend", confidence_level=0.9)
     (wanted,) = tt.Experiment({"m": mean}, variant="arm").analyze(two, control="a").values()
     assert one.difference == pytest.approx(wanted.effect_size, rel=1e-9)
@@ -60,7 +60,7 @@ def test_shares_are_compared_by_the_score_test(spend: Any) -> None:
     from scipy.stats import chi2_contingency
 
     two = spend[spend.arm != "c"]
-    (one,) = bs.analyze(two, value="bought", looks=1).once
+    (one,) = bs.analyze(two, "bought", looks=1).once
     table = two.groupby(["arm", "bought"]).size().unstack().to_numpy()
     assert one.p_value == pytest.approx(chi2_contingency(table, correction=False).pvalue, rel=1e-9)
     assert one.test == "the score test"
@@ -76,7 +76,7 @@ def test_shares_are_compared_by_the_score_test(spend: Any) -> None:
 
 
 def test_one_look_is_narrower_and_labelled(spend: Any) -> None:
-    once, always = bs.analyze(spend, value="spend", looks=1), bs.analyze(spend, value="spend")
+    once, always = bs.analyze(spend, "spend", looks=1), bs.analyze(spend, "spend")
     assert always.once == once.once
     assert once.guarantee == "asymptotic"
     assert (
@@ -89,9 +89,14 @@ def test_one_look_is_narrower_and_labelled(spend: Any) -> None:
     assert "If this is the only look" in str(always)
     assert "however often" not in once.html()
     with pytest.raises(bs.InputError, match="looks must be 1"):
-        bs.analyze(spend, value="spend", looks=2)
+        bs.analyze(spend, "spend", looks=2)  # type: ignore[arg-type]
 
 
 def test_an_adaptive_log_has_no_fixed_sample(spend: Any) -> None:
     with pytest.raises(bs.InputError, match="split without regard to outcomes"):
-        bs.analyze(spend[spend.arm != "c"].assign(p=0.5), value="spend", probability="p", looks=1)
+        bs.analyze(
+            spend[spend.arm != "c"].assign(p=0.5),
+            "spend",
+            looks=1,
+            assigned=bs.Assigned(probability="p"),
+        )

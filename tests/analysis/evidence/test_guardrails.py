@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -34,9 +34,9 @@ def log(slower: float, units: int = 4000) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("looks", [None, 1])
 def test_a_guardrail_judges_the_winner(
-    slower: float, standing: str, words: str, looks: int | None
+    slower: float, standing: str, words: str, looks: Literal[1] | None
 ) -> None:
-    found = bs.analyze(log(slower), value="bought", metrics=[LATENCY], looks=looks)
+    found = bs.analyze(log(slower), "bought", metrics=[LATENCY], looks=looks)
     assert found.decision is not None
     assert found.decision.name == "green"
     (latency,) = found.metrics
@@ -48,9 +48,9 @@ def test_a_guardrail_judges_the_winner(
 
 
 def test_rows_have_every_metric_and_treatment_minus_control() -> None:
-    found = bs.analyze(log(25.0), value="bought", metrics=[LATENCY])
+    found = bs.analyze(log(25.0), "bought", metrics=[LATENCY])
     assert found.reading.other_values == found.metrics[0].reading.other_values == ()
-    rows = {row["metric"]: row for row in found.to_rows()}
+    rows = {row["metric"]: row for row in found.day_rows()}
     assert rows["latency"]["contrast"] == "green - control"
     assert rows["latency"]["effect_low"] > 10.0
     assert rows["bought"]["effect"] == -rows["bought"]["difference"] > 0.0
@@ -60,6 +60,6 @@ def test_rows_have_every_metric_and_treatment_minus_control() -> None:
 def test_what_cannot_be_judged_is_refused() -> None:
     ratio = bs.Metric("clicks", bs.Ratio(0.1, 4), margin=0.01)
     with pytest.raises(bs.InputError, match="is a ratio"):
-        bs.analyze(log(0.0), value="bought", metrics=[ratio])
+        bs.analyze(log(0.0), "bought", metrics=[ratio])
     with pytest.raises(bs.InputError, match="leave one of them out"):
-        bs.analyze(log(0.0), value="bought", metrics=[LATENCY], segment="arm")
+        bs.analyze(log(0.0), "bought", metrics=[LATENCY], segment="arm")

@@ -51,7 +51,7 @@ def test_it_agrees_with_its_own_status(
         status = test.status()
         assignments, outcomes = export(test, tmp_path, "parquet" if lift else "csv")
     now = datetime.fromtimestamp(clock.now(), UTC)
-    found = bs.analyze(outcomes, assignments=assignments, design=design, until=now)
+    found = bs.analyze(outcomes, design=design, until=now, assignments=assignments)
     assert found.effects == status.effects
     for mine, theirs in zip(found.arms, status.arms, strict=True):
         assert (mine.units, mine.counted, mine.mean) == (theirs.units, theirs.matured, theirs.mean)

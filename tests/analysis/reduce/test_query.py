@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.core.metrics.measure import Aggregate
 
 
@@ -25,7 +26,7 @@ def outcomes_of(events: Any, until: Any, measure: bs.Measure) -> dict[int, float
 def test_outcomes_that_grow_are_those_of_each_day(events: Any, aggregate: Aggregate) -> None:
     import pandas as pd
 
-    found = bs.analyze(events, aggregate=aggregate)
+    found = bs.analyze(events, bs.LogMetric(aggregate=aggregate))
     for place in (0, 4, 11):
         day = found.days[place]
         end = pd.Timestamp(day.date) + pd.Timedelta(days=1)
@@ -41,7 +42,7 @@ def test_outcomes_in_a_window_are_those_of_mature_units(events: Any, aggregate: 
     import pandas as pd
 
     measure = bs.Measure("36h", aggregate)
-    found = bs.analyze(events, window="36h", aggregate=aggregate)
+    found = bs.analyze(events, bs.LogMetric(window="36h", aggregate=aggregate))
     units = outcomes_of(events, pd.Timestamp("2027-01-01"), measure)
     first = events.groupby("user_id").ts.min()
     # The log ends with 12 March, so the arrivals of 10 March are not over before their windows.
@@ -56,7 +57,7 @@ def test_outcomes_in_a_window_are_those_of_mature_units(events: Any, aggregate: 
 
 
 def test_the_last_day_is_the_answer_of_today(events: Any) -> None:
-    by_day, today = bs.analyze(events), bs.analyze(events, by_day=False)
+    by_day, today = bs.analyze(events), bs.analyze(events, looks="now")
     assert len(today.days) == 1
     for one, other in zip(by_day.effects, today.effects, strict=True):
         assert one.low == pytest.approx(other.low, rel=1e-9)
@@ -68,8 +69,13 @@ def test_an_earlier_look_is_the_log_cut_off_there(events: Any) -> None:
 
     cut = events[events.ts < pd.Timestamp("2026-03-08")]
     asked: dict[str, Any] = {"window": "2d", "outcome": bs.Bounded(0, 60)}
-    early, later = bs.analyze(events, until="2026-03-07", **asked), bs.analyze(events, **asked)
-    assert early.effects[0].low == pytest.approx(bs.analyze(cut, **asked).effects[0].low, rel=1e-9)
+    early, later = (
+        bs.analyze(**call_of(events, until="2026-03-07", **asked)),
+        bs.analyze(**call_of(events, **asked)),
+    )
+    assert early.effects[0].low == pytest.approx(
+        bs.analyze(**call_of(cut, **asked)).effects[0].low, rel=1e-9
+    )
     assert [day.date for day in early.days] == [day.date for day in later.days[:5]]
     for then, now in zip(early.days, later.days, strict=False):
         assert then.effects[0].low == pytest.approx(now.effects[0].low, rel=1e-9)
@@ -84,8 +90,11 @@ def test_units_without_events_count(events: Any) -> None:
     )
     who = pd.concat([first.reset_index(), idle])
     given = events.drop(columns="variant")
-    for asked in ({}, {"window": "3d"}, {"by_day": False}):
-        alone, both = bs.analyze(events, **asked), bs.analyze(given, assignments=who, **asked)
+    for asked in ({}, {"window": "3d"}, {"looks": "now"}):
+        alone, both = (
+            bs.analyze(**call_of(events, **asked)),
+            bs.analyze(**call_of(given, assignments=who, **asked)),
+        )
         assert both.units == alone.units + 2
         for mine, theirs in zip(both.arms, alone.arms, strict=True):
             assert mine.counted == theirs.counted + 1
@@ -94,7 +103,7 @@ def test_units_without_events_count(events: Any) -> None:
 
 
 def test_recurring_outcomes_are_cohorts(events: Any) -> None:
-    found = bs.analyze(events, outcome=bs.Recurrent(1, 3))
+    found = bs.analyze(events, bs.LogMetric(outcome=bs.Recurrent(1, 3)))
     seen = [(len(some), some.revenue.sum()) for _, some in events.groupby("user_id")]
     users = sorted(events.user_id.unique())
     arms = tuple(
@@ -109,7 +118,7 @@ def test_recurring_outcomes_are_cohorts(events: Any) -> None:
 
 
 def test_one_outcome_a_period_with_0_where_nothing_was_given(events: Any) -> None:
-    found = bs.analyze(events, outcome=bs.Recurrent(1, 3), period="2d")
+    found = bs.analyze(events, bs.LogMetric(outcome=bs.Recurrent(1, 3), period="2d"))
     start = events.ts.dt.floor("D").min()
     stage = (events.ts - start).dt.days // 2
     came = stage.groupby(events.user_id).min()
@@ -129,7 +138,7 @@ def test_spreads_are_those_of_a_sample(events: Any) -> None:
     twin = one.assign(user_id=one.user_id + 1000, variant="b")
     import pandas as pd
 
-    found = bs.analyze(pd.concat([one, twin]), outcome="recurrent")
+    found = bs.analyze(pd.concat([one, twin]), bs.LogMetric(outcome="recurrent"))
     sample = Sample.of(one.revenue.tolist(), one.user_id.tolist())
     assert isinstance(found.design.outcome, bs.Recurrent)
     assert found.design.outcome.sigma_noise == pytest.approx(sample.sigma_noise, rel=1e-9)

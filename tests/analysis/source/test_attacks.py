@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 from bascule.analysis.source.open import connections, open_tables
 from bascule.analysis.source.places import Source
 from bascule.cli.main import main
@@ -121,13 +122,13 @@ def test_names_of_columns_and_arms_may_have_any_signs(here: Path, name: str) -> 
     odd = {f"{name}{field}": column for field, column in data.items()}
     odd[f"{name}arm"] = [f"{name}{arm}" for arm in data["arm"]]
     named: dict[str, Any] = {field: f"{name}{field}" for field in NAMES}
-    found = bs.analyze(odd, **named)
+    found = bs.analyze(**call_of(odd, **named))
     assert found.design.arms == (f"{name}a", f"{name}b")
     assert found.units == 40
     (here / "log.json").write_text(
         json.dumps([dict(zip(odd, row, strict=True)) for row in zip(*odd.values(), strict=True)])
     )
-    assert bs.analyze("log.json", **named).arms == found.arms
+    assert bs.analyze(**call_of("log.json", **named)).arms == found.arms
 
 
 @pytest.mark.parametrize("name", ODD)
@@ -144,7 +145,7 @@ def test_the_same_in_postgresql(name: str, new_database: Callable[[], str]) -> N
             [(unit, f"{name}{arm}", value, time) for unit, arm, value, time in ROWS],
         )
     named: dict[str, Any] = {field: f"{name}{field}" for field in NAMES[:3]}
-    found = bs.analyze(location, query="events", **named)
+    found = bs.analyze(**call_of(location, query="events", **named))
     assert found.design.arms == (f"{name}a", f"{name}b")
     assert found.units == 40
 
@@ -183,14 +184,14 @@ def test_views_of_a_database_file_reach_no_other_file(here: Path) -> None:
             f"CREATE VIEW trap AS SELECT *, (SELECT content FROM read_text('{secret}')) AS x "
             "FROM events"
         )
-    assert bs.analyze("log.duckdb", query="events").units == 40
+    assert bs.analyze(bs.Log("log.duckdb", query="events")).units == 40
     with pytest.raises(bs.InputError) as caught:
-        bs.analyze("log.duckdb", query="trap", segment="x")
+        bs.analyze(bs.Log("log.duckdb", query="trap"), segment="x")
     assert "the key" not in str(caught.value)
 
 
 def test_frames_and_files_are_read_together(here: Path) -> None:
     log = write_csv(here / "log.csv")
     who = {name: column for name, column in columns().items() if name != "value"}
-    found = bs.analyze(log, assignments=who, window="1d", until="2026-01-09")
+    found = bs.analyze(log, bs.LogMetric(window="1d"), until="2026-01-09", assignments=who)
     assert found.units == 40

@@ -69,7 +69,7 @@ def test_what_is_odd_is_counted_with_an_example(name: str, tmp_path: Path) -> No
         (tmp_path / name / "2.csv").touch()
     else:
         written(tmp_path / name, rows)
-    found = bs.analyze(tmp_path / name, by_day=False)
+    found = bs.analyze(tmp_path / name, looks="now")
     assert (found.rows, found.units) == (3000, 2995)
     assert found.excluded == {
         "time not readable": 1,
@@ -139,7 +139,7 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
 def test_a_bad_value_beyond_all_lines_from_which_types_are_taken(tmp_path: Path) -> None:
     rows = [f"{i},{'ab'[i % 2]},{i // 2 % 2},2026-01-01" for i in range(csv_files.SNIFFED + 5000)]
     rows[-3:] = ["x1,a,oops,2026-01-02", "007,b,0.5,soon", "8,a"]
-    found = bs.analyze(written(tmp_path / "log.csv", rows), by_day=False)
+    found = bs.analyze(written(tmp_path / "log.csv", rows), looks="now")
     assert found.rows == len(rows)
     assert found.excluded == {
         "time not readable": 1,

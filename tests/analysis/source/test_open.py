@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import call_of
 
 ASKED: dict[str, dict[str, Any]] = {
     "as it grows": {},
@@ -36,7 +37,7 @@ def database(events: Any, new_database: Callable[[], str]) -> str:
 
 @pytest.fixture(scope="module")
 def expected(events: Any) -> dict[str, bs.Analysis]:
-    return {name: bs.analyze(events, **asked) for name, asked in ASKED.items()}
+    return {name: bs.analyze(**call_of(events, **asked)) for name, asked in ASKED.items()}
 
 
 def as_polars(events: Any, _: Path) -> Any:
@@ -131,20 +132,18 @@ def test_a_file_or_a_frame(
 
 @pytest.mark.parametrize("name", ASKED)
 def test_postgresql(name: str, database: str, expected: dict[str, bs.Analysis]) -> None:
-    found = bs.analyze(database, query="SELECT * FROM events", **ASKED[name])
+    found = bs.analyze(**call_of(database, query="SELECT * FROM events", **ASKED[name]))
     assert_same(found, expected[name])
 
 
 def test_assignments_and_events_in_postgresql(database: str, events: Any) -> None:
     who = "SELECT user_id, variant, min(ts) AS ts FROM events GROUP BY 1, 2"
     found = bs.analyze(
-        database,
-        query="SELECT user_id, revenue, ts FROM events",
-        assignments=database,
-        assignments_query=who,
-        window="3d",
+        bs.Log(database, query="SELECT user_id, revenue, ts FROM events"),
+        bs.LogMetric(window="3d"),
+        assignments=bs.Log(database, query=who),
     )
-    assert_same(found, bs.analyze(events, window="3d"))
+    assert_same(found, bs.analyze(events, bs.LogMetric(window="3d")))
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +162,7 @@ def duckdb_file(events: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_file_of_duckdb(
     duckdb_file: Path, prefix: str, query: str, expected: dict[str, bs.Analysis]
 ) -> None:
-    found = bs.analyze(f"{prefix}{duckdb_file}", query=query)
+    found = bs.analyze(bs.Log(f"{prefix}{duckdb_file}", query=query))
     assert_same(found, expected["as it grows"])
 
 
@@ -178,7 +177,7 @@ def test_the_only_table_of_a_duckdb_file_needs_no_query(
     with pytest.raises(bs.InputError, match=r"query is missing: name a table .* \(it has a, b\)"):
         bs.analyze(tmp_path / "two.duckdb")
     with pytest.raises(bs.InputError, match="query must be one statement"):
-        bs.analyze(duckdb_file, query="SELECT 1; SELECT 2")
+        bs.analyze(bs.Log(duckdb_file, query="SELECT 1; SELECT 2"))
     with duckdb.connect(duckdb_file) as connection:
         names = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal")
         assert names.fetchall() == []
@@ -221,11 +220,11 @@ def test_a_row_a_unit_gives_the_same_in_any_order(order: str) -> None:
         log = log.sample(frac=1.0, random_state=1)
     if order == "as text":
         log = log.assign(user_id=log.user_id.astype(str))
-    found = bs.analyze(log, by_day=False)
+    found = bs.analyze(log, looks="now")
     assert [arm.units for arm in found.arms] == list(wanted["size"])
     assert [arm.mean for arm in found.arms] == pytest.approx(list(wanted["mean"]), rel=1e-12)
     twice = pd.concat([log, log[:1].assign(revenue=1.0)])
-    assert bs.analyze(twice, by_day=False).units == units
+    assert bs.analyze(twice, looks="now").units == units
 
 
 def test_a_lazy_frame_is_not_collected(

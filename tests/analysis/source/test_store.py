@@ -89,11 +89,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def test_parquet_files_are_scanned_and_text_is_checked_line_by_line(store: str) -> None:
-    whole = bs.analyze(f"s3://ann:geheim@logs/parquet/{store}", by_day=False)
+    whole = bs.analyze(f"s3://ann:geheim@logs/parquet/{store}", looks="now")
     assert (whole.units, whole.excluded) == (600, {})
     assert whole.reading.log == "s3://logs/parquet/"
-    assert bs.analyze(f"s3://ann:geheim@logs/parquet/1.parquet{store}", by_day=False).units == 300
-    text = bs.analyze(f"s3://ann:geheim@logs/csv{store}", by_day=False)
+    assert bs.analyze(f"s3://ann:geheim@logs/parquet/1.parquet{store}", looks="now").units == 300
+    text = bs.analyze(f"s3://ann:geheim@logs/csv{store}", looks="now")
     assert text.arms == whole.arms
     assert text.excluded == {"value not a number": 1, "line with too few or too many columns": 1}
 

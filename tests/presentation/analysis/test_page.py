@@ -38,7 +38,9 @@ def won() -> bs.Analysis:
 
 @pytest.fixture(scope="module")
 def still_open() -> bs.Analysis:
-    return bs.analyze(clicks([0.1, 0.11, 0.12], 2000, 20, 1), weights=[0.2, 0.4, 0.4])
+    return bs.analyze(
+        clicks([0.1, 0.11, 0.12], 2000, 20, 1), assigned=bs.Assigned(weights=[0.2, 0.4, 0.4])
+    )
 
 
 @pytest.fixture(scope="module")

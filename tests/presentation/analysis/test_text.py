@@ -28,7 +28,9 @@ def test_days_that_are_numbers_are_called_by_them(log: pd.DataFrame) -> None:
 
 def test_cost_is_counted_in_the_unit_of_the_outcome_model(log: pd.DataFrame) -> None:
     assert "cost so far 666 conversions" in str(bs.analyze(log))
-    assert "cost so far 666 outcome units" in str(bs.analyze(log, outcome=bs.Bounded(0, 2)))
+    assert "cost so far 666 outcome units" in str(
+        bs.analyze(log, bs.LogMetric(outcome=bs.Bounded(0, 2)))
+    )
 
 
 def test_a_log_without_days_speaks_of_none(log: pd.DataFrame) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bascule.analysis.call import PER_ROW, LogMetric
 from bascule.analysis.log.columns import Arms, Columns, arms_of
-from bascule.analysis.log.naming import chosen, chosen_value
+from bascule.analysis.log.naming import column, named, usual
 from bascule.analysis.log.numbers import check_unit, decimal_of
 from bascule.analysis.log.reading import Reading, Roles
+from bascule.analysis.log.recognise import Given, recognised, start_of
 from bascule.analysis.log.rows import clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
@@ -32,9 +34,21 @@ class Names(Roles):
     probability: Probability = None
     time_format: str | None = None
     row_is_unit: bool = False
-    follow_up: str | None = None
+    follow_up: str | tuple[str, str] | None = None
     drop_duplicates: bool = False
     decimal: str | None = None
+    plain_value: bool = True
+
+    def of_metric(self, metric: LogMetric) -> Names:
+        """Return the names with the columns of a metric."""
+        declared = (metric.per, metric.follow_up, metric.aggregate, metric.window, metric.period)
+        return replace(
+            self,
+            value=metric.value,
+            per=metric.per,
+            follow_up=metric.follow_up,
+            plain_value=all(one is None for one in declared),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +68,7 @@ class Log:
     assigned: Any = None
     assignment_columns: Columns | None = None
     dropped: int = 0
+    cumulative: bool | None = None
     unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
 
 
@@ -70,21 +85,33 @@ def read_log(
         return replace(log, dropped=dropped)
     alone = assignments is None
     arm_table = events if alone else assignments
-    unit = _unit(names, events, alone)
-    arm = str(chosen(arm_table, "arm", names.arm, taken=_given(unit)))
+    events, per = _with_denominator(events, names)
+    _check_unit_options(names, alone)
+    covariate = column(arm_table, "covariate", names.covariate)
+    others = [role for role in ROLES if role != "covariate"]
+    named_roles = [column(arm_table, role, getattr(names, role)) for role in others]
+    stated = names.probability
+    probabilities = stated.values() if isinstance(stated, Mapping) else _given(stated)
+    named_roles += [column(arm_table, "probability", one) for one in probabilities]
+    given = Given(
+        names.unit,
+        names.arm,
+        names.time,
+        names.value,
+        no_unit=names.row_is_unit or names.count is not None,
+        plain_value=names.plain_value,
+        taken=tuple(name for name in (*named_roles, per, *_stated_interval(names)) if name),
+        covariate=covariate,
+    )
+    found = recognised(events, assignments, given, places[0])
+    unit, arm, time = found.unit, found.arm, found.time
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
     if len(arms.names) < 2:
         there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
         raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
     about = _about_units(arm_table, arms.names, names) | _sums_of_rows(arm_table, names)
-    taken = [*_given(unit), *([arm] if alone else [])]
-    time = chosen(events, "time", names.time, needed=False, taken=taken)
-    others = [*(about[role] for role in ROLES if about.get(role)), *_probabilities(about)]
-    used = [*taken, *_given(time), *(others if alone else ())]
-    per = _per(events, names)
-    value = chosen_value(events, names.value, [*used, *_given(per)], events=not alone)
-    of_events = {"unit": unit, "time": time, "value": value.name} if alone else {}
+    of_events = {"unit": unit, "time": time, "metric": found.value} if alone else {}
     _check_covariate(about["covariate"], {"arm": arm, **of_events})
     times, assigned_times = times_of(events, time, names.time_format), None
     if not alone:
@@ -95,12 +122,12 @@ def read_log(
         )
     if unit is not None:
         check_unit(events, unit)
-    roles = [value.name, per, *(about.get(role) for role in ("count", "squares", "covariate"))]
+    roles = [found.value, per, *(about.get(role) for role in ("count", "squares", "covariate"))]
     decimals = _decimals(events, roles, names.decimal)
     columns = Columns(
         unit,
         arm if alone else None,
-        value.name,
+        found.value,
         times,
         **(about if alone else {}),
         per=per,
@@ -112,25 +139,26 @@ def read_log(
         unit=unit,
         arm=arm,
         time=times.column,
-        value=value.name,
-        other_values=value.others,
+        value=found.value,
+        other_values=found.others,
         probability=_probabilities(about),
         window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
         follow_up=names.follow_up is not None,
+        at_risk=per is not None and per not in (names.per, names.follow_up),
         **{role: about.get(role) for role in ROLES},
-        cumulative=names.cumulative,
+        cumulative=bool(names.cumulative),
         times=arrivals.kind,
         block=_block(request, times),
-        decimal=decimals.get(value.name or ""),
+        decimal=decimals.get(found.value or ""),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
+        notes=found.notes,
     )
     if alone:
         rows = clean(events, columns, arms, request.until, text=False)
-        return Log(arms, columns, events, rows, reading)
+        return Log(arms, columns, events, rows, reading, cumulative=names.cumulative)
     assert assigned_times is not None
-    fallback = unit if unit in assignments.columns else None
-    assigned_unit = chosen(assignments, "unit", names.assignments_unit or fallback, taken=[arm])
+    assigned_unit = _assigned_unit(assignments, names.assignments_unit, unit, arm)
     signs = _decimals(assignments, [about["covariate"]], names.decimal)
     assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, decimals=signs)
     text = events[unit].type() != assignments[assigned_unit].type()
@@ -158,23 +186,60 @@ def _block(request: Request, times: Times) -> str:
     return block if isinstance(block, str) else f"{block:,} units"
 
 
-def _unit(names: Names, events: Any, alone: bool) -> str | None:
-    """The column of the unit; None where every row is one."""
-    if names.count is not None:
-        if names.unit is not None or names.row_is_unit or not alone:
-            raise InputError("count", "count: rows that count units have no unit: leave it out")
-        return None
-    if not names.row_is_unit:
-        return chosen(events, "unit", names.unit)
-    if names.unit is not None:
+def _check_unit_options(names: Names, alone: bool) -> None:
+    """Refuse to name a unit where rows are units, or count them."""
+    if names.count is not None and (names.unit is not None or names.row_is_unit or not alone):
+        raise InputError("count", "count: rows that count units have no unit: leave it out")
+    if names.row_is_unit and names.unit is not None:
         raise InputError(
             "row_is_unit", "row_is_unit says that no column has the unit: leave unit out"
         )
-    if not alone:
+    if names.row_is_unit and not alone:
         raise InputError(
             "row_is_unit", "row_is_unit: with assignments, a column must name the unit"
         )
-    return None
+
+
+def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: str) -> str:
+    """The column of the unit in the assignments: as named, as in the events, or a usual name."""
+    if given is not None:
+        return named("unit", given, list(assignments.columns))
+    if unit in assignments.columns:
+        return str(unit)
+    likely = usual("unit", [name for name in assignments.columns if name != arm])
+    if len(likely) != 1:
+        columns = ", ".join(likely or assignments.columns)
+        raise InputError(
+            "unit",
+            f"unit: which column of the assignments is it, of {columns}? Name it: "
+            f'assignments=Log(..., unit="COLUMN"), or --assignments-unit',
+        )
+    return likely[0]
+
+
+def _with_denominator(events: Any, names: Names) -> tuple[Any, str | None]:
+    """The events with the column of the denominator, or of the time at risk, and its name.
+
+    The time at risk of a row that has a start and a stop is the time between them.
+    """
+    columns, stop = list(events.columns), names.follow_up
+    if names.per == PER_ROW and PER_ROW not in columns:
+        return events, PER_ROW
+    if stop is None:
+        return events, column(events, "per", names.per)
+    if isinstance(stop, str):
+        stop = named("follow_up", stop, columns)
+        start = start_of(stop, columns)
+    else:
+        start, stop = (named("follow_up", name, columns) for name in stop)
+    if start is None:
+        return events, stop
+    length = f"{stop} - {start}"
+    return events.mutate(**{length: events[stop] - events[start]}), length
+
+
+def _stated_interval(names: Names) -> tuple[str, ...]:
+    return names.follow_up if isinstance(names.follow_up, tuple) else ()
 
 
 def _both_times(
@@ -182,12 +247,13 @@ def _both_times(
 ) -> tuple[Times, Times]:
     """The times of events and of assignments; without one of them the other is of no use."""
     fallback = names.time if names.time in assignments.columns else None
-    name = names.assignments_time or fallback
-    column = chosen(assignments, "time", name, needed=False, taken=[arm])
-    kind = None if column is None else assignments[column].type()
+    name = column(assignments, "time", names.assignments_time or fallback)
+    if name is None:
+        name = next(iter(usual("time", [one for one in assignments.columns if one != arm])), None)
+    kind = None if name is None else assignments[name].type()
     takes_format = kind is not None and (kind.is_string() or kind.is_integer())
     time_format = names.time_format if takes_format else None
-    assigned = times_of(assignments, column, time_format, "assignments_time")
+    assigned = times_of(assignments, name, time_format, "assignments_time")
     if times.column is None or assigned.column is None:
         if request.measure is not None:
             raise InputError(
@@ -200,12 +266,12 @@ def _both_times(
 def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[str, Any]:
     """The columns with the segment and the probabilities of a unit."""
     about: dict[str, Any] = {
-        role: chosen(arm_table, role, getattr(names, role), needed=False)
+        role: column(arm_table, role, getattr(names, role))
         for role in ("segment", "covariate", "cluster")
     }
     probability = names.probability
     if not isinstance(probability, Mapping):
-        about["probability"] = chosen(arm_table, "probability", probability, needed=False)
+        about["probability"] = column(arm_table, "probability", probability)
         return about
     if set(probability) != set(arms):
         raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
@@ -216,17 +282,9 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[st
             "give the column of the unit's own arm, and least_probability",
         )
     about["probabilities"] = tuple(
-        str(chosen(arm_table, "probability", probability[arm])) for arm in arms
+        named("probability", probability[arm], list(arm_table.columns)) for arm in arms
     )
     return about
-
-
-def _per(events: Any, names: Names) -> str | None:
-    """The column with the denominator of a ratio, or with the time at risk."""
-    if names.per is not None and names.follow_up is not None:
-        raise InputError("follow_up", "follow_up and per are both denominators: leave one out")
-    field = "per" if names.per is not None else "follow_up"
-    return chosen(events, field, names.per or names.follow_up, needed=False)
 
 
 def _check_covariate(covariate: str | None, others: Mapping[str, str | None]) -> None:
@@ -247,8 +305,8 @@ def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
             name = "squares" if names.squares is not None else "cumulative"
             raise InputError(name, f"{name} goes with count, the column with the number of units")
         return {}
-    squares = None if names.squares is None else chosen(table, "squares", names.squares)
-    return {"count": chosen(table, "count", names.count), "squares": squares}
+    squares = column(table, "squares", names.squares)
+    return {"count": column(table, "count", names.count), "squares": squares}
 
 
 def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from typing import Any
 
 from bascule.analysis.source.backend import run
 from bascule.core.enrolment.segments import Segments
@@ -13,94 +13,68 @@ from bascule.core.errors import InputError
 
 USUAL: dict[str, tuple[str, ...]] = {
     "unit": (
-        *("unit", "user_id", "user", "unit_id", "userid", "id", "customer_id", "visitor_id"),
-        *("client_id", "device_id", "subject_id", "patient_id", "subject", "patient"),
+        *("unit", "user_id", "user", "unit_id", "userid", "customer_id", "visitor_id", "uid"),
+        *("client_id", "device_id", "subject_id", "patient_id", "subject", "patient", "customer"),
+        *("participant", "participant_id", "visitor", "account_id", "member_id"),
     ),
     "arm": (
-        *("arm", "variant", "group", "treatment", "trt", "variation", "variant_id"),
-        *("variation_id", "test_group", "experiment_group", "bucket", "condition"),
+        *("arm", "variant", "group", "treatment", "trt", "variation", "variant_id", "rx"),
+        *("variation_id", "test_group", "experiment_group", "treatment_group", "ab_group"),
+        *("arm_name", "variant_name", "variation_name", "experiment_arm"),
+    ),
+    "perhaps an arm": (
+        *("version", "segment", "bucket", "condition", "cohort", "branch", "treat", "treated"),
+        *("exposed", "test"),
     ),
     "value": (
         *("value", "revenue", "outcome", "y", "converted", "conversion", "conversions"),
-        *("clicked", "purchased", "bought", "amount", "spend"),
+        *("clicked", "clicks", "purchased", "purchases", "bought", "amount", "spend", "spent"),
+        *("sales", "orders", "event", "events", "status", "response", "signups", "success"),
     ),
     "time": (
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
         *("event_timestamp", "created_at", "assigned_at", "occurred_at", "week"),
     ),
 }
-"""Names that are tried, in this order and in any case, for a column that was not named."""
+"""Usual names of a column by its role, in any case."""
 
-NO_UNIT = (
-    "unit is missing: name the column that says whom a row is about, of {columns}; or give "
-    "row_is_unit=True (--row-is-unit) if every row is a unit of its own, or count (--count) with "
-    "the column that counts the units if rows are sums"
+COUNTS = (
+    *("impressions", "visitors", "users", "units", "count", "n", "sample_size", "exposures"),
+    *("views", "pageviews", "page_views", "visits", "sessions", "trials", "n_users", "subjects"),
+    *("num_users", "user_count", "total_users", "customers", "participants", "reach"),
 )
+"""Names of columns that may count the units of a row."""
+
+IDENTITY = (
+    r"(^|_)(id|uuid|guid|email)$|(user|customer|visitor|client|device|session|order|cookie)id$"
+)
+"""What the names of identities end with."""
+
+TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
+"""Names of flags that may be the arm."""
+
+ROW_NUMBERS = ("unnamed:_0", "unnamed_0", "index", "row", "rownum", "row_number", "rownames")
+"""Names of columns that number rows."""
+
+INTERVALS = (
+    *(("start", "stop"), ("tstart", "tstop"), ("start", "end"), ("begin", "end")),
+    *(("start_time", "stop_time"), ("start_time", "end_time"), ("time1", "time2")),
+    *(("start_day", "stop_day"), ("start_day", "end_day"), ("entry", "exit")),
+)
+"""Names of the start and the stop of a row's time at risk."""
 
 
-class Value(NamedTuple):
-    """The column with the value, None where every event counts as 1, and others like it."""
-
-    name: str | None
-    others: tuple[str, ...] = ()
-
-
-def chosen(
-    table: Any, field: str, name: str | None, *, needed: bool = True, taken: Iterable[str] = ()
-) -> str | None:
-    """The column that was named, or the first usual name that is there and not taken.
-
-    Case, and whether words are parted by spaces, hyphens or underscores, do not matter.
+def column(table: Any, field: str, name: str | None) -> str | None:
+    """The column that was named, None where none was.
 
     >>> import types
-    >>> chosen(types.SimpleNamespace(columns=("User ID", "ts")), "unit", None)
+    >>> column(types.SimpleNamespace(columns=("User ID", "ts")), "unit", "user_id")
     'User ID'
     """
-    there = list(table.columns)
-    if name is not None:
-        return _named(field, name, there)
-    usual = _usual(field, there, taken)
-    if usual:
-        return usual[0]
-    if needed:
-        if field == "unit":
-            raise InputError(field, NO_UNIT.format(columns=_listed(there)))
-        raise InputError(
-            field, f"{field} is missing: name the column that has it, of {_listed(there)}"
-        )
-    return None
+    return None if name is None else named(field, name, list(table.columns))
 
 
-def chosen_value(
-    table: Any, name: str | None, taken: Sequence[str], *, events: bool = False
-) -> Value:
-    """The column that was named; or the only usual name; or the only column with numbers.
-
-    Of two that are as likely none is picked. With `events`, a table without any numbers has rows
-    that count as 1 each.
-    """
-    kinds = {name: table[name].type() for name in table.columns if name not in taken}
-    numbers = [name for name, kind in kinds.items() if kind.is_numeric() or kind.is_boolean()]
-    if name is not None:
-        named = _named("value", name, list(table.columns))
-        return Value(named, tuple(c for c in numbers if c != named))
-    usual = _usual("value", table.columns, taken)
-    likely = usual or numbers
-    if len(likely) == 1:
-        return Value(likely[0], tuple(c for c in numbers if c != likely[0]))
-    if likely:
-        raise InputError(
-            "value",
-            f"value: it could be {_listed(likely)}: name the one that counts",
-        )
-    if events:
-        return Value(None)
-    raise InputError(
-        "value", f"value is missing: name the column that has it, of {_listed(table.columns)}"
-    )
-
-
-def _named(field: str, name: str, there: Sequence[str]) -> str:
+def named(field: str, name: str, there: Sequence[str]) -> str:
     """The column of that name, in whatever case it is written."""
     if name in there:
         return name
@@ -108,17 +82,16 @@ def _named(field: str, name: str, there: Sequence[str]) -> str:
     if len(same) == 1:
         return same[0]
     if same:
-        raise InputError(field, f"{field}: {name!r} could be {_listed(same)}: write it as it is")
+        raise InputError(field, f"{field}: {name!r} could be {', '.join(same)}: write it as it is")
     near = nearest(name, there)
     hint = f"did you mean {near!r}? There are" if near else "there are"
-    raise InputError(field, f"{field}: there is no column {name!r}: {hint} {_listed(there)}")
+    raise InputError(field, f"{field}: there is no column {name!r}: {hint} {', '.join(there)}")
 
 
-def _usual(field: str, there: Iterable[str], taken: Iterable[str]) -> list[str]:
+def usual(field: str, there: Iterable[str]) -> list[str]:
     """The columns with usual names, the most usual first."""
-    names = USUAL.get(field, ())
-    used = set(taken)
-    columns = [c for c in there if c not in used and plain(c) in names]
+    names = USUAL[field]
+    columns = [c for c in there if plain(c) in names]
     return sorted(columns, key=lambda column: names.index(plain(column)))
 
 
@@ -140,13 +113,6 @@ def nearest(name: str, there: Sequence[str]) -> str | None:
     lower = {column.lower(): column for column in there}
     close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
     return lower[close[0]] if close else None
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Names of columns; DuckDB makes them up where a file has no header."""
-    names = list(names)
-    made_up = bool(names) and all(re.fullmatch(r"column\d+", name) for name in names)
-    return ", ".join(names) + (" (the file has no line with names)" if made_up else "")
 
 
 def named_segments(table: Any, column: str, segments: Segments) -> Any:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.source.backend import is_duckdb, run
+from bascule.analysis.source.places import BLANK_TEXTS
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST
-
-BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "-", "\\n")
-"""Text that stands for no value, in any case and with spaces around it."""
 
 TRUE_WORDS, FALSE_WORDS = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
 """Text that stands for 1 and for 0, in any case and with spaces around it."""
@@ -31,6 +29,10 @@ SURELY = {
     ",": rf"^\s*[-+]?([0-9]+,([0-9]{{1,2}}|[0-9]{{4,}})|{GROUPS},[0-9]*)\s*$",
 }
 """Numbers that can be meant in one way only."""
+
+GROUPED = r"^\s*[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+\s*$"
+FEWEST_GROUPED = 3
+"""Points that may separate thousands, and how many of them make a column unclear."""
 
 MOSTLY = 10
 """A decimal sign is assumed if it occurs at least this many times as often as the other."""
@@ -53,11 +55,25 @@ def decimal_of(table: Any, column: str, given: str | None) -> str | None:
             comma=raw.re_search(SURELY[","]).sum(),
             unclear=raw.max(where=raw.re_search(r"^\s*[-+]?[0-9]{1,3},[0-9]{3}\s*$")),
             with_commas=raw.re_search(WITH_COMMAS["."]).sum(),
+            pointed=raw.re_search(r"^[^.]*\.").sum(),
+            grouped=raw.re_search(GROUPED).sum(),
+            thousands=raw.max(where=raw.re_search(GROUPED)),
+            whole=raw.re_search(r"^\s*[-+]?[1-9][0-9]{0,2}\s*$").sum(),
         )
     )
     point, comma = row["point"] or 0, row["comma"] or 0
-    if given is not None or not (row["with_commas"] or comma):
+    if given is not None:
         return given
+    if not (row["with_commas"] or comma):
+        grouped = row["grouped"] or 0
+        if grouped < FEWEST_GROUPED or grouped < row["pointed"] or not row["whole"]:
+            return None
+        raise InputError(
+            "decimal",
+            f"decimal is missing: every number of {column!r} with a point has three digits behind "
+            f"it, such as {row['thousands']!r}: state whether the point is the decimal separator "
+            'with decimal="." or separates thousands with decimal="," (--decimal)',
+        )
     # A few that are written otherwise are excluded and counted.
     if point >= MOSTLY * comma and point:
         return "."

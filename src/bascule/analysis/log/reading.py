@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from datetime import date
 
 from bascule.analysis.log.times import TimeKind
 
@@ -23,7 +24,7 @@ class Roles:
     assignments_time: str | None = None
     count: str | None = None
     squares: str | None = None
-    cumulative: bool = False
+    cumulative: bool | None = False
     per: str | None = None
     covariate: str | None = None
     cluster: str | None = None
@@ -36,7 +37,8 @@ class Reading(Roles):
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
     whether these are dates or numbers of days, and `time_form` how they were written if that had
     to be found out; `decimal` is the decimal sign where numbers are text with commas. `block` is
-    what units are compared within.
+    what units are compared within. With `at_risk` a row's time at risk lies between its start and
+    its stop; `notes` say what was not used and why.
     """
 
     log: str
@@ -50,6 +52,20 @@ class Reading(Roles):
     time_form: str | None = None
     decimal: str | None = None
     block: str = "day"
+    at_risk: bool = False
+    notes: tuple[str, ...] = ()
+
+    def stamp(self, day: str) -> str | None:
+        """A day as the log has it: a date, the number of a day, or None where it has no times.
+
+        >>> Reading(log="log.csv", arm="arm", times="numbers").stamp("1970-01-09")
+        'day 8'
+        """
+        if self.times == "none":
+            return None
+        if self.times == "dates":
+            return day
+        return f"day {(date.fromisoformat(day) - date(1970, 1, 1)).days}"
 
     def without(self, values: Collection[str | None]) -> Reading:
         """Return the reading without columns of values that are other metrics of the analysis."""

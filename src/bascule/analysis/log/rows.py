@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from bascule.analysis.call import PER_ROW
 from bascule.analysis.log.columns import Arms, Columns, coded, no_arm
 from bascule.analysis.log.numbers import number, worded
 from bascule.analysis.log.times import moment
@@ -30,6 +31,7 @@ _REASONS = {
     "count not a number": "raw_count",
     "squares not a number": "raw_squares",
     "denominator not a number": "raw_per",
+    "row of totals": "",
 }
 REASONS, RAW = tuple(_REASONS), tuple(_REASONS.values())
 """Reasons to exclude a row, of which the first that applies counts, and the raw column of each."""
@@ -38,6 +40,9 @@ OF_ASSIGNMENTS = " (assignment)"
 
 NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")
 """Text in place of a unit that stands for none."""
+
+TOTALS = ("total", "totals", "grand total", "sum", "all")
+"""Text in place of a unit that stands for a row of totals below a table."""
 
 BLANK = "no value: the unit counts, the event does not"
 
@@ -53,17 +58,19 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
 
     time, decimals = moment(table, columns.times), columns.decimals
     parts: dict[str, Any] = {"time": time}
-    wrong = []
+    wrong: list[tuple[Any, int]] = []
     if columns.unit is not None:
         unit = table[columns.unit]
         if unit.type().is_string():
-            unit = ibis.ifelse(unit.isin(NO_UNIT), ibis.null("string"), unit)
+            totals = unit.strip().lower().isin(TOTALS).fill_null(False)
+            wrong = [(totals, len(REASONS))]
+            unit = ibis.ifelse(unit.isin(NO_UNIT) | totals, ibis.null("string"), unit)
         elif unit.type().is_floating():
             unit = unit.nullif(float("nan"))
         if text or not (unit.type().is_string() or unit.type().is_integer()):
             unit = unit.cast("string")
         parts["unit"] = unit
-        wrong = [(unit.isnull(), 1)]
+        wrong.append((unit.isnull(), 1))
     if columns.arm is not None:
         parts["code"] = coded(table, columns.arm, arms)
         parts["raw_arm"] = table[columns.arm].cast("string")
@@ -78,7 +85,9 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     odd = ibis.literal(False)
     for reason, role in enumerate(("value", "covariate", "count", "squares", "per"), start=6):
         name = getattr(columns, role)
-        if name is not None:
+        if role == "per" and name == PER_ROW and PER_ROW not in table.columns:
+            parts["per"] = ibis.ifelse(parts["value"].isnull(), 0.0, 1.0)
+        elif name is not None:
             parts[role], other = number(table, name, role, decimals.get(name))
             parts[f"raw_{role}"] = table[name].cast("string")
             if role not in ("value", "covariate"):
@@ -220,11 +229,22 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     return rows.select(**parts, **{name: rows[name] for name in others})
 
 
-def clustered(units: Any) -> Any:
-    """One row a cluster: the sum over its units, and their number or the sum of denominators."""
+def clustered(units: Any, *, by_arm: bool) -> Any:
+    """One row a cluster: the sum over its units, and their number or the sum of denominators.
+
+    Units without an outcome do not count. With `by_arm` a cluster has a row for each of its arms.
+    """
+    import ibis
+
     units = units if "arm" in units.columns else placed(units)
-    per = units.per.sum() if "per" in units.columns else units.count()
-    return units.group_by("cluster").agg(
+    units = units.filter(units.arm >= 0)
+    per = units.outcome.count()
+    if "per" in units.columns:
+        per = units.per.sum(where=units.outcome.notnull())
+    key = units.cluster
+    if by_arm:
+        key = ibis.struct({"cluster": key, "arm": units.arm})
+    return units.group_by(cluster=key).agg(
         lowest=units.arm.min(),
         highest=units.arm.max(),
         first=units["first"].min(),

@@ -14,10 +14,11 @@ from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
 
 
-def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool) -> Sums:
+def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool | None) -> Sums:
     """The sums of a log whose rows count units; without squares all outcomes are 0 or 1.
 
     With `cumulative` a row has what was counted up to its time, and the last one of a day counts.
+    Where nothing is said of it, counts that never fall are asked about.
     """
     rows = good(rows)
     names = [name for name in ("count", "value", "squares") if name in rows.columns]
@@ -26,7 +27,28 @@ def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool) -> Sums:
     else:
         parts = {name: rows[name].sum() for name in names}
     cells = run(rows.group_by(arm=rows.code, day=rows.time.date()).agg(**parts))
-    return _laid_out(cells, arms, names, cumulative=cumulative)
+    if cumulative is None:
+        _ask_about_growth(cells, arms)
+    return _laid_out(cells, arms, names, cumulative=bool(cumulative))
+
+
+MOST_BY_CHANCE = 4
+"""Counts of this many days that never fall in any arm are no chance, unless they are totals."""
+
+
+def _ask_about_growth(cells: list[Row], arms: tuple[str, ...]) -> None:
+    """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
+    by_arm: dict[int, list[float]] = {}
+    for row in sorted(cells, key=lambda row: row["day"]):
+        by_arm.setdefault(row["arm"], []).append(row["count"] or 0.0)
+    series = [np.array(by_arm.get(arm, ())) for arm in range(len(arms))]
+    if all(len(one) >= MOST_BY_CHANCE and (np.diff(one) > 0).all() for one in series):
+        raise InputError(
+            "cumulative",
+            "cumulative is missing: the counts of all arms rise from day to day: say whether rows "
+            "have what was counted up to their time (cumulative=True, --cumulative) or on their "
+            "day alone (cumulative=False, --no-cumulative)",
+        )
 
 
 def _laid_out(

@@ -39,7 +39,7 @@ def moment_sums(value: Any, per: Any, covariate: Any) -> dict[str, Any]:
     if per is not None:
         sums["least_per"] = per.min()
     if covariate is not None:
-        sums["uncovered"] = covariate.isnull().sum()
+        sums["uncovered"] = (covariate.isnull() & value.notnull()).sum()
     return sums
 
 

@@ -46,6 +46,8 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
     if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
     have the entry of their arm are grouped by it first, and `entries` says which arm it means.
     """
+    import ibis
+
     if "arm" not in units.columns:
         units = placed(units)
     value, limits = _outcome(request, units), request.limits
@@ -74,7 +76,13 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
     for name in ("early", "late", "outside", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
-    per, covariate = (units[n] if n in units.columns else None for n in ("per", "covariate"))
+    # A unit that is excluded has no denominator and no covariate either.
+    there = {
+        name: value.isnull().ifelse(ibis.null("float64"), units[name])
+        for name in ("per", "covariate")
+        if name in units.columns
+    }
+    per, covariate = there.get("per"), there.get("covariate")
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
     if any(name.startswith(OWN) for name in units.columns):

@@ -19,6 +19,7 @@ from bascule.analysis.log.rows import (
     clean,
     clustered,
     complete,
+    counting,
     units_in_window,
     units_of,
     units_of_events,
@@ -46,16 +47,23 @@ from bascule.analysis.reduce.survey import (
     copies,
     in_two_arms,
     one_row_each,
+    only_copies,
     quick_survey,
     surveyed,
 )
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.source.backend import is_own
+from bascule.analysis.source.backend import is_own, run
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.errors import InputError
 
 Found = TypeVar("Found")
 
+RUNNING = (
+    "follow_up: units have several rows, and {name} may be the time since the start or that of the "
+    'row alone: name the start and the stop of a row, follow_up=("start", "stop") (--follow-up '
+    'start,stop), or give per="{name}" (--per {name}) if every row has a time of its own, which is '
+    "then added up"
+)
 NOT_FINAL = "probability needs outcomes that are final: give window, or one row a unit"
 EXCLUDE_NOT_FINAL = (
     'missing="exclude" needs outcomes that are final: give window, or one row a unit, or ask for '
@@ -92,7 +100,7 @@ def _with_blanks(request: Request, reduced: Reduced, log: Log, survey: Survey) -
     usable = survey.rows - sum(survey.excluded.values())
     reduced = replace(
         reduced,
-        reading=log.reading,
+        reading=reduced.reading or log.reading,
         examples=reduced.examples | survey.examples | _in_two_arms(log, reduced.table),
         respelled=log.arms.respelled,
         # A column of nothing but words has been read as it was meant.
@@ -148,7 +156,6 @@ def _check_adjusted(request: Request, log: Log, columns: Columns) -> None:
         "probability": columns.probability or columns.probabilities or None,
         "count": columns.count,
         "outcome": request.outcome,
-        "missing": "exclude" if request.exclude else None,
     }
     for name, part in given.items():
         if part is not None:
@@ -176,8 +183,8 @@ def _of_counts(request: Request, log: Log, survey: Survey) -> Reduced:
             "squares is missing: name the column with the sums of squares; if every unit counts 0 "
             "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
         )
-    cumulative = log.reading.cumulative
-    sums = counted_sums(log.rows, log.arms.names, cumulative=cumulative)
+    cumulative = bool(log.cumulative)
+    sums = counted_sums(log.rows, log.arms.names, cumulative=log.cumulative)
     if model is not None and not model.low <= _mean(sums) <= model.high:
         raise InputError("outcome", f"outcome: the mean is {_mean(sums):.4g}, outside {model!r}")
     table = Table({"": sums}, {}, survey.rows)
@@ -196,9 +203,13 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     ends = None if request.measure is None else _end_of_log(request, survey)
     # A unit with a single row has given all that it will.
     single = log.columns.unit is None or one_row_each(rows, survey)
-    duplicates = None
+    duplicates, repeated = None, False
     if log.columns.unit is not None:
         duplicates = 0 if single else copies(log.table, survey.rows)
+        if duplicates:
+            repeated = only_copies(log.table, log.columns.unit, survey.rows, duplicates)
+    if log.reading.follow_up and not (single or log.reading.at_risk):
+        raise InputError("follow_up", RUNNING.format(name=log.columns.per))
     if single:
         units = units_of_rows(rows, request.aggregate)
     elif request.measure is not None:
@@ -208,11 +219,11 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     final = single or request.measure is not None
     if _has_probabilities(rows) and not final:
         raise InputError("probability", NOT_FINAL)
-    if request.exclude and request.by_day and not final:
+    if request.exclude and request.by_day and not (final or log.columns.adjusted):
         raise InputError("missing", EXCLUDE_NOT_FINAL)
     arrivals, how = None, Growing(request.aggregate, request.missing, request.limits)
     if log.columns.cluster is not None:
-        units = clustered(units)
+        units, log = _in_clusters(request, log, units)
     if final or not request.by_day or log.columns.adjusted:
         sums = by_arrival(request, units, len(arms), log.arms)
     elif request.aggregate in ("sum", "any") and request.missing == 0.0:
@@ -222,8 +233,36 @@ def _of_events(request: Request, log: Log, survey: Survey) -> Reduced:
     table = table_of(sums, len(arms), missing=request.missing, arrivals=arrivals)
     unfit = unfit_outcomes(request, units)
     return Reduced(
-        arms, table, final, ends, survey.rows, excluded, unfit=unfit, duplicates=duplicates
+        arms,
+        table,
+        final,
+        ends,
+        survey.rows,
+        excluded,
+        unfit=unfit,
+        duplicates=duplicates,
+        only_copies=repeated,
+        reading=log.reading,
     )
+
+
+BY_ONE = (
+    "most clusters have units of several arms, so units were assigned one by one: the units of a "
+    "cluster that have the same arm count together, and those of different arms as independent, "
+    "which makes intervals wider where units of a cluster are alike"
+)
+
+
+def _in_clusters(request: Request, log: Log, units: Any) -> tuple[Any, Log]:
+    """The clusters of units, and the log with a note if units were assigned one by one."""
+    if not request.exclude:
+        units = units.mutate(outcome=units.outcome.fill_null(request.missing))
+    each = clustered(units, by_arm=False)
+    (row,) = run(each.agg(all=each.count(), mixed=counting(each.lowest != each.highest).sum()))
+    if (row["mixed"] or 0) <= row["all"] / 2:
+        return each, log
+    reading = replace(log.reading, notes=(*log.reading.notes, BY_ONE))
+    return clustered(units, by_arm=True), replace(log, reading=reading)
 
 
 def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
@@ -238,14 +277,15 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
     ends = None
     if request.measure is None and _has_probabilities(log.assigned):
         raise InputError("probability", NOT_FINAL)
-    if request.measure is None and request.by_day and request.exclude:
+    assert log.assignment_columns is not None
+    looked_at_once = not request.by_day or log.assignment_columns.adjusted
+    if request.measure is None and not looked_at_once and request.exclude:
         raise InputError("missing", EXCLUDE_NOT_FINAL)
     with_outcomes = units_in_window(rows, units, request.measure, request.aggregate)
-    assert log.assignment_columns is not None
     if log.assignment_columns.cluster is not None:
-        with_outcomes = clustered(with_outcomes)
+        with_outcomes, log = _in_clusters(request, log, with_outcomes)
     usable = survey.rows - sum(excluded.values())
-    if request.measure is not None or not request.by_day or log.assignment_columns.adjusted:
+    if request.measure is not None or looked_at_once:
         if request.measure is not None:
             ends = _end_of_log(request, survey, assignments)
         table = table_of(by_arrival(request, with_outcomes, len(arms)), len(arms))
@@ -269,6 +309,7 @@ def _of_both(request: Request, log: Log, survey: Survey) -> Reduced:
         examples=_of_assignments(assignments.examples),
         unfit=unfit_outcomes(request, with_outcomes),
         duplicates=copies(log.table, survey.rows),
+        reading=log.reading,
     )
 
 

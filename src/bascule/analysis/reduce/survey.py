@@ -117,6 +117,12 @@ def copies(table: Any, rows: int) -> int | None:
     return rows - int(run(different.agg(rows=different.count()))[0]["rows"])
 
 
+def only_copies(table: Any, unit: str, rows: int, duplicates: int) -> bool:
+    """Whether units have a row each but for the copies of rows."""
+    each = table.select(unit=table[unit])
+    return int(run(each.agg(units=each.unit.nunique()))[0]["units"]) == rows - duplicates
+
+
 def one_row_each(rows: Any, about: Survey) -> bool:
     """Whether no unit has more than one row that can be used."""
     usable = about.rows - sum(about.excluded.values())

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.csv_files import Form, form_of, headed, read_as, types_of
-from bascule.analysis.source.places import Unreadable, first_line
+from bascule.analysis.source.places import BLANK_TEXTS, Unreadable, first_line
 from bascule.core.errors import InputError
 
 RAGGED = ("MISSING COLUMNS", "TOO MANY COLUMNS")
@@ -48,6 +48,14 @@ CANDIDATES = {
 """Types to try, by those that the files seem to have; a column of any others is text."""
 
 
+POINTS = {
+    "grouped": r"^\s*[-+]?[1-9][0-9]{0,2}\.[0-9]{3}\s*$",
+    "pointed": r"^[^.]*\.[^.]*$",
+    "whole": r"^\s*[-+]?[1-9][0-9]{0,2}\s*$",
+}
+"""Numbers such as 1.234, numbers with a point, and whole numbers below a thousand."""
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """A file with its name for the user, its form, and the names of its columns."""
@@ -75,7 +83,9 @@ def read_csv(
     for i, file in enumerate(files):
         table = _text(local, file)
         table = table.filter(~_repeats(table, file.names))
-        casts = {name: table[name].cast(kind) for name, kind in kinds.items() if kind is not None}
+        typed = [(name, kind) for name, kind in kinds.items() if kind is not None]
+        # Blank text among numbers and times is no value.
+        casts = {name: table[name].try_cast(kind) for name, kind in typed}
         target = str(folder / f"checked_{len(list(folder.iterdir()))}_{i}.parquet")
         local.con.sql(local.compile(table.mutate(**casts))).write_parquet(target)
         copies.append(target)
@@ -135,6 +145,21 @@ def _repeats(table: Any, names: Sequence[str]) -> Any:
     return reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
 
 
+def _blank(entry: Any) -> Any:
+    """Whether an entry is text that stands for no value."""
+    return entry.strip().lower().isin(BLANK_TEXTS)
+
+
+def _unclear_points(row: dict[str, Any], place: int) -> int:
+    """How many numbers of a column may have points as thousands separators; 0 if none may.
+
+    >>> _unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, 0)
+    9
+    """
+    grouped, pointed, whole = (int(row.get(f"{form}{place}") or 0) for form in POINTS)
+    return grouped if grouped == pointed and grouped >= 3 and whole else 0
+
+
 class _Survey(NamedTuple):
     """A file as it is best read, and what its lines are.
 
@@ -177,11 +202,17 @@ def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, st
     ]
     for i, (name, kind) in enumerate(tried):
         fits = table[name].re_search(FITS[kind]) & table[name].try_cast(kind).notnull()
-        parts[f"x{i}"] = (~fits & ~repeats).sum()
+        parts[f"x{i}"] = (~fits & ~_blank(table[name]) & ~repeats).sum()
+        if kind == "float64":
+            # Whether 1.234 is a thousand or a little more than one is not DuckDB's to guess.
+            parts |= {
+                f"{form}{i}": table[name].re_search(pattern).sum()
+                for form, pattern in POINTS.items()
+            }
     (row,) = run(table.agg(**parts))
     return (
         {name: kind for i, (name, kind) in enumerate(types.items()) if row[f"n{i}"]},
-        {key: int(row[f"x{i}"] or 0) for i, key in enumerate(tried)},
+        {key: max(int(row[f"x{i}"] or 0), _unclear_points(row, i)) for i, key in enumerate(tried)},
         int(row["rows"]),
         int(row["headers"] or 0),
     )

@@ -17,7 +17,7 @@ from bascule.presentation.analysis.chart import (
     forest,
 )
 from bascule.presentation.analysis.series import Against, Dates, against, amounts_of, has_days
-from bascule.presentation.analysis.text import guardrail_lines, metric_words
+from bascule.presentation.analysis.text import guardrail_lines, metric_words, p_words
 from bascule.presentation.guarantees import interval_name
 from bascule.presentation.numbers import UNKNOWN, Amounts, known, relative
 from bascule.presentation.pages import frames, template
@@ -83,11 +83,26 @@ def page(analysis: Analysis) -> str:
         words=words,
         guardrail_lines=guardrail_lines,
         metric_words=metric_words,
+        scores=score_rows(analysis),
         numbers=numbers,
         has_days=has_days(analysis),
         dates=Dates.of(analysis),
         version=__version__,
     )
+
+
+def score_rows(analysis: Analysis) -> list[Cells]:
+    """The scorecard: a row of cells for each metric and treatment."""
+    amounts = {one.name: amounts_of(one) for one in (analysis, *analysis.metrics)}
+    rows = []
+    for row in analysis.scores:
+        lift = relative(row.lift) if row.lift is not None else ""
+        if known(row.lift_low) and known(row.lift_high):
+            lift += f" ({relative(row.lift_low)} to {relative(row.lift_high)})"
+        means = (amounts[row.metric].mean(one) for one in (row.control_mean, row.treatment_mean))
+        p_value = "" if row.p_value is None else p_words(row.p_value)
+        rows.append((row.metric, row.treatment, *means, lift, p_value, row.verdict))
+    return rows
 
 
 def view(analysis: Analysis, key: str) -> View:

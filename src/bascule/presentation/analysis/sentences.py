@@ -39,11 +39,12 @@ QUESTIONS = {
 def question(analysis: Analysis) -> str:
     """What the test asks."""
     arms = analysis.design.arms
+    metric = f" on {analysis.name}" if analysis.reading.value else ""
     if len(arms) == 2:
-        return f"Which is better: {arms[0]} or {arms[1]}?"
+        return f"Which is better{metric}: {arms[0]} or {arms[1]}?"
     if len(arms) <= MOST_NAMES:
-        return f"Which is best: {', '.join(arms[:-1])} or {arms[-1]}?"
-    return f"Which of {len(arms)} arms is best?"
+        return f"Which is best{metric}: {', '.join(arms[:-1])} or {arms[-1]}?"
+    return f"Which of {len(arms)} arms is best{metric}?"
 
 
 def setting(analysis: Analysis) -> str:

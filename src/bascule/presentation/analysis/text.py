@@ -18,9 +18,12 @@ from bascule.presentation.numbers import Amounts, known, number, relative
 if TYPE_CHECKING:
     from bascule.analysis.each import LogCollection
     from bascule.analysis.evidence.fixed import OneLook
-    from bascule.analysis.result import Analysis, ArmAnswer
+    from bascule.analysis.result import Analysis, ArmAnswer, Score
     from bascule.core.metrics.contrasts import Contrast
     from bascule.core.procedures.base import Decision
+
+MOST_NAMED = 4
+"""The most comparisons that a headline names."""
 
 MOST_PAIRS = 10
 """The most differences that are printed; the others are in the data."""
@@ -28,7 +31,7 @@ MOST_PAIRS = 10
 
 def text_lines(analysis: Analysis) -> list[str]:
     """The answer as lines of text: headline, arms, differences, counts, checks and notes."""
-    lines = [analysis.headline, ""]
+    lines = [analysis.headline, *scorecard(analysis), ""]
     if analysis.segments:
         for part in analysis.segments:
             lines += [f"Segment {part.segment}: {part.headline}", *_numbers(part)]
@@ -42,6 +45,39 @@ def text_lines(analysis: Analysis) -> list[str]:
     return lines + _metrics(analysis)
 
 
+def scorecard(analysis: Analysis) -> list[str]:
+    """A table with a row for each metric and treatment; nothing for a single metric."""
+    if not analysis.metrics:
+        return [f"metric: {analysis.name}"] if analysis.reading.value else []
+    lines = [
+        "",
+        f"{fitted('metric', 24)}{fitted('treatment', 16)}{'control':>12}{'treatment':>12}"
+        f"{'lift':>10}{'from':>10}{'to':>10}{'p, one look':>13}  at any time",
+    ]
+    amounts = {one.name: amounts_of(one) for one in (analysis, *analysis.metrics)}
+    rows = (score_cells(row, amounts[row.metric]) for row in analysis.scores)
+    lines += ["".join(cells).rstrip() for cells in rows]
+    return [*lines, "", f"The first metric, {analysis.name}, decides:"]
+
+
+def score_cells(row: Score, amounts: Amounts) -> list[str]:
+    """The cells of a row of the scorecard, each as wide as its column."""
+    lifts = (row.lift, row.lift_low, row.lift_high)
+    p_value = "" if row.p_value is None else p_words(row.p_value)
+    return [
+        fitted(row.metric, 24),
+        fitted(row.treatment, 16),
+        f"{amounts.mean(row.control_mean):>12}{amounts.mean(row.treatment_mean):>12}",
+        *(f"{relative(end) if end is not None and known(end) else '':>10}" for end in lifts),
+        f"{p_value:>13}  {row.verdict}",
+    ]
+
+
+def p_words(p_value: float) -> str:
+    """A p-value as a cell has it."""
+    return f"{p_value:.2g}" if p_value >= 1e-4 else "< 0.0001"
+
+
 def _metrics(analysis: Analysis) -> list[str]:
     lines: list[str] = []
     for other in analysis.metrics:
@@ -53,8 +89,9 @@ def _metrics(analysis: Analysis) -> list[str]:
 
 def metric_words(analysis: Analysis) -> str:
     """Say what another metric says: what it decides by itself, or else what it is for."""
-    is_silent = analysis.metric is not None and analysis.decision is None
-    return analysis.metric.role if is_silent and analysis.metric else analysis.headline
+    metric = analysis.metric
+    is_silent = metric is not None and metric.margin is not None and analysis.decision is None
+    return "guardrail" if is_silent else analysis.headline
 
 
 def guardrail_lines(analysis: Analysis) -> list[str]:
@@ -62,13 +99,13 @@ def guardrail_lines(analysis: Analysis) -> list[str]:
     metric = analysis.metric
     if metric is None or metric.margin is None:
         return []
-    better = "higher" if metric.goal == "increase" else "lower"
-    margin = Amounts(metric.outcome.binary).size(metric.margin)
+    better = "lower" if metric.goal == "decrease" else "higher"
+    margin = amounts_of(analysis).size(metric.margin)
     rest = [f"{arm} is {STANDINGS[standing]}" for arm, standing in analysis.standings.items()]
     return [
         f"guardrail, {better} is better, margin {margin}: {'; '.join(rest)} (a treatment "
         f"that is worse by the margin or more is declared within it with probability at most "
-        f"{at_most(metric.error)})"
+        f"{at_most(analysis.error)})"
     ]
 
 
@@ -98,11 +135,13 @@ def _numbers(analysis: Analysis) -> list[str]:
 
 def once_table(once: tuple[OneLook, ...], amounts: Amounts) -> list[str]:
     """The differences by one look with relative lifts, a line each below a heading."""
-    lines = []
-    for one in once:
-        p_value = f"{one.p_value:.2g}" if one.p_value >= 1e-4 else "< 0.0001"
-        lines.append(f"{_difference_line(amounts, one)}   p {p_value}")
+    lines = [f"{_difference_line(amounts, one)}   p {p_words(one.p_value)}" for one in once]
     closing = f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)"
+    if len(once) > 1:
+        closing += (
+            "; intervals are corrected for the number of arms, and p-values are those of single "
+            "comparisons, not corrected"
+        )
     return _differences(lines, amounts, once[0].error, closing)
 
 
@@ -157,7 +196,9 @@ def _difference_line(amounts: Amounts, one: Contrast | OneLook) -> str:
 
 
 def _ends(amounts: Amounts, difference: float, low: float, high: float) -> str:
-    return "".join(f"{amounts.signed(end, high - low):>12}" for end in (difference, low, high))
+    ends = (difference, low, high)
+    cells = [amounts.signed(end, high - low) if math.isfinite(end) else "none yet" for end in ends]
+    return "".join(f"{cell:>12}" for cell in cells)
 
 
 def day_table(analysis: Analysis) -> list[str]:
@@ -263,9 +304,34 @@ def _answer(analysis: Analysis) -> str:
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
+    pairs = compared_pairs(analysis)
     if analysis.days_left is not None:
-        return f"No decision yet: about {about(analysis.days_left)} more at this pace"
-    return "No decision yet"
+        return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
+    return f"No decision yet{pairs}"
+
+
+def compared_pairs(analysis: Analysis) -> str:
+    """Say which of several arms beat others, and which comparison is open."""
+    if len(analysis.design.arms) < 3:
+        return ""
+    oriented = analysis.design.oriented
+    beats, open_pairs = [], []
+    for one in (effect.reversed for effect in analysis.effects):
+        if one.low > 0.0 or one.high < 0.0:
+            ahead, behind = one.first, one.second
+            if oriented(one.difference) < 0.0:
+                ahead, behind = behind, ahead
+            beats.append((ahead, behind))
+        else:
+            open_pairs.append((one.first, one.second))
+    if not beats:
+        return ""
+    beaten = {behind for _, behind in beats}
+    text = [f"{ahead} beats {behind}" for ahead, behind in beats if ahead not in beaten]
+    text += [
+        f"{one} against {other} is open" for one, other in open_pairs if not {one, other} & beaten
+    ]
+    return f"; {'; '.join(text[:MOST_NAMED])}" + ("; ..." if len(text) > MOST_NAMED else "")
 
 
 def _of(decision: Decision) -> str:

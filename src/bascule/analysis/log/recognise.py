@@ -1,0 +1,376 @@
+"""Which columns of a log are used, found by their names and by what they hold; never guessed.
+
+A column that was not named is used if it is the only one that could be meant. All that is left open
+is asked for at once, with a call to copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bascule.analysis.log.naming import (
+    COUNTS,
+    IDENTITY,
+    INTERVALS,
+    ROW_NUMBERS,
+    TREATED,
+    named,
+    plain,
+    usual,
+)
+from bascule.analysis.log.numbers import FALSE_WORDS, TRUE_WORDS
+from bascule.analysis.log.times import LATEST_DAY
+from bascule.analysis.source.backend import run
+from bascule.analysis.source.places import BLANK_TEXTS
+from bascule.core.errors import InputError
+
+SAMPLE = 20_000
+"""Rows by which it is recognised what a column holds."""
+
+MOSTLY = 0.5
+"""Part of the entries of a text column that must be numbers for it to be a column of numbers."""
+
+DAY_NAMES = ("day", "date", "week")
+"""Names of times whose small numbers are days of arrival; others may be times since arrival."""
+
+
+class Question(InputError):  # noqa: N818 - it asks
+    """Columns that a log leaves open, asked for at once.
+
+    `recognised` says which column is used for what, `unclear` what is not clear, and `options` has
+    the options that would answer, by their names in Python.
+    """
+
+    def __init__(
+        self, place: str, recognised: Mapping[str, str], unclear: Iterable[str], **options: str
+    ) -> None:
+        self.place, self.recognised, self.options = place, dict(recognised), options
+        self.unclear = tuple(unclear)
+        super().__init__(next(iter(options), "metric"), self.text(self._call()))
+
+    def __reduce__(self) -> Any:
+        arguments = (self.place, self.recognised, self.unclear)
+        return _question, (*arguments, self.options)
+
+    def text(self, example: str) -> str:
+        """What was recognised, what was not, and a complete call."""
+        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
+        return (
+            f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. "
+            f"Ask again with the columns that you mean, for example: {example}"
+        )
+
+    def _call(self) -> str:
+        source = "log" if self.place.startswith("a ") else repr(self.place)
+        named = {"unit", "arm", "time"}
+        columns = {role: name for role, name in self.recognised.items() if role in named}
+        columns = {role: repr(name) for role, name in columns.items() if " " not in role}
+        options = columns | {name: repr(value) for name, value in self.options.items()}
+        metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
+        if "follow_up" in options:
+            pair = tuple(self.options["follow_up"].split(","))
+            metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
+            del options["follow_up"]
+        if "count" in options:
+            source = f"bs.Log({source}, count={options.pop('count')})"
+        parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
+        return f"bs.analyze({', '.join(parts)})"
+
+
+def _question(place: str, recognised: Any, unclear: Any, options: dict[str, str]) -> Question:
+    return Question(place, recognised, unclear, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """The columns of a table that were named or found; None for those that are not there.
+
+    `others` could have been the value, and `notes` say what was not used and why.
+    """
+
+    unit: str | None
+    arm: str
+    time: str | None
+    value: str | None
+    others: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class _Sample:
+    """The first rows of a table, and what its columns hold in them."""
+
+    table: Any
+    taken: set[str] = field(default_factory=set)
+
+    @cached_property
+    def rows(self) -> int:
+        return int(run(self._first.agg(rows=self._first.count()))[0]["rows"])
+
+    @cached_property
+    def _first(self) -> Any:
+        return self.table.limit(SAMPLE)
+
+    @property
+    def free(self) -> list[str]:
+        """The columns that have no role yet."""
+        return [name for name in self.table.columns if name not in self.taken]
+
+    def different(self, name: str) -> int:
+        """How many different entries a column has."""
+        return int(run(self._first.agg(n=self._first[name].nunique()))[0]["n"])
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        """The columns of numbers, and those of text whose entries are mostly numbers or yes and no.
+
+        Identities and numbers of rows are none.
+        """
+        columns, texts = [], []
+        for name in self.table.columns:
+            kind = self.table[name].type()
+            if re.search(IDENTITY, plain(name)) or plain(name) in ROW_NUMBERS:
+                continue
+            if kind.is_numeric() or kind.is_boolean():
+                columns.append(name)
+            elif kind.is_string():
+                texts.append(name)
+        if texts:
+            parts: dict[str, Any] = {}
+            for place, name in enumerate(texts):
+                word = self._first[name].strip().lower()
+                number = word.re_search("^[-+]?[0-9][0-9., '\u00a0]*(e[-+]?[0-9]+)?$")
+                # A letter may be anything, such as a sex.
+                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
+                number = number | word.isin(words)
+                there = word.notnull() & ~word.isin(BLANK_TEXTS)
+                parts |= {f"n{place}": number.sum(where=there), f"t{place}": there.sum()}
+            (row,) = run(self._first.agg(**parts))
+            columns += [
+                name
+                for place, name in enumerate(texts)
+                if (row[f"n{place}"] or 0) > MOSTLY * (row[f"t{place}"] or 0)
+            ]
+        return [name for name in self.table.columns if name in columns]
+
+    def small_numbers(self, name: str) -> tuple[float, float] | None:
+        """The range of a column of numbers that could be days; None for any other column."""
+        if not self.table[name].type().is_numeric():
+            return None
+        value = self._first[name].cast("float64").nullif(float("nan"))
+        (row,) = run(self._first.agg(low=value.min(), high=value.max()))
+        if row["low"] is None or max(abs(row["low"]), abs(row["high"])) > LATEST_DAY:
+            return None
+        return row["low"], row["high"]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The columns that the user named, None for those to be found, and which of them there are.
+
+    `plain_value` says that nothing but a column was asked of the metric. Rows that count units, or
+    are units, have no column of identities (`no_unit`).
+    """
+
+    unit: str | None = None
+    arm: str | None = None
+    time: str | None = None
+    value: str | None = None
+    no_unit: bool = False
+    counted: bool = False
+    plain_value: bool = True
+    taken: tuple[str, ...] = ()
+    covariate: str | None = None
+
+
+def recognised(events: Any, assignments: Any, given: Given, place: str) -> Recognised:
+    """Return the columns of a log; raise one `Question` for all that are not clear."""
+    return _Recognition(events, assignments, given, place).result()
+
+
+class _Recognition:
+    """The roles of columns, found one after the other, with what is not clear."""
+
+    def __init__(self, events: Any, assignments: Any, given: Given, place: str) -> None:
+        self.given, self.place = given, place
+        self.alone = assignments is None
+        self.events = _Sample(events, set(given.taken))
+        self.arms = self.events if self.alone else _Sample(assignments, set(given.taken))
+        self.roles: dict[str, str] = {}
+        self.unclear: list[str] = []
+        self.options: dict[str, str] = {}
+        self.notes: list[str] = []
+
+    def result(self) -> Recognised:
+        given = self.given
+        for role, sample in (("unit", self.events), ("arm", self.arms), ("time", self.events)):
+            name = getattr(given, role)
+            if name is not None:
+                self._take(role, named(role, name, list(sample.table.columns)), sample)
+        if given.value is not None:
+            columns = list(self.events.table.columns)
+            self._take("metric", named("metric", given.value, columns), self.events)
+        if given.unit is None and not given.no_unit:
+            self._find_unit()
+        if given.arm is None:
+            self._find_arm()
+        if given.time is None:
+            self._find_time()
+        others: tuple[str, ...] = ()
+        if given.value is None:
+            others = self._find_value()
+        else:
+            others = tuple(name for name in self.events.numbers if name in self.events.free)
+        self._ask_about_sums()
+        self._ask_about_intervals()
+        if self.unclear:
+            raise Question(self.place, self.roles, self.unclear, **self.options)
+        roles = self.roles.get
+        return Recognised(
+            roles("unit"),
+            self.roles["arm"],
+            roles("time"),
+            roles("metric"),
+            others,
+            tuple(self.notes),
+        )
+
+    def _take(self, role: str, name: str, sample: _Sample) -> None:
+        self.roles[role] = name
+        sample.taken.add(name)
+
+    def _ask(self, role: str, why: str, columns: Iterable[str]) -> None:
+        self.unclear.append(why)
+        self.options[role] = next(iter(columns), "COLUMN")
+
+    def _choose(self, role: str, sample: _Sample, candidates: list[list[str]]) -> bool:
+        """Take the only candidate of the first group that has any; ask if it has several."""
+        for columns in candidates:
+            if len(columns) == 1:
+                self._take(role, columns[0], sample)
+                return True
+            if columns:
+                self._ask(role, f"{role} could be {_listed(columns, 'or')}", columns)
+                return True
+        return False
+
+    def _find_unit(self) -> None:
+        sample = self.events
+        names = [usual("unit", sample.free), [c for c in sample.free if plain(c) == "id"]]
+        names.append([c for c in sample.free if re.search(IDENTITY, plain(c))])
+        if self._choose("unit", sample, names):
+            return
+        texts = [c for c in sample.free if sample.table[c].type().is_string()]
+        likely = [c for c in texts if sample.different(c) > MOSTLY * sample.rows > 50]
+        likely = [c for c in likely if not usual("time", [c])]
+        if likely or not self.alone:
+            columns = likely or list(sample.free)
+            self._ask("unit", f"unit could be {_listed(columns, 'or')}", columns)
+            return
+        self.notes.append("no column has identities, so every row is taken for a unit of its own")
+
+    def _find_arm(self) -> None:
+        sample = self.arms
+        if not self.alone and "unit" in self.roles:
+            sample.taken.add(self.roles["unit"])
+        groups = [usual(tier, sample.free) for tier in ("arm", "perhaps an arm")]
+        groups.append([c for c in sample.free if re.search(TREATED, plain(c))])
+        if self._choose("arm", sample, groups):
+            return
+        few = [c for c in sample.free if 2 <= sample.different(c) <= 10]
+        why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
+        columns = few or [c for c in sample.free if not usual("time", [c])]
+        rest = "" if few else f" (of {_listed(list(sample.table.columns), 'and')})"
+        self._ask("arm", why + rest, columns)
+
+    def _find_time(self) -> None:
+        sample, likely = self.events, []
+        for name in usual("time", sample.free):
+            if sample.table[name].type().is_time():
+                continue
+            small = None if plain(name) in DAY_NAMES else sample.small_numbers(name)
+            if small is None:
+                likely.append(name)
+                continue
+            low, high = small
+            self.notes.append(
+                f"{name} has numbers from {low:g} to {high:g} and is not used: if they are the "
+                f"days on which units arrived, name it (time={name!r}, --time {name})"
+            )
+            sample.taken.add(name)
+        self._choose("time", sample, [likely])
+
+    def _find_value(self) -> tuple[str, ...]:
+        sample = self.events
+        pair = _interval(sample.free)
+        rest = {*pair, self.given.covariate}
+        numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
+        texts = [c for c in usual("value", sample.free) if c not in numbers]
+        likely = usual("value", numbers) or [*texts, *numbers]
+        if len(likely) == 1:
+            self._take("metric", likely[0], sample)
+        elif likely:
+            self._ask("metric", f"metric could be {_listed(likely, 'or')}", likely)
+        elif self.alone:
+            columns = _listed(list(sample.table.columns), "and")
+            self._ask("metric", f"no column looks like the metric (of {columns})", ())
+        return tuple(c for c in numbers if c not in self.roles.values())
+
+    def _ask_about_sums(self) -> None:
+        """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
+        if "unit" in self.roles or self.given.no_unit or not self.alone or "arm" not in self.roles:
+            return
+        sample = self.events
+        counts = [c for c in sample.table.columns if plain(c) in COUNTS and c in sample.numbers]
+        counts = [c for c in counts if c != self.roles.get("metric")]
+        keys = [c for c in sample.table.columns if c not in sample.numbers]
+        keys += [c for r, c in self.roles.items() if r in ("arm", "time") and c not in keys]
+        if not counts or not keys or sample.rows < 2:
+            return
+        # Rows of single units share their day and arm with others; sums of them do not.
+        groups = sample.table.limit(SAMPLE).select(*keys).distinct()
+        if int(run(groups.agg(n=groups.count()))[0]["n"]) < sample.rows:
+            return
+        self._ask("count", f"{counts[0]} seems to count the units of a row", counts)
+        self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+
+    def _ask_about_intervals(self) -> None:
+        """Ask about rows that have the start and the stop of a time at risk."""
+        sample, unit = self.events, self.roles.get("unit")
+        pair = _interval(sample.free)
+        if not self.given.plain_value or not pair or unit is None:
+            return
+        if not all(sample.table[name].type().is_numeric() for name in pair):
+            return
+        if sample.different(unit) == sample.rows:
+            return
+        why = f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk"
+        self._ask("follow_up", why, [",".join(pair)])
+        self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+
+
+def _interval(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns with the start and the stop of a row, if there are such."""
+    by_name = {plain(name): name for name in columns}
+    for start, stop in INTERVALS:
+        if start in by_name and stop in by_name:
+            return by_name[start], by_name[stop]
+    return ()
+
+
+def start_of(stop: str, columns: Iterable[str]) -> str | None:
+    """The column with the start of the rows whose stop was named; None if there is none."""
+    by_name = {plain(name): name for name in columns}
+    starts = [start for start, end in INTERVALS if end == plain(stop) and start in by_name]
+    return by_name[starts[0]] if starts else None
+
+
+def _listed(names: list[str], word: str) -> str:
+    """Names of columns; DuckDB makes them up where a file has no header."""
+    made_up = bool(names) and all(re.fullmatch(r"column\d+", name) for name in names)
+    text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
+    return text + (" (the file has no line with names)" if made_up else "")
