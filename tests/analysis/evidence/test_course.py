@@ -187,6 +187,6 @@ def test_the_answer_as_plain_data_and_as_a_frame() -> None:
     assert data["design"]["outcome"] == {"kind": "bernoulli"}
     assert len(data["days"]) == 30
     frame = found.to_frame(days=True)
-    assert frame.shape == (30, 12)
+    assert frame.shape == (30, 7)
     assert {"contrast", "effect", "effect_low", "effect_high"} <= set(frame.columns)
     assert "b is the best arm" in str(found)
