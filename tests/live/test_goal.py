@@ -29,7 +29,7 @@ def trial() -> bs.Experiment:
 
 def test_the_drug_wins_a_trial_counted_in_infections(trial: bs.Experiment) -> None:
     status = trial.status()
-    assert status.headline == "Ship drug: a worse arm wins with probability at most 5 %"
+    assert status.headline.startswith("Ship drug: −")
     assert status.leader == "drug"
     means = {arm.name: arm.mean for arm in status.arms}
     assert means["placebo"] == pytest.approx(0.3, abs=0.15)

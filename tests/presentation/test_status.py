@@ -34,7 +34,7 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
     given = {arm: [(None, float(arm != "green")), *same] for arm in design.arms}
     status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
-    assert [line.split()[3:] for line in lines[3:6]] == [
+    assert [line.split()[3:] for line in lines[5:8]] == [
         ["100", "%", "active"],
         ["0", "%", "beaten"],
         ["100", "%", "active"],
@@ -66,8 +66,8 @@ def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     given = {arm: [(None, value)] for arm, value in zip(arms, (38.0, 39.0, 40.0), strict=True)}
     status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
-    assert [line.split()[3] for line in lines[3:6]] == ["38.00", "39.00", "40.00"]
-    assert lines[6] == "lower is better"
+    assert lines[4] == "lower is better"
+    assert [line.split()[3] for line in lines[6:9]] == ["38.00", "39.00", "40.00"]
     first, second = (line for line in lines if " - present: " in line)
     assert first.startswith("new - present: −2.0 (95 % interval ")
     assert "; lift −5 % (94.5 % interval " in first

@@ -13,7 +13,8 @@ from bascule.presentation.guarantees import interval_name, promise_words
 from bascule.presentation.numbers import Amounts, count
 from bascule.presentation.plan import text as plan_text
 from bascule.presentation.report import html
-from bascule.presentation.status import amounts_of, difference_lines
+from bascule.presentation.status import amounts_of
+from bascule.presentation.status import report as status_report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,15 +82,9 @@ def simulation_html(simulation: Simulation) -> str:
 
 
 def status_html(status: Status) -> str:
-    """Return the status of a live test as a table of its arms, with their differences drawn."""
-    amounts, head = amounts_of(status), ("arm", "units", "matured", "mean", "part")
-    rows = [
-        (arm.name, count(arm.units), count(arm.matured), amounts.mean(arm.mean), arm.part)
-        for arm in status.arms
-    ]
-    better = "lower is better" if status.goal == "decrease" else ""
-    notes = (status.headline, better, *difference_lines(status), status.promise)
-    return page(table(status.name, rows, head), notes, plot_effects(status.effects, amounts))
+    """Return the status of a live test, with its differences drawn."""
+    figure = plot_effects(status.effects, amounts_of(status))
+    return page(html(status_report(status)), figure=figure)
 
 
 def experiment_html(experiment: Experiment) -> str:

@@ -67,23 +67,28 @@ class Report:
         )
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: Report, width: int = COLUMNS) -> list[str]:
     """Return a report as lines of text: headline, question, facts, tables, notes.
+
+    Sentences are broken at a `width`; 0 leaves each on one line.
 
     >>> lines(Report("Ship green: +5.0 points", notes=("Proven.",)))
     ['Ship green: +5.0 points', '', 'Proven.']
     """
-    parts = [wrapped(report.headline), wrapped(report.question)]
+    parts = [wrapped(text, width) for text in (report.headline, report.question)]
     if report.facts:
-        width = max(len(fact.name) for fact in report.facts)
+        longest = max(len(fact.name) for fact in report.facts)
         parts.append(
-            [f"  {fact.name:<{width}}  {fact.value} {fact.more}".rstrip() for fact in report.facts]
+            [
+                f"  {fact.name:<{longest}}  {fact.value} {fact.more}".rstrip()
+                for fact in report.facts
+            ]
         )
     parts += [
         [*([table.title] if table.title else ()), *text_table(table.rows)]
         for table in report.tables
     ]
-    parts.append([line for note in report.notes for line in wrapped(note)])
+    parts.append([line for note in report.notes for line in wrapped(note, width)])
     found: list[str] = []
     for part in parts:
         found += ["", *part] if found and part else part
@@ -103,10 +108,12 @@ def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
     ]
 
 
-def wrapped(text: str) -> list[str]:
+def wrapped(text: str, width: int = COLUMNS) -> list[str]:
     """Return text in lines that keep a number and its percent sign together."""
+    if not width or not text:
+        return [text] if text else []
     kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
-    return [line.replace("\u00a0", " ") for line in wrap(kept, COLUMNS)]
+    return [line.replace("\u00a0", " ") for line in wrap(kept, width)]
 
 
 def html(report: Report) -> str:

@@ -36,7 +36,7 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert admin.post(path("life", "assign"), json=strict).status_code == 409
     assert admin.post(path("life", "start")).json()["state"] == "running"
     status = decide(admin, "life")
-    assert status["headline"] == "Ship green: a worse arm wins with probability at most 5 %"
+    assert status["headline"] == "Ship green: +100 points (0 to +100)"
     assert admin.get(path("life")).json()["status"] == status
     loser = next(
         unit

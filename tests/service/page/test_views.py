@@ -89,17 +89,17 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     status, design = three.status(), three.design
     assert status.left is not None
     assert status.days_left is not None
-    assert words.headline(design, status).startswith("Keep running: about ")
-    capped = replace(design, max_units=status.units + 10)
-    late = words.saying(capped, status)
+    assert status.headline.startswith("Keep running: about ")
+    capped = replace(status, max_units=status.units + 10)
+    late = words.saying(design, capped)
     assert late.headline == "Keep running: a decision before the cap is unlikely"
     assert late.detail.endswith("The test ends after 10 more units.")
-    early = replace(status, evidence=0.1)
-    assert words.headline(capped, early) == "Keep running: too early to say how long"
+    early = replace(capped, evidence=0.1)
+    assert early.headline == "Keep running: too early to say how long"
     due = replace(status, left=0.0)
-    assert words.headline(design, due) == "Keep running: the decision may come at any time"
+    assert due.headline == "Keep running: the decision may come at any time"
     ship = words.saying(decided.design, decided.status())
-    assert ship.headline == "Ship b: a worse arm wins with probability at most 5 %"
+    assert ship.headline.startswith("Ship b: +")
     assert ship.tone == "good"
     assert "until you release the winner" in ship.detail
     released = replace(decided.status(), everyone="b")

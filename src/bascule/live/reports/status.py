@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, winner_promise
@@ -62,21 +61,6 @@ class ArmStatus:
     part: str
 
 
-FUTILE = "it is unlikely to find the planned difference by its horizon"
-
-NO_SPREAD = (
-    "the spread of outcomes is not known yet; every arm needs 20 units, or 20 times its squared "
-    "skewness, and outcomes must not all be equal"
-)
-
-ENDED_BY: dict[EndReason | None, str] = {
-    None: "",
-    "horizon": ": it has reached its horizon",
-    "futility": f": {FUTILE}",
-}
-"""Why a test is over, as the end of a sentence."""
-
-
 @dataclass(frozen=True, slots=True)
 class Status:
     """The status of a live test.
@@ -99,7 +83,7 @@ class Status:
     open block, which the next units fill whatever was changed by hand. `covariates` says what
     outcomes are adjusted by, where they are. `diagnostics` are there where they were asked for.
     With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
-    or 1, are shares, and the cost is counted in `cost_unit`.
+    or 1, are shares, and the cost is counted in `cost_unit`. `max_units` ends the test undecided.
     """
 
     name: str
@@ -136,6 +120,7 @@ class Status:
     goal: Goal = "increase"
     binary: bool = False
     cost_unit: str = "outcome units"
+    max_units: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
@@ -149,8 +134,8 @@ class Status:
 
     def table(self) -> list[str]:
         """Return the arms, a line each below a heading."""
-        lines: list[str] = presenter("status").arm_lines(self)
-        return lines
+        rows = presenter("status").arm_table(self).rows
+        return list(presenter("report").text_table(rows))
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").status_html(self))
@@ -161,7 +146,7 @@ class Status:
         return self.state in OPEN
 
     @property
-    def _filling(self) -> str:
+    def filling(self) -> str:
         """Who still gets in while a test is paused, as the end of a sentence."""
         if not self.places_left:
             return ""
@@ -183,60 +168,11 @@ class Status:
     @property
     def headline(self) -> str:
         """One line: what to do."""
-        if self.decision is not None:
-            return self._decided(self.decision)
-        if self.state == "over":
-            return f"The test has ended undecided{ENDED_BY[self.ended_by]}"
-        if self.state == "stopped":
-            return "The test was stopped undecided"
-        if self.state in ("ready", "paused"):
-            return f"The test is {self.state}: it takes no new units{self._filling}"
-        if self.rollout is not None and not (self.waiting is not None and self.waiting.is_held):
-            return f"Keep running: {self.rollout.words}"
-        if self.guarded is not None:
-            return f"Keep running: {self.guarded}"
-        if self.futile:
-            return f"Consider ending the test: {FUTILE}"
-        if self.waiting is not None and self.waiting.is_held:
-            return f"Waiting: {self.waiting.words}"
-        undecided = self.undecided_guardrails
-        if undecided:
-            return (
-                f"Keep running: {self.leader} leads; no time is forecast while it is not shown to "
-                f"stay within the margin of {' and '.join(undecided)}"
-            )
-        if self.days_left is not None:
-            return f"Keep running: about {about(self.days_left)} left"
-        if self.left is not None:
-            return f"Keep running: about {self.left:,.0f} units left"
-        if self.waiting is not None:
-            return f"Keep running: {self.waiting.words}"
-        if self.matured and self.effects and all(map(_is_unknown, self.effects)):
-            return f"Keep running: {NO_SPREAD}"
-        return "Keep running"
+        return str(presenter("status").headline(self))
 
-    def _decided(self, decision: Verdict) -> str:
-        name, risk = decision.name, f"with probability at most {100 * decision.error:.3g} %"
-        if decision.harm:
-            return (
-                f"Keep {name}: every other arm was found harmful ({', '.join(decision.harm)}); an "
-                f"arm that is not harmful is removed {risk}"
-            )
-        if decision.by == "guardrails":
-            return (
-                f"{name} is rolled out: it is within the margin of every guardrail; a version "
-                f"beyond one is shipped {risk}"
-            )
-        if decision.arm is not None:
-            return f"Ship {name}: a worse arm wins {risk}"
-        left = [arm.name for arm in self.arms if arm.part in ("active", "paused")]
-        among = "" if len(left) == len(self.arms) else f" between {', '.join(left)}"
-        return f"{name.capitalize()}{among}: keep what is cheapest"
-
-
-def _is_unknown(effect: Effect) -> bool:
-    """Whether nothing is said of a difference because the spread cannot be estimated yet."""
-    return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
+    def report(self) -> Any:
+        """Return what the status has to say: headline, tables and notes."""
+        return presenter("status").report(self)
 
 
 def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
@@ -305,6 +241,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         goal=design.goal,
         binary=design.outcome.binary,
         cost_unit=design.cost_unit,
+        max_units=design.max_units,
     )
 
 

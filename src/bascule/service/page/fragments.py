@@ -97,7 +97,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     interval, bounds = views.interval_heading(status)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
     found = [
-        fragment("said", text=words.announcement(design, status, mismatch)),
+        fragment("said", text=words.announcement(status, mismatch)),
         fragment(
             "banner",
             name=name,

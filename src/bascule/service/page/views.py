@@ -21,6 +21,7 @@ from bascule.presentation.guarantees import (
     lift_words,
 )
 from bascule.presentation.numbers import UNKNOWN, Amounts, amount, count, known, percent, when
+from bascule.presentation.status import TELLING
 from bascule.service.page import words
 from bascule.service.page.charts import Chart, allocation_chart, by_pair, effect_charts
 from bascule.theory import Prediction
@@ -248,7 +249,7 @@ def cost_of(
     if status.cost is None:
         return None
     amounts = Amounts.of(design.outcome, design.goal)
-    is_early = status.decision is None and status.evidence < words.TELLING
+    is_early = status.decision is None and status.evidence < TELLING
     even_cost = None if even is None or not known(even.regret) or is_early else even.regret
     most = max(status.cost, even_cost or 0.0, 1e-300)
     return Cost(
@@ -412,7 +413,7 @@ def _saving(
 ) -> str:
     """Compare the whole test with the whole test of an even split, where both are known."""
     if even is None or even <= 0.0 or status.cost is None:
-        if status.decision is None and status.evidence < words.TELLING:
+        if status.decision is None and status.evidence < TELLING:
             return "It is too early to forecast what an even split would cost."
         return "What an even split would have cost until its own decision is not known."
     if status.decision is not None:

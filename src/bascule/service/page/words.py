@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.ends import guard_promise
 from bascule.core.enrolment.audience import Audience
 from bascule.live.api import OPEN, SegmentedStatus, State, Status
 from bascule.presentation.guarantees import error_words, sentence
 from bascule.presentation.numbers import count, duration, percent
+from bascule.presentation.status import units_to_cap
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
 """The tone of a state: it selects colour and icon, and the text says it too."""
@@ -33,11 +33,6 @@ GUARANTEES = {
 }
 
 
-TELLING = 0.3
-"""Below this part of the way to a decision, differences are as large as their noise, and what is
-forecast from them says nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class Saying:
     """A headline, the sentence below it, and their tone."""
@@ -47,12 +42,12 @@ class Saying:
     tone: Tone
 
 
-def announcement(design: Design, status: Status, mismatch: bool = False) -> str:
+def announcement(status: Status, mismatch: bool = False) -> str:
     """Return the text that a screen reader reads out: no figures, which change often."""
     if mismatch:
         return f"{MISMATCH}."
     if status.decision is not None:
-        return f"{headline(design, status)}."
+        return f"{status.headline}."
     ahead = "" if status.leader is None else f" {status.leader} is ahead."
     return f"{STATES[status.state]}.{ahead}"
 
@@ -81,27 +76,10 @@ def saying(design: Design, status: Status, mismatch: bool = False) -> Saying:
     if mismatch:
         detail = (
             "The numbers of units per arm do not fit the assignment probabilities: units are lost "
-            f"or counted twice. Without it the page would say: {headline(design, status)}."
+            f"or counted twice. Without it the page would say: {status.headline}."
         )
         return Saying(MISMATCH, detail, "alarm")
-    return Saying(headline(design, status), _detail(design, status), tone(status))
-
-
-def headline(design: Design, status: Status) -> str:
-    """One line: what to do. Times are in the unit that people would use."""
-    is_held = status.waiting is not None and status.waiting.is_held
-    if status.state == "running" and status.decision is None and not is_held and not status.futile:
-        if status.left is not None and status.evidence < TELLING:
-            return "Keep running: too early to say how long"
-        if _rest(design, status) is not None:
-            return "Keep running: a decision before the cap is unlikely"
-        if status.left is not None and status.left < 1.0:
-            return "Keep running: the decision may come at any time"
-        if status.days_left is not None:
-            return f"Keep running: about {duration(status.days_left)} left"
-        if status.left is not None:
-            return f"Keep running: about {two_digits(status.left)} units left"
-    return status.headline
+    return Saying(status.headline, _detail(design, status), tone(status))
 
 
 def _detail(design: Design, status: Status) -> str:
@@ -137,18 +115,10 @@ def _detail(design: Design, status: Status) -> str:
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
     ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
-    rest = _rest(design, status)
+    rest = units_to_cap(status)
     if rest is not None:
         return f"{ahead} The test ends after {count(rest)} more units."
     return f"{ahead} You may look as often as you like."
-
-
-def _rest(design: Design, status: Status) -> int | None:
-    """The units until the cap, where it will come before a decision as things look."""
-    if design.max_units is None or status.left is None:
-        return None
-    rest = max(0, design.max_units - status.units)
-    return rest if status.left > rest and status.evidence >= TELLING else None
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
