@@ -88,7 +88,11 @@ def test_it_reads_only_unless_told_otherwise(service: Service) -> None:
         ("get_experiment_status", {"name": "../keys"}),
     ]
     names, answers = asyncio.run(use(service, "viewer", calls))
-    assert {name for name in names if not name.startswith("get_")} == {"post_plan"}
+    plans = {"post_plan", "post_plan_segments", "post_plan_rollout"}
+    assert {name for name in names if not name.startswith("get_")} == plans
+    # Nothing about single units.
+    about_units = ("assign", "outcomes", "units", "link", "export", "set_aside")
+    assert not [name for name in names for part in about_units if part in name]
     assert [failed for failed, _ in answers] == [True, False, True]
     assert "there is no tool" in answers[0][1]
     assert "sneaky" not in [test.name for test in service.store.experiments()]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 import warnings
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import httpx
@@ -165,3 +169,140 @@ def test_without_a_provider_there_is_no_such_path() -> None:
             assert "/sign-in/oidc" not in browser.get("/sign-in").text
     finally:
         running.close()
+
+
+class Crafted:
+    """A provider that answers what a test says: tokens with any claims, keys of any shape."""
+
+    def __init__(self) -> None:
+        from joserfc.jwk import RSAKey
+
+        self.key = RSAKey.generate_key(2048, {"kid": "1"}, private=True)
+        self.keys: object = {"keys": [self.key.as_dict(private=False)]}
+        self.token: object = {}
+        self.redirects = False
+        crafted = self
+
+        class Answers(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer()
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("content-length", "0")))
+                self.answer()
+
+            def answer(self) -> None:
+                if crafted.redirects and self.path != "/.well-known/openid-configuration":
+                    self.send_response(302)
+                    self.send_header("Location", "/elsewhere")
+                    self.end_headers()
+                    return
+                parts = {"/token": crafted.token, "/keys": crafted.keys}
+                body = json.dumps(parts.get(self.path, crafted.about)).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.about = {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "jwks_uri": f"{self.url}/keys",
+        }
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def sign(self, nonce: str, **claims: object) -> None:
+        """Answer with a token for Ann, with some claims changed."""
+        from joserfc import jwt
+
+        usual = {"iss": self.url, "aud": "bascule", "sub": "ann", "exp": int(time.time()) + 60}
+        person = {"email": "ann@shop.example", "email_verified": True, "nonce": nonce}
+        header = {"alg": "RS256", "kid": "1"}
+        signed = jwt.encode(header, {**usual, **person, **claims}, self.key)
+        self.token = {"access_token": "x", "token_type": "Bearer", "id_token": signed}
+
+
+@pytest.fixture(scope="module")
+def crafted() -> Iterator[tuple[Crafted, Service]]:
+    made = Crafted()
+    running = Service(oidc_issuer=made.url, oidc_client="bascule", oidc_viewers=("@shop.example",))
+    yield made, running
+    running.close()
+    made.server.shutdown()
+    made.server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [
+        ({}, 200),
+        ({"azp": "bascule"}, 200),
+        ({"azp": "another"}, 401),
+        ({"aud": ["bascule", "another"], "azp": "bascule"}, 200),
+        ({"aud": ["bascule", "another"], "azp": "another"}, 401),
+        ({"aud": ["bascule", "another"]}, 401),
+        ({"email": "eve@evil(@shop.example"}, 403),
+        ({"email": "x@evil@shop.example"}, 403),
+        ({"email": "@shop.example"}, 403),
+        ({"email": ["ann@shop.example"]}, 403),
+    ],
+)
+def test_a_token_counts_for_the_client_and_the_address_that_it_was_made_for(
+    crafted: tuple[Crafted, Service], claims: dict[str, object], status: int
+) -> None:
+    made, service = crafted
+    with service.caller() as browser:
+        asked = httpx.URL(browser.get("/sign-in/oidc").headers["location"]).params
+        made.sign(asked["nonce"], **claims)
+        back = browser.get("/sign-in/oidc/callback", params={"code": "x", "state": asked["state"]})
+        assert back.status_code == status, back.text
+
+
+@pytest.mark.parametrize("what", ["keys", "token", "id_token", "redirect"])
+def test_a_provider_whose_answers_have_another_shape_is_no_error_of_ours(
+    crafted: tuple[Crafted, Service], what: str
+) -> None:
+    made, service = crafted
+    before = made.keys
+    with service.caller() as browser:
+        asked = httpx.URL(browser.get("/sign-in/oidc").headers["location"]).params
+        made.sign(asked["nonce"])
+        if what == "keys":
+            made.keys = [1, None]
+        elif what == "token":
+            made.token = None
+        elif what == "id_token":
+            made.token = {"access_token": "x", "token_type": "Bearer", "id_token": None}
+        made.redirects = what == "redirect"
+        try:
+            given = {"code": "x", "state": asked["state"]}
+            refused = browser.get("/sign-in/oidc/callback", params=given)
+        finally:
+            made.keys, made.redirects = before, False
+    assert refused.status_code == 401, refused.text
+
+
+def test_the_way_back_is_not_chosen_by_the_header_host(crafted: tuple[Crafted, Service]) -> None:
+    made, service = crafted
+    with service.caller() as browser:
+        refused = browser.get("/sign-in/oidc", headers={"Host": "evil.example"})
+        assert refused.status_code == 421
+    public = Service(
+        url="https://tests.example",
+        oidc_issuer=made.url,
+        oidc_client="bascule",
+        oidc_viewers=("@shop.example",),
+    )
+    try:
+        with public.caller() as browser:
+            sent = browser.get("/sign-in/oidc", headers={"Host": "evil.example"})
+            back = httpx.URL(sent.headers["location"]).params["redirect_uri"]
+            assert back == "https://tests.example/sign-in/oidc/callback"
+    finally:
+        public.close()

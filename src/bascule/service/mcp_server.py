@@ -20,11 +20,22 @@ from bascule.core.errors import InputError
 if TYPE_CHECKING:
     from mcp.server import Server
 
-LEFT_OUT = ("/ofrep/", "/healthz", "/readyz", "/metrics", "/v1/units/", "/assign", "/outcomes")
+LEFT_OUT = (
+    "/ofrep/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/v1/units/",
+    "/assign",
+    "/outcomes",
+    "/link",
+    "/set-aside",
+    "/export",
+)
 """Parts of paths that are for programs, or about single units."""
 
-ONLY_READS = ("/v1/plan",)
-"""Paths of POST that change nothing."""
+ONLY_READS = "/v1/plan"
+"""How the paths of POST begin that change nothing."""
 
 LONGEST = 200_000
 """Characters of an answer that are passed on; a report may have more."""
@@ -50,7 +61,7 @@ class Call:
     @property
     def reads(self) -> bool:
         """Whether it changes nothing."""
-        return self.method == "get" or self.path in ONLY_READS
+        return self.method == "get" or self.path.startswith(ONLY_READS)
 
 
 def calls_of(description: dict[str, Any], changes: bool = False) -> list[Call]:

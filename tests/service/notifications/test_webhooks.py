@@ -91,7 +91,7 @@ def tell(store: bs.Store, listener: Listener, now: float) -> list[str]:
     async def round_() -> list[str]:
         async with httpx.AsyncClient(trust_env=False) as client:
             return [
-                settle(store, sent, await send(client, sent, SECRET, now), now)
+                settle(store, sent, await send(client, listener.url, sent, SECRET, now), now)
                 for sent in claim(store, [listener.url], now)
             ]
 
@@ -177,7 +177,7 @@ def test_a_failed_attempt_is_described_without_the_url(
 
             async def attempt(url: str = url) -> str | None:
                 async with httpx.AsyncClient(trust_env=False) as client:
-                    return await send(client, Delivery(url, 1, 1, b"{}"), SECRET, 0.0)
+                    return await send(client, url, Delivery("key", 1, 1, b"{}"), SECRET, 0.0)
 
             problem = asyncio.run(attempt())
             assert problem

@@ -59,6 +59,10 @@ SERVICE = named(
         many=True,
         metavar="ADDRESS",
     ),
+    url=Option(
+        "The address under which people reach the service, as https://tests.example.",
+        metavar="URL",
+    ),
     oidc_issuer=Option(
         "Let people sign in to the page with this OpenID Connect provider.",
         metavar="URL",

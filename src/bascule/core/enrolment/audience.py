@@ -268,7 +268,7 @@ def checked_values(values: object, arms: Sequence[str]) -> tuple[Any, ...]:
     if len(kinds) > 1 or None in kinds:
         raise InputError(
             "values",
-            "values must all be true or false, all finite numbers, all texts, or all objects of up "
+            "values must all be true or false, all finite numbers, or all texts or objects of up "
             f"to 10,000 characters (got {shortened(listed):.80})",
         )
     if kinds == {"number"} and any(isinstance(value, float) for value in listed):
@@ -283,7 +283,7 @@ def _kind(value: object) -> str | None:
     if isinstance(value, (int, float)):
         return "number" if -checks.LARGEST <= value <= checks.LARGEST else None
     if isinstance(value, str):
-        return "text"
+        return "text" if len(value) <= 10_000 else None
     if isinstance(value, (dict, list)):
         try:
             return "object" if len(json.dumps(value, allow_nan=False)) <= 10_000 else None

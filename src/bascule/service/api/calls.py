@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
 
+from bascule.core.errors import InputError
 from bascule.live.api import acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.auth.access import Caller, admin, allow, viewer
@@ -19,9 +20,25 @@ Viewer = Annotated[Caller, Depends(viewer)]
 Admin = Annotated[Caller, Depends(admin)]
 
 
+async def allow_test(request: Request, caller: Caller, name: str) -> None:
+    """Raise unless the caller's key is valid for an experiment, or for the test it is part of."""
+    if not caller.sees(name):
+        known = {entry.name: entry for entry in await request.app.state.directory.all()}
+        allow(caller, known[name].test_name if name in known else name)
+
+
+async def covered(request: Request, names: Iterable[str]) -> list[str]:
+    """The names of experiments that names stand for: a test's name stands for its segments too."""
+    wanted = dict.fromkeys(names)
+    for entry in await request.app.state.directory.all(age=0.0):
+        if entry.test_name in wanted:
+            wanted[entry.name] = None
+    return list(wanted)
+
+
 async def find(request: Request, caller: Caller, name: str) -> Summary:
     """The experiment that a path names, if the caller's key is valid for it."""
-    allow(caller, name)
+    await allow_test(request, caller, name)
     found: Summary = await request.app.state.directory.find(name)
     return found
 
@@ -45,6 +62,12 @@ async def change(
     with acting_as(caller.name):
         try:
             return await calls_of(request).short(do, *given, **named)
+        except InputError as problem:
+            if caller.is_limited and problem.field in ("holdout", "layer"):
+                # The message names the other test.
+                words = f"another test has this {problem.field} with other units: give another"
+                raise InputError(problem.field, words, kind=problem.kind) from None
+            raise
         finally:
             request.app.state.directory.forget()
             renders_of(request).forget()

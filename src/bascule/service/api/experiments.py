@@ -63,7 +63,9 @@ async def show_all(
     With `search`, only those whose name, owner, texts, links or tags have all of its words.
     """
     directory = request.app.state.directory
-    entries = [entry for entry in await directory.all(age=0.0) if caller.sees(entry.name)]
+    entries = [
+        entry for entry in await directory.all(age=0.0) if caller.sees(entry.name, entry.test_name)
+    ]
     if search.strip():
         found = await calls_of(request).long(directory.store.search, search)
         names = {test.name for test in found}

@@ -14,7 +14,7 @@ from bascule.service.auth.access import viewer
 from bascule.service.auth.sessions import write_probe
 from bascule.service.server.observability.telemetry import METRICS_TYPE
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.server.responses import Answer, Problem, unavailable
+from bascule.service.server.responses import Answer, Problem, encode, unavailable
 
 PROBE_EVERY = 2.0
 """Seconds for which a successful write to the store counts as readiness."""
@@ -37,6 +37,15 @@ async def readyz(request: Request) -> Response:
     # Shared by all who ask: whoever asks often must not make it write often.
     await state.probe.newer_than(time.monotonic() - PROBE_EVERY)
     return Answer({"status": "ok"})
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def openapi(request: Request) -> Response:
+    """The OpenAPI description of the service."""
+    state = request.app.state
+    if not hasattr(state, "description"):
+        state.description = encode(request.app.openapi())
+    return Response(state.description, media_type="application/json")
 
 
 def make_probe(store: Store, calls: StoreCalls) -> SharedRead[None]:

@@ -17,10 +17,11 @@ from bascule.core.inputs.serialization import readable
 from bascule.live.api import Evaluation, Store
 from bascule.live.api.reads import Summary, arms_of_unit
 from bascule.service.api.bodies import checked, read_json
+from bascule.service.api.calls import allow_test
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import REFS, RETRY, body
-from bascule.service.auth.access import allow, client
+from bascule.service.auth.access import client
 from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
 
 PATH = OFREP_PATH
@@ -72,7 +73,7 @@ async def evaluate(request: Request) -> Response:
     the segment of a test that has segments is taken from it.
     """
     key = request.path_params["key"]
-    allow(await client(request), key)
+    await allow_test(request, await client(request), key)
     unit, context = await _context(request)
     try:
         entry, found = await request.app.state.directory.evaluate(key, unit, context=context)

@@ -17,11 +17,11 @@ from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store
 from bascule.service.api.bodies import checked, read
-from bascule.service.api.calls import Admin, calls_of, change
+from bascule.service.api.calls import Admin, allow_test, calls_of, change, covered
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import allow, client, unnamed
+from bascule.service.auth.access import client, unnamed
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Answer, Problem
 from bascule.service.server.settings import Settings
@@ -46,7 +46,7 @@ async def assign(request: Request) -> Response:
     with `strict` it answers 409.
     """
     name = request.path_params["name"]
-    allow(await client(request), name)
+    await allow_test(request, await client(request), name)
     given = await read(request, models.Unit)
     entry, found = await request.app.state.directory.evaluate(
         name, given.unit, given.context, given.covariates, given.segment
@@ -66,7 +66,7 @@ async def assign(request: Request) -> Response:
 async def link(request: Request) -> Response:
     """Link two names of one person, as a visitor who signs in; both keep the first arm."""
     name = request.path_params["name"]
-    allow(await client(request), name)
+    await allow_test(request, await client(request), name)
     given = await read(request, models.Link)
     directory = request.app.state.directory
     test = await directory.segmented(name) or (await directory.find(name)).test
@@ -87,7 +87,8 @@ async def link_everywhere(request: Request) -> Response:
     caller = await client(request)
     given = await read(request, models.Link)
     store: Store = request.app.state.store
-    arms = await calls_of(request).short(store.link, given.unit, given.other, caller.experiments)
+    seen = None if caller.experiments is None else await covered(request, caller.experiments)
+    arms = await calls_of(request).short(store.link, given.unit, given.other, seen)
     return Answer({"unit": given.unit, "other": given.other, "arms": arms})
 
 
@@ -99,7 +100,7 @@ async def link_everywhere(request: Request) -> Response:
 async def record(request: Request) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
     name, caller = request.path_params["name"], await client(request)
-    allow(caller, name)
+    await allow_test(request, caller, name)
     given = (await read(request, models.NewOutcomes)).outcomes
     settings: Settings = request.app.state.settings
     if len(given) > settings.largest_batch:
@@ -127,8 +128,11 @@ async def data(request: Request, caller: Admin) -> Response:
     unit = (await read(request, models.Unit)).unit
     store: Store = request.app.state.store
     found = await calls_of(request).long(store.unit_data, unit)
-    seen = [one for one in found["experiments"] if caller.sees(one["experiment"])]
-    return Answer({**found, "experiments": seen})
+    if caller.experiments is not None:
+        names = await covered(request, caller.experiments)
+        kept = [one for one in found["experiments"] if one["experiment"] in names]
+        found = {**found, "experiments": kept}
+    return Answer(found)
 
 
 @router.post(
@@ -139,12 +143,14 @@ async def data(request: Request, caller: Admin) -> Response:
 async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
     given = await read(request, models.UnitToErase)
-    wanted: Any = given.experiments
+    wanted = given.experiments
     for name in wanted or ():
-        allow(caller, name)
+        await allow_test(request, caller, name)
     store: Store = request.app.state.store
     if wanted is None and caller.experiments is not None:
         wanted = list(caller.experiments)
+    if wanted is not None:
+        wanted = await covered(request, wanted)
     erased = await change(request, caller, store.erase, given.unit, wanted)
     return Answer({"erased": list(erased)})
 

@@ -88,13 +88,15 @@ class Caller:
         """
         return self.role in MAY[role]
 
-    def sees(self, experiment: str) -> bool:
-        """Whether the caller's key is valid for an experiment.
+    def sees(self, *names: str) -> bool:
+        """Whether the caller's key is valid for an experiment by one of its names.
+
+        A segment of a test has two: its own, and that of the test.
 
         >>> Caller("shop", "client", ("button",)).sees("banner")
         False
         """
-        return self.experiments is None or experiment in self.experiments
+        return self.experiments is None or any(name in self.experiments for name in names)
 
     @property
     def sees_names(self) -> bool:

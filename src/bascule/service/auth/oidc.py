@@ -19,7 +19,7 @@ from bascule.core.errors import InputError
 from bascule.service.auth import access, sessions
 from bascule.service.auth.keys import Role
 from bascule.service.server.responses import Problem
-from bascule.service.server.settings import Settings
+from bascule.service.server.settings import MAILBOX, Settings, is_loopback
 
 PATH = "/sign-in/oidc"
 STATE_COOKIE = "bascule_oidc"
@@ -31,6 +31,8 @@ DISCOVERED_SECONDS = 300.0
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Signatures that are accepted; never "none", nor one that a client secret would make."""
+
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 # The cookie of a session is not sent along when another site leads here, so the last step is ours.
 DONE = (
@@ -59,10 +61,15 @@ def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role |
     'viewer'
     >>> role_of("ann@shop.example.evil", ["@shop.example"], []) is None
     True
+    >>> role_of("eve@evil(@shop.example", ["@shop.example"], []) is None
+    True
     """
-    # Beyond ASCII, letters that look or fold alike are other mailboxes.
-    address = email.lower() if email.isascii() else ""
-    names = (address, f"@{address.rpartition('@')[2]}") if "@" in address else ()
+    if not MAILBOX.fullmatch(email):
+        # Beyond ASCII, letters that look or fold alike are other mailboxes; and programs do not
+        # agree on what `eve@evil(@shop` or `x@evil@shop` is.
+        return None
+    address = email.lower()
+    names = (address, f"@{address.partition('@')[2]}")
     if any(entry.lower() in names for entry in admins):
         return "admin"
     return "viewer" if any(entry.lower() in names for entry in viewers) else None
@@ -119,10 +126,7 @@ async def _claims(
     request: Request, settings: Settings, code: str, nonce: str, verifier: str
 ) -> dict[str, Any]:
     """Exchange a code for the claims of a token whose signature and contents are right."""
-    import httpx
-    from authlib.common.errors import AuthlibBaseError
     from joserfc import jwt
-    from joserfc.errors import JoseError
     from joserfc.jwk import KeySet
 
     about = await _discovered(request, settings)
@@ -131,7 +135,8 @@ async def _claims(
             token = await client.fetch_token(
                 about["token_endpoint"], code=code, code_verifier=verifier
             )
-            keys = (await client.request("GET", about["jwks_uri"], withhold_token=True)).json()
+            answer = await client.request("GET", about["jwks_uri"], withhold_token=True)
+            keys = answer.raise_for_status().json()
         decoded = jwt.decode(token["id_token"], KeySet.import_key_set(keys), ALGORITHMS)
         jwt.JWTClaimsRegistry(
             iss={"essential": True, "value": about["issuer"]},
@@ -140,11 +145,25 @@ async def _claims(
             exp={"essential": True},
             sub={"essential": True},
         ).validate(decoded.claims)
-    except (AuthlibBaseError, JoseError, httpx.HTTPError, KeyError, ValueError) as problem:
+        claims = dict(decoded.claims)
+        _check_party(claims, settings.oidc_client)
+    except Exception as problem:
+        # Of three libraries, which raise anything where data have another shape than they expect.
         raise Problem(
             401, f"the provider's answer is not valid ({type(problem).__name__})"
         ) from None
-    return dict(decoded.claims)
+    return claims
+
+
+def _check_party(claims: dict[str, Any], client: str) -> None:
+    """Raise unless a token was issued to this client, which its audience may share with others.
+
+    >>> _check_party({"aud": "bascule", "azp": "bascule"}, "bascule")
+    """
+    audience = claims["aud"]
+    is_shared = not isinstance(audience, str) and len(audience) > 1
+    if claims.get("azp", None if is_shared else client) != client:
+        raise ValueError("azp")
 
 
 async def _discovered(request: Request, settings: Settings) -> dict[str, Any]:
@@ -160,6 +179,8 @@ async def _discovered(request: Request, settings: Settings) -> dict[str, Any]:
             about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
     except (httpx.HTTPError, TypeError, ValueError):
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
+    if not all(isinstance(about.get(name), str) for name in ENDPOINTS):
+        raise Problem(503, "the identity provider's description lacks an endpoint")
     if str(about.get("issuer", "")).rstrip("/") != settings.oidc_issuer.rstrip("/"):
         raise Problem(503, "the identity provider names another issuer: check the settings")
     request.app.state.oidc_provider = (time.monotonic(), about)
@@ -173,10 +194,18 @@ def _client(settings: Settings, request: Request) -> Any:
         settings.oidc_client,
         settings.oidc_secret,
         scope="openid email",
-        redirect_uri=f"{request.url.scheme}://{request.url.netloc}{PATH}/callback",
+        # Not from the header Host, which whoever sends the request chooses.
+        redirect_uri=f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback",
         code_challenge_method="S256",
         timeout=10.0,
     )
+
+
+def _local_url(request: Request) -> str:
+    """The address of a service that only this machine reaches, as its browser names it."""
+    if not is_loopback(request.url.hostname or ""):
+        raise Problem(421, "sign in at 127.0.0.1 or localhost, or start the service with --url")
+    return f"{request.url.scheme}://{request.url.netloc}"
 
 
 def _settings(request: Request) -> Settings:

@@ -10,7 +10,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Sequence
-from hashlib import sha256
 from typing import Any
 
 from bascule.core.errors import InputError
@@ -22,15 +21,6 @@ def check_targets(urls: Sequence[str]) -> None:
     if urls:
         for url in urls:
             _messenger(url)
-
-
-def key_of(url: str) -> str:
-    """Return what the store calls an address.
-
-    >>> key_of("mailto://user:secret@example.com").startswith("notify:")
-    True
-    """
-    return f"notify:{sha256(url.encode()).hexdigest()[:32]}"
 
 
 async def notify(url: str, sent: Delivery) -> str | None:

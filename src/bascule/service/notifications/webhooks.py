@@ -56,6 +56,7 @@ class Delivery:
     """An event for one URL: the entry of the audit log, and the number of this attempt."""
 
     url: str
+    """What the store calls the address."""
     entry: int
     attempts: int
     body: bytes
@@ -112,14 +113,16 @@ def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str
     return state
 
 
-async def send(client: httpx.AsyncClient, sent: Delivery, secret: str, now: float) -> str | None:
+async def send(
+    client: httpx.AsyncClient, url: str, sent: Delivery, secret: str, now: float
+) -> str | None:
     """Send an event; None if it was received, or else why not, without the URL and its secrets."""
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
     try:
         async with (
             asyncio.timeout(DEADLINE),
             # The body of the answer is not read: it may have no end.
-            client.stream("POST", sent.url, content=sent.body, headers=headers) as answer,
+            client.stream("POST", url, content=sent.body, headers=headers) as answer,
         ):
             return None if answer.is_success else f"answered {answer.status_code}"
     except TimeoutError:
@@ -129,14 +132,24 @@ async def send(client: httpx.AsyncClient, sent: Delivery, secret: str, now: floa
         return type(problem).__name__
 
 
+def key_of(kind: str, url: str) -> str:
+    """Return what the store calls an address, which may have a token or a password in it.
+
+    >>> key_of("webhook", "https://hooks.example/SECRET").startswith("webhook:")
+    True
+    """
+    return f"{kind}:{sha256(url.encode()).hexdigest()[:32]}"
+
+
 async def send_due(store: Store, calls: StoreCalls, url: str, secret: str) -> list[str]:
     """Send the events that are due to one URL, and return what became of each."""
     async with httpx.AsyncClient(timeout=DEADLINE) as client:
 
         async def deliver(sent: Delivery) -> str | None:
-            return await send(client, sent, secret, time.time())
+            return await send(client, url, sent, secret, time.time())
 
-        return await deliver_due(store, calls, url, deliver, "webhook", shown_url(url))
+        key = key_of("webhook", url)
+        return await deliver_due(store, calls, key, deliver, "webhook", shown_url(url))
 
 
 async def deliver_due(

@@ -35,9 +35,7 @@ def list_fragments(
 
     A test with segments is one line, unless only some of them may be seen or have the words.
     """
-    allowed = [
-        entry for entry in entries if caller.sees(entry.name) or caller.sees(entry.test_name)
-    ]
+    allowed = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
     seen = {entry.name: entry for entry in allowed}
     if search:
         names = {test.name for test in directory.store.search(search)}

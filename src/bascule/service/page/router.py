@@ -11,7 +11,7 @@ from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
 from bascule.live.api import SegmentedExperiment
-from bascule.service.api.calls import calls_of, change, renders_of
+from bascule.service.api.calls import allow_test, calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import fragments
@@ -53,7 +53,7 @@ async def renew_list(request: Request, caller: Viewer, search: Search = "") -> R
 @router.get("/tests/{name}")
 async def show_test(name: str, request: Request, caller: Viewer) -> Response:
     """Show a test, or a test with segments."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
     segmented = await request.app.state.directory.segmented(name)
     if segmented is not None:
         found, attribute = await _segment_parts(request, segmented), segmented.segments.attribute
@@ -66,7 +66,7 @@ async def show_test(name: str, request: Request, caller: Viewer) -> Response:
 @router.get("/tests/{name}/live")
 async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
     """Return the parts of a test's page that have changed."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
     segmented = await request.app.state.directory.segmented(name)
     if segmented is not None:
         return _new_parts(request, await _segment_parts(request, segmented))
@@ -76,7 +76,7 @@ async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
 @router.get("/tests/{name}/diagnostics")
 async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
     """Return the diagnostics of a test, if they have changed."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
     shared = fragments.shared_caller(caller)
     entry = await request.app.state.directory.find(name)
     key, look = ("diagnostics", entry.test.id, shared), fragments.diagnostic_fragments
@@ -89,7 +89,7 @@ async def ask_first(
     name: str, action: str, request: Request, caller: Admin, value: str = "", arm: str = ""
 ) -> Response:
     """Ask for the confirmation of a change, saying what it will do."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
 
     def look() -> Any:
         test = request.app.state.store.get(name)
@@ -111,7 +111,7 @@ async def ask_first(
 @router.get("/tests/{name}/preview")
 async def preview(name: str, request: Request, caller: Viewer, value: str = "") -> Response:
     """Say what turning the knob to a value would change."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
 
     def look() -> str:
         test = request.app.state.store.get(name)
@@ -123,7 +123,7 @@ async def preview(name: str, request: Request, caller: Viewer, value: str = "") 
 @router.post("/tests/{name}/do/{action}")
 async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
     """Make a change that was confirmed."""
-    access.allow(caller, name)
+    await allow_test(request, caller, name)
     given = _texts(await request.form())
     store = request.app.state.store
 

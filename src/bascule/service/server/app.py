@@ -64,6 +64,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         title="bascule",
         version=__version__,
         docs_url=None,
+        # Its own route would encode the description again for everyone who asks.
+        openapi_url=None,
         redoc_url=None,
         # A redirect for a slash too many would break clients that follow none.
         redirect_slashes=False,
@@ -159,4 +161,4 @@ def _methods(app: FastAPI, path: str) -> list[str]:
         for route in router.routes:
             if isinstance(route, Route) and route.path_regex.match(path):
                 found |= route.methods or set()
-    return sorted(found)
+    return sorted(found | {"HEAD"} if "GET" in found else found)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 
 from fastapi import FastAPI
@@ -75,7 +75,7 @@ async def settle(app: FastAPI) -> None:
     entries: list[Summary] = await app.state.directory.all()
     for entry in entries:
         if entry.state in OPEN:
-            with suppress(InputError):
+            with _apart("settle", entry):
                 await calls.long(entry.test.settle)
 
 
@@ -88,9 +88,23 @@ async def find_alarms(app: FastAPI) -> None:
     app.state.looked_at = running
     for entry in entries:
         if entry.test.id in running | before:
-            with suppress(InputError):
+            with _apart("alarms", entry):
                 for alarm in await calls.long(entry.test.alarms):
                     log("alarm", level="warning", experiment=entry.name, message=alarm.message)
+
+
+@contextmanager
+def _apart(task: str, entry: Summary) -> Iterator[None]:
+    """Log what fails for one test, so that no other is skipped for it."""
+    try:
+        yield
+    except InputError:
+        # It was deleted, or stopped, meanwhile.
+        pass
+    except Exception as problem:
+        detail = problem.detail if isinstance(problem, Problem) else str(problem)
+        fields = {"task": task, "experiment": entry.name, "detail": detail}
+        LOGGER.error("task failed for a test", exc_info=problem, extra={"fields": fields})
 
 
 async def send_webhooks(app: FastAPI, url: str) -> None:
@@ -106,7 +120,7 @@ async def send_messages(app: FastAPI, url: str) -> None:
     """Send the notifications that are due to one address of Apprise."""
     state, kind = app.state, url.partition("://")[0]
     deliver = partial(notify.notify, url)
-    key = notify.key_of(url)
+    key = webhooks.key_of("notify", url)
     for result in await webhooks.deliver_due(
         state.store, state.calls, key, deliver, "notification", f"{kind}://..."
     ):

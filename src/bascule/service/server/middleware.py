@@ -50,6 +50,10 @@ class RequestMiddleware:
             return
         since = time.perf_counter()
         status: int | None = None
+        method = scope["method"]
+        if method == "HEAD":
+            # The server leaves out the body of an answer to HEAD; all else is as for GET.
+            scope = {**scope, "method": "GET"}
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -95,7 +99,7 @@ class RequestMiddleware:
             failed = Problem(500, "internal error: it was logged")
             await refusal(scope, failed)(scope, receive, answer)
         finally:
-            self._tell(scope, status or 500, time.perf_counter() - since)
+            self._tell(scope, method, status or 500, time.perf_counter() - since)
 
     def _counted(self, receive: Receive) -> Receive:
         """Limit a body that does not state its length."""
@@ -111,10 +115,9 @@ class RequestMiddleware:
 
         return counted
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _tell(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
         path = getattr(route, "path", "other")
-        method = scope["method"]
         self._metrics.count(method, path, status, seconds)
         changes = method not in ("GET", "HEAD", "OPTIONS") and not path.endswith(
             ("/assign", "/outcomes")

@@ -7,24 +7,32 @@ import base64
 import pickle  # nosec B403: it reads only what our own process has written
 import sys
 from asyncio.subprocess import PIPE
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request, Response
+from starlette.requests import ClientDisconnect
 
 from bascule.core.errors import InputError
 from bascule.service.api.bodies import read
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer
-from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.responses import Answer, Problem, unavailable
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
     from bascule.planning.rollout import Rollout
 
-SECONDS, FIRST_SECONDS = 30.0, 180.0
-"""How long a plan may take, and the first one, for which much may have to be compiled."""
+SECONDS, START_SECONDS = 30.0, 180.0
+"""How long a plan may take, and the start of the process, which compiles what most plans need."""
+
+MOST_ASKED, MOST_OF_ONE = 8, 2
+"""Plans that are asked for at once: by all, and by one key."""
+
+LOOK_EVERY = 0.5
+"""Seconds after which it is looked again whether a client has hung up."""
 
 LONGEST_LINE = 2**24
 
@@ -38,6 +46,7 @@ class Planner:
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
+        self._asked: Counter[str] = Counter()
         self._process: asyncio.subprocess.Process | None = None
 
     async def plan(self, asked: models.NewPlan) -> Plan:
@@ -50,18 +59,32 @@ class Planner:
         made: Rollout = await self.make(asked)
         return made
 
-    async def make(self, asked: models.Model) -> Any:
-        """The plan for a request of any kind."""
+    async def make(self, asked: models.Model, who: str = "") -> Any:
+        """The plan for a request of any kind, for the key `who`, or for a person on the page."""
+        most_of_one = MOST_OF_ONE if who else MOST_ASKED
+        if self._asked.total() >= MOST_ASKED or self._asked[who] >= most_of_one:
+            raise unavailable("too many plans are asked for at once: wait for one")
+        self._asked[who] += 1
+        try:
+            return await self._make(asked)
+        finally:
+            self._asked[who] -= 1
+            # Without those who wait for nothing, which would be kept for ever.
+            self._asked = +self._asked
+
+    async def _make(self, asked: models.Model) -> Any:
         async with self._lock:
-            seconds = FIRST_SECONDS if self._process is None else SECONDS
             try:
-                async with asyncio.timeout(seconds):
+                if self._process is None:
+                    async with asyncio.timeout(START_SECONDS):
+                        await self._start()
+                async with asyncio.timeout(SECONDS):
                     line = await self._ask(asked.model_dump_json().encode() + b"\n")
             except TimeoutError:
                 await self.close()
                 raise Problem(
                     422,
-                    f"planning took longer than {seconds:g} s: ask for a larger lift, or for fewer "
+                    f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
                     "metrics",
                 ) from None
             except BaseException:
@@ -90,17 +113,22 @@ class Planner:
             await self._process.wait()
             self._process = None
 
+    async def _start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "bascule.service.server.planner_process",
+            stdin=PIPE,
+            stdout=PIPE,
+            limit=LONGEST_LINE,
+            start_new_session=True,
+        )
+        assert self._process.stdout is not None
+        # It says that it is ready.
+        await self._process.stdout.readline()
+
     async def _ask(self, line: bytes) -> bytes:
-        if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "bascule.service.server.planner_process",
-                stdin=PIPE,
-                stdout=PIPE,
-                limit=LONGEST_LINE,
-                start_new_session=True,
-            )
+        assert self._process is not None
         requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None
         assert replies is not None
@@ -138,6 +166,13 @@ async def plan_rollout(request: Request) -> Response:
 
 
 async def _answer(request: Request, model: type[models.Model]) -> Response:
-    await viewer(request)
-    made = await request.app.state.planner.make(await read(request, model))
-    return Answer(made.to_dict())
+    caller = await viewer(request)
+    asked = await read(request, model)
+    planning = asyncio.ensure_future(request.app.state.planner.make(asked, caller.name))
+    try:
+        while not (await asyncio.wait([planning], timeout=LOOK_EVERY))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return Answer(planning.result().to_dict())
+    finally:
+        planning.cancel()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import pickle  # nosec B403: it only writes
 import sys
+import traceback
 from collections.abc import Callable
 from functools import partial
 from typing import IO, Any
@@ -20,6 +21,8 @@ from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
 from bascule.planning.segments import plan_segments
 from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest, SegmentsRequest
+
+WARM_RUNS = 20
 
 REQUEST: TypeAdapter[Model] = TypeAdapter(NewPlan | SegmentsRequest | RolloutRequest)
 
@@ -47,7 +50,9 @@ def answer(line: bytes) -> bytes:
         made = PLANNERS[type(asked)](**arguments(asked))
     except InputError as problem:
         made = problem
-    except (ArithmeticError, MemoryError):
+    except Exception:
+        # Numbers that nobody has thought of must not end the process: others wait for it.
+        traceback.print_exc()
         made = InputError(
             "request", "nothing can be computed for this: ask for less extreme numbers"
         )
@@ -55,7 +60,11 @@ def answer(line: bytes) -> bytes:
 
 
 def main(requests: IO[bytes], replies: IO[bytes]) -> None:
-    """Answer requests, a line each, until there are no more."""
+    """Say that it is ready, then answer requests, a line each, until there are no more."""
+    # What most plans need is compiled now, and not in the time of whoever asks first.
+    plan(runs=WARM_RUNS, threads=1)
+    replies.write(b"\n")
+    replies.flush()
     for line in requests:
         replies.write(answer(line))
         replies.flush()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
@@ -15,6 +16,15 @@ WEBHOOK_SECRET = "BASCULE_WEBHOOK_SECRET"  # nosec B105: the name of a variable,
 """The environment variable with the secret that signs webhooks."""
 
 
+MAILBOX = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
+"""An address of mail as people have it: one @, no quotes, comments, spaces or commas."""
+
+LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
+"""An address, or a domain as in @shop.example."""
+
+NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything that an operator may set; the defaults suit a laptop.
@@ -23,7 +33,8 @@ class Settings:
     addresses, or networks, of reverse proxies whose `X-Forwarded-For` and `X-Forwarded-Proto` are
     believed; nobody's are by default. A caller (a key at an address) may send `rate` requests a
     second, and an address may fail to authenticate `guesses` times a minute. With `retention`, as
-    "90d", units that came longer ago are erased in experiments that have ended.
+    "90d", units that came longer ago are erased in experiments that have ended. `url` is the
+    address under which people reach the service, to which an identity provider sends them back.
 
     >>> Settings().is_local
     True
@@ -44,6 +55,7 @@ class Settings:
     notify: tuple[str, ...] = ()
     retention: str = ""
     trace: bool = False
+    url: str = ""
     oidc_issuer: str = ""
     oidc_client: str = ""
     oidc_secret: str = ""
@@ -65,14 +77,21 @@ class Settings:
             _check_webhook(url)
         if self.webhooks:
             webhook_key(self.webhook_secret)
+        if self.url and (_host(self.url) is None or urlsplit(self.url).path.strip("/")):
+            raise InputError("url", f"url is as in https://tests.example (got {self.url!r:.60})")
         if self.oidc_issuer:
             self._check_oidc()
-        if self.retention:
-            seconds("retention", self.retention)
+        if self.retention and seconds("retention", self.retention) <= 0.0:
+            raise InputError(
+                "retention",
+                f"retention must be above 0 (got {self.retention!r:.60}): it would erase every "
+                "unit of tests that have ended",
+            )
 
     def _check_oidc(self) -> None:
-        parts = urlsplit(self.oidc_issuer)
-        if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        host = _host(self.oidc_issuer)
+        is_safe = self.oidc_issuer.startswith("https://") or is_loopback(host or "")
+        if host is None or not is_safe:
             raise InputError(
                 "oidc_issuer",
                 f"an issuer is as in https://accounts.example (got {self.oidc_issuer!r:.60})",
@@ -80,10 +99,18 @@ class Settings:
         if not self.oidc_client:
             raise InputError("oidc_client", "OIDC needs a client id: give --oidc-client")
         entries = (*self.oidc_viewers, *self.oidc_admins)
-        if not entries or not all("@" in entry for entry in entries):
+        wrong = [entry for entry in entries if not LISTED.fullmatch(entry)]
+        if not entries or wrong:
             raise InputError(
                 "oidc_viewers",
-                "say who may sign in, as --oidc-viewer @shop.example --oidc-admin ann@shop.example",
+                "say who may sign in, one address or domain at a time, as --oidc-viewer "
+                f"@shop.example --oidc-admin ann@shop.example (got {', '.join(wrong)!r:.60})",
+            )
+        if not self.url and not (self.is_local and not self.proxies):
+            raise InputError(
+                "url",
+                "OIDC needs the address under which people reach the service: give --url "
+                "https://tests.example",
             )
 
     @property
@@ -141,14 +168,29 @@ def shown_url(url: str) -> str:
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}/..."
 
 
-def _check_webhook(url: str) -> None:
+def _host(url: str) -> str | None:
+    """The host that a URL of HTTP names; None where it does not name one plainly.
+
+    Numbers that are no address as everybody writes it are not taken: some programs read 0177.0.0.1
+    as 127.0.0.1, others as 177.0.0.1.
+
+    >>> _host("https://hooks.example:8443/x"), _host("http://0177.0.0.1/"), _host("http://0x7f.1")
+    ('hooks.example', None, None)
+    """
     try:
         parts = urlsplit(url)
-        fits = parts.scheme in ("http", "https") and bool(parts.hostname)
-        fits = fits and (parts.port is None or parts.port > 0)
+        host, port = parts.hostname or "", parts.port
+        if NUMBER.fullmatch(host.rpartition(".")[2]) or ":" in host:
+            ip_address(host)
     except ValueError:
-        fits = False
-    if not fits or not url.isascii() or not url.isprintable() or " " in url:
+        return None
+    fits = parts.scheme in ("http", "https") and bool(host) and port != 0
+    is_plain = url.isascii() and url.isprintable() and " " not in url
+    return host if fits and is_plain else None
+
+
+def _check_webhook(url: str) -> None:
+    if _host(url) is None:
         raise InputError(
             "webhooks", f"a webhook is as in https://hooks.example/bascule (got {shown_url(url)!r})"
         )

@@ -1,0 +1,233 @@
+"""Attacks that were made on the service, made again: `docs/explanation/attacks.md` lists them."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.running import DESIGN, Service, path
+
+import bascule as bs
+from bascule.service.api.schemas.requests import NewPlan
+from bascule.service.auth.keys import create_key
+from bascule.service.auth.oidc import role_of
+from bascule.service.server import background
+from bascule.service.server.planner import MOST_ASKED, MOST_OF_ONE, Planner
+from bascule.service.server.responses import Problem
+from bascule.service.server.settings import Settings
+
+SEGMENTS = {"attribute": "device", "names": ["mobile", "desktop"]}
+SLOW_PLAN = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "0.2%"}
+
+
+@pytest.fixture
+def segmented(service: Service, admin: httpx.Client) -> str:
+    """A test with segments, one unit of which is in."""
+    design = {**DESIGN, "segments": SEGMENTS}
+    made = admin.post("/v1/experiments", json={"name": "parts", "design": design})
+    assert made.status_code in (201, 409), made.text
+    sent = {"unit": "ann", "segment": "mobile"}
+    assert admin.post(path("parts", "assign"), json=sent).status_code == 200
+    return "parts"
+
+
+def test_a_key_for_a_test_is_valid_for_its_segments(service: Service, segmented: str) -> None:
+    service.store.create("parts.secret", bs.Design.from_dict(DESIGN)).assign("ann")
+    with service.caller(key=create_key(service.store, "admin", [segmented])) as caller:
+        known = caller.post("/v1/units/data", json={"unit": "ann"}).json()["experiments"]
+        assert [one["experiment"] for one in known] == ["parts.mobile"]
+        names = [one["name"] for one in caller.get("/v1/experiments").json()["experiments"]]
+        assert names == ["parts.mobile", "parts.desktop"]
+        assert caller.get(path("parts.mobile", "status")).status_code == 200
+        # A test that only has a name like a segment's is another test.
+        assert caller.get(path("parts.secret", "status")).status_code == 403
+        linked = caller.post("/v1/units/link", json={"unit": "ann", "other": "ann@work"}).json()
+        assert list(linked["arms"]) == ["parts.mobile", "parts.desktop"]
+        outcome = {"unit": "ann", "value": 1}
+        caller.post(path("parts", "outcomes"), json={"outcomes": [outcome]})
+        erased = caller.post("/v1/units/erase", json={"unit": "ann"})
+        assert erased.json() == {"erased": ["parts.mobile"]}, erased.text
+        assert caller.post("/v1/units/data", json={"unit": "ann"}).json()["experiments"] == []
+    assert service.store.get("parts.secret").assignment("ann") is not None
+
+
+def test_a_refusal_about_a_holdout_names_no_other_test(service: Service) -> None:
+    service.store.create(
+        "secret-merger",
+        bs.Design.from_dict(DESIGN),
+        audience={"holdout": {"name": "all", "share": 0.1}},
+    )
+    with service.caller(key=create_key(service.store, "admin", ["mine"])) as caller:
+        audience = {"holdout": {"name": "all", "share": 0.2}}
+        body = {"name": "mine", "design": DESIGN, "audience": audience}
+        refused = caller.post("/v1/experiments", json=body)
+        assert (refused.status_code, refused.json()["field"]) == (422, "holdout"), refused.text
+        assert "secret" not in refused.text
+
+
+@pytest.mark.parametrize(
+    "url", ["/healthz", "/openapi.json", "/v1/experiments", "/static/page.css"]
+)
+def test_head_is_answered_where_get_is(admin: httpx.Client, url: str) -> None:
+    got, asked = admin.get(url), admin.head(url)
+    assert (asked.status_code, asked.content) == (got.status_code, b"")
+    assert asked.headers["content-type"] == got.headers["content-type"]
+    refused = admin.head("/v1/plan")
+    assert refused.status_code == 405
+    assert admin.put("/healthz").headers["allow"] == "GET, HEAD"
+
+
+def test_arms_have_values_of_limited_length(admin: httpx.Client) -> None:
+    values = {"control": "x" * 10_001, "green": "y"}
+    body = {"name": "long", "design": DESIGN, "values": values}
+    refused = admin.post("/v1/experiments", json=body)
+    assert (refused.status_code, refused.json()["field"]) == (422, "values")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"retention": "0d"},
+        {"webhooks": ("http://0177.0.0.1/x",), "webhook_secret": "s"},
+        {"webhooks": ("http://2130706433/x",), "webhook_secret": "s"},
+        {"webhooks": ("http://0x7f.1/x",), "webhook_secret": "s"},
+        {"oidc_issuer": "http://0177.0.0.1", "oidc_client": "c", "oidc_viewers": ("@a.example",)},
+        {"oidc_issuer": "https://a", "oidc_client": "c", "oidc_viewers": ("@a, @b",)},
+        {"oidc_issuer": "https://a", "oidc_client": "c", "oidc_viewers": ("x@evil@shop",)},
+        {"oidc_issuer": "https://a", "oidc_client": "c", "oidc_viewers": ("@",)},
+        {
+            "oidc_issuer": "https://a",
+            "oidc_client": "c",
+            "oidc_viewers": ("@a.example",),
+            "host": "0.0.0.0",
+        },
+        {"url": "tests.example"},
+    ],
+)
+def test_settings_that_would_not_be_safe_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(bs.InputError):
+        Settings(**given)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "eve@evil(@shop.example",
+        "x@evil@shop.example",
+        '"eve@evil"@shop.example',
+        "eve @shop.example",
+        "eve,ann@shop.example",
+        "@shop.example",
+        "ann@shop.example ",
+        "ann@shop.example\n",
+        "ann@shop.example.",
+        "ſ@shop.example",
+    ],
+)
+def test_an_address_that_programs_read_differently_has_no_role(address: str) -> None:
+    assert role_of(address, ["@shop.example"], ["ann@shop.example"]) is None
+
+
+def test_webhook_addresses_are_stored_as_hashes(tmp_path: Path) -> None:
+    store = tmp_path / "shop.db"
+    url = "http://127.0.0.1:1/services/TOKEN"
+    service = Service(str(store), webhooks=(url,), webhook_secret="of the shop")
+    try:
+        deadline = time.monotonic() + 20
+        while b"webhook:" not in _bytes(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        service.store.create("button", bs.Design.from_dict(DESIGN))
+    finally:
+        service.close()
+    assert b"webhook:" in _bytes(tmp_path)
+    assert b"TOKEN" not in _bytes(tmp_path)
+
+
+def _bytes(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.iterdir())
+
+
+def test_one_test_that_fails_keeps_no_other_from_its_alarms(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[str] = []
+
+    def alarms(test: bs.Experiment) -> tuple[object, ...]:
+        looked.append(test.name)
+        if test.name == "failing":
+            raise Problem(503, "the store did not answer within 60 s")
+        return ()
+
+    for name in ("failing", "later"):
+        service.store.create(name, bs.Design.from_dict(DESIGN))
+    monkeypatch.setattr(bs.Experiment, "alarms", alarms)
+    service.app.state.directory.forget()
+    asyncio.run(_look(service))
+    assert {"failing", "later"} <= set(looked)
+
+
+async def _look(service: Service) -> None:
+    """Look for alarms as the service does, in a loop of this test's own."""
+    from bascule.service.server.app import make_app
+
+    app = make_app(service.store, service.settings)
+    try:
+        await background.find_alarms(app)
+    finally:
+        await app.state.calls.close()
+
+
+def test_a_plan_of_an_absurd_lift_is_refused_and_the_next_one_made(service: Service) -> None:
+    usual = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
+    with service.caller("viewer") as caller:
+        assert caller.post("/v1/plan", json=usual).status_code == 200
+        number = service.app.state.planner._process.pid
+        refused = caller.post("/v1/plan", json={"lift": 1e-12})
+        assert refused.status_code == 422, refused.text
+        assert caller.post("/v1/plan", json=usual).status_code == 200
+        assert service.app.state.planner._process.pid == number
+
+
+def test_one_key_cannot_keep_the_planner_from_others() -> None:
+    asked = NewPlan.model_validate(SLOW_PLAN)
+
+    async def use() -> tuple[int, int]:
+        planner = Planner()
+        await planner._lock.acquire()
+        waiting = [asyncio.ensure_future(planner.make(asked, "viewer")) for _ in range(5)]
+        waiting += [asyncio.ensure_future(planner.make(asked, f"key {i}")) for i in range(10)]
+        await asyncio.sleep(0)
+        refused = [one for one in waiting if one.done() and isinstance(one.exception(), Problem)]
+        assert {one.exception().status for one in refused} == {503}  # type: ignore[union-attr]
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait(waiting)
+        assert not planner._asked
+        return sum(one in refused for one in waiting[:5]), len(waiting) - len(refused)
+
+    assert asyncio.run(use()) == (5 - MOST_OF_ONE, MOST_ASKED)
+
+
+def test_a_plan_whose_client_hangs_up_is_ended(service: Service) -> None:
+    url = httpx.URL(service.url)
+    body = b'{"baseline": "10%", "lift": "0.3%"}'
+    head = (
+        f"POST /v1/plan HTTP/1.1\r\nHost: {url.host}\r\nX-API-Key: {service.keys['viewer']}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    planner: Planner = service.app.state.planner
+    with socket.create_connection((url.host, url.port or 80), timeout=10) as caller:
+        caller.sendall(head + body)
+        deadline = time.monotonic() + 20
+        while not planner._asked.total() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert planner._asked.total() == 1
+    deadline = time.monotonic() + 5
+    while planner._asked.total() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert planner._asked.total() == 0
