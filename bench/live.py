@@ -25,7 +25,7 @@ FEW_ARMS, MANY_ARMS, RECORDS = 10, 1000, 100
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
 
-_WEEK = bs.Measure("7d", "mean")
+_WEEK = bs.Measure("7d", "mean", "zero")
 GUARDED = bs.Design(
     ["a", "b"],
     bs.Bernoulli(),

@@ -132,7 +132,11 @@ def test_a_ramp_follows_the_time_for_which_the_test_has_run() -> None:
 
 
 LATENCY = bs.Metric(
-    "latency", bs.Gaussian(100), goal="decrease", measure=bs.Measure("7d", "mean"), margin=50.0
+    "latency",
+    bs.Gaussian(100),
+    goal="decrease",
+    measure=bs.Measure("7d", "mean", "zero"),
+    margin=50.0,
 )
 
 

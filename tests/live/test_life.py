@@ -23,7 +23,9 @@ from bascule.live.storage.state import OPEN, Verdict
 
 UNITS = st.integers(0, 25)
 RULES = st.sampled_from([bs.UCB(2), bs.ETC(), bs.Tilt(3), bs.Tilt(2, batch=3)])
-MEASURES = st.sampled_from([None, bs.Measure("1d", "sum"), bs.Measure("1d", "last", grace="6h")])
+MEASURES = st.sampled_from(
+    [None, bs.Measure("1d", "sum"), bs.Measure("1d", "last", "zero", grace="6h")]
+)
 COMING = bs.Design(
     ["a", "b", "c"],
     bs.Recurrent(1, 1),

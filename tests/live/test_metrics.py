@@ -80,7 +80,8 @@ def test_a_harmful_arm_ends_a_test_of_two() -> None:
     test.assign("after the end")
     report = bs.analyze_experiment(test)
     assert report.headline == status.headline
-    assert report.decision is None
+    assert report.decision is not None
+    assert (report.decision.name, report.decision.harm) == ("control", ("latency",))
 
 
 def test_a_harmful_arm_of_three_is_removed_by_itself_and_verified() -> None:
@@ -143,9 +144,13 @@ def test_outcomes_are_taken_by_their_metric() -> None:
 
 def test_windows_of_metrics_end_one_by_one_and_a_unit_counts_after_the_last() -> None:
     clock = bs.ManualClock()
-    day = bs.Metric("latency", bs.Gaussian(1), margin=1.0, measure=bs.Measure("1d", "mean"))
+    day = bs.Metric("latency", bs.Gaussian(1), margin=1.0, measure=bs.Measure("1d", "mean", "zero"))
     made = bs.Design(
-        ["a", "b"], bs.Gaussian(1), bs.Tilt(3), metrics=[day], measure=bs.Measure("7d", "last")
+        ["a", "b"],
+        bs.Gaussian(1),
+        bs.Tilt(3),
+        metrics=[day],
+        measure=bs.Measure("7d", "last", "zero"),
     )
     test = bs.open(":memory:", clock=clock).create("windows", made)
     test.assign_many(["ann", "bob"])
@@ -197,7 +202,7 @@ def test_an_analysis_of_the_export_says_that_it_is_about_the_primary_metric(tmp_
 
 
 def test_a_rollout_takes_in_as_much_traffic_as_its_ramp_says() -> None:
-    window = bs.Measure("12h", "mean")
+    window = bs.Measure("12h", "mean", "zero")
     guard = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0, measure=window)
     plan = bs.plan_rollout([guard], [("0d", 0.05), ("1d", 0.5)], 1000, runs=20)
     clock = bs.ManualClock()

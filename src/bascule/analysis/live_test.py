@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from bascule.analysis.api import analyze
 from bascule.analysis.assemble import over_segments
@@ -12,6 +12,7 @@ from bascule.analysis.call import LogMetric
 from bascule.analysis.result import Analysis, ArmAnswer
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect
+from bascule.core.procedures.base import Decision
 from bascule.live.api import Experiment, SegmentedExperiment, Status, export, moment
 
 
@@ -53,12 +54,7 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
         notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
         metrics = tuple(_of_metric(analysis, test, status, at) for at in range(len(status.metrics)))
         analysis = replace(analysis, metrics=metrics, notes=notes)
-    removed = any(arm.part == "dropped" for arm in status.arms)
-    decided = [one and one.name for one in (status.decision, analysis.decision)]
-    if (test.design.guardrails or removed) and (None in decided or decided[0] != decided[1]):
-        # Guardrails and removed arms are not part of what is replayed.
-        left = status.days_left if status.is_open else None
-        analysis = replace(analysis, test_headline=status.headline, days_left=left)
+    analysis = _as_the_test(analysis, status)
     if test.design.covariates is None or not (erased := test.erased):
         return analysis
     note = (
@@ -66,6 +62,27 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
         f"missing ones: the status of {test.name} has its own intervals and decision"
     )
     return replace(analysis, notes=(*analysis.notes, note))
+
+
+def _as_the_test(analysis: Analysis, status: Status) -> Analysis:
+    """Return the analysis with the answer of the test itself, whatever its log alone would say.
+
+    Guardrails, removed arms, a stop and a cap are no part of what is replayed.
+    """
+    verdict, decision = status.decision, None
+    if verdict is not None:
+        names = {field.name for field in fields(Decision)}
+        decision = Decision(**{name: getattr(verdict, name) for name in names})
+    if decision == analysis.decision:
+        return analysis
+    return replace(
+        analysis,
+        decision=decision,
+        decided=None if verdict is None else moment(verdict.time).date().isoformat(),
+        saved=None,
+        test_headline=status.headline,
+        days_left=status.days_left if status.is_open else None,
+    )
 
 
 def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) -> Analysis:

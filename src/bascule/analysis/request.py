@@ -112,7 +112,7 @@ class Request:
             least = checks.positive(
                 "min_effect", least, "it is the smallest difference that counts"
             )
-        base = missing_number(missing) if measure is None else measure.missing
+        base = missing_number(missing) if measure is None else measure.missing_value
         if model is not None and not recurring:
             if missing is None or missing == EXCLUDE:
                 base = min(max(base, model.low), model.high)

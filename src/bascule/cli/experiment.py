@@ -42,6 +42,12 @@ CREATION = named(
         unset="any for 0/1 outcomes, else sum",
         needs=("window",),
     ),
+    missing=Option(
+        "What a unit without events counts as, zero or a number; needed with mean and last.",
+        group="basics",
+        unset="0 for sum and any",
+        needs=("window",),
+    ),
     reports=Option(
         "Instead of a window: every unit reports an outcome, also 0.",
         group="basics",
@@ -92,13 +98,18 @@ def list_all(
     as_json: bool = AS_JSON,
 ) -> None:
     """List the experiments of a store."""
+    from bascule.live.api.reads import readable_statuses
+
     with store_at(store, there=True) as opened:
-        statuses = [test.status() for test in opened.search(search)]
+        statuses, damaged = readable_statuses(opened.search(search))
     none = "no experiments yet: bascule experiment create makes one"
     print_rows(
         as_json,
-        {"experiments": [status.to_dict() for status in statuses]},
-        (f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
+        {"experiments": [status.to_dict() for status in statuses], "unreadable": [*damaged]},
+        (
+            *(f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
+            *(f"{name:<30}  unreadable: {reason}" for name, reason in damaged.items()),
+        ),
         f"no experiment has {search!r}" if search else none,
     )
 
@@ -335,12 +346,15 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 
 def _measure(design: Design, given: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe, or None."""
+    from bascule.core.inputs.written_numbers import amount
     from bascule.core.metrics.measure import Measure
 
     if "window" not in given:
         return None
-    usual = "any" if design.outcome.binary else "sum"
-    return Measure(given["window"], given.get("aggregate", usual))
+    usual, missing = "any" if design.outcome.binary else "sum", given.get("missing")
+    if missing not in (None, "zero"):
+        missing = amount("missing", missing, "0 is usual")
+    return Measure(given["window"], given.get("aggregate", usual), missing)
 
 
 def _audience(given: Mapping[str, Any]) -> Audience | None:

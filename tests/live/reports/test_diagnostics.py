@@ -127,3 +127,17 @@ def test_units_that_take_as_long_as_others_raise_no_alarm() -> None:
                 clock.advance("6h")
                 test.record_many([(unit, 0.0) for unit in units[quarter::4]])
                 assert "waiting" not in [one.name for one in test.alarms()]
+
+
+def test_no_diagnostic_reads_all_units_for_each_outcome() -> None:
+    """The planner must look a unit's outcomes up by its number; else diagnostics are quadratic."""
+    from bascule.live.reports import diagnostics
+    from bascule.live.storage.statements import fetch
+
+    with bs.open(":memory:") as store, store.reading() as connection:
+        for asked in (diagnostics._DELAYS, diagnostics._LONGEST, diagnostics._BY_DELAY):
+            values = [1.0] * asked.count("?")
+            plan = [row[3] for row in fetch(connection, f"EXPLAIN QUERY PLAN {asked}", *values)]
+            searches = [line for line in plan if line.startswith(("SEARCH", "SCAN"))]
+            assert searches[0].startswith("SEARCH a USING")
+            assert "(experiment=? AND number=?)" in searches[1], plan

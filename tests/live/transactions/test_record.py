@@ -89,7 +89,7 @@ def test_a_unit_counts_when_its_window_is_over_with_missing_if_nothing_came(
 def test_events_may_come_out_of_order_and_within_the_grace(
     store: bs.Store, clock: bs.ManualClock
 ) -> None:
-    measure = bs.Measure("1d", "last", grace="6h")
+    measure = bs.Measure("1d", "last", "zero", grace="6h")
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), measure=measure)
     test = store.create("grace", design)
     test.assign("u")

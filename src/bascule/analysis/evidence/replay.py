@@ -138,7 +138,7 @@ def _outcome(design: Design, row: Row) -> float:
     value = row["outcome"]
     if value is None:
         assert design.measure is not None
-        value = design.measure.missing
+        value = design.measure.missing_value
     from bascule.live.steps.maturity import clipped
 
     return clipped(design, float(value))[0]

@@ -26,7 +26,7 @@ class Effect:
     `low` is ever above the true difference with a probability of at most `error`, over the whole
     test, and so is `high` below it; both lie around it at all times with a probability of at least
     `level`. Both ends are infinite while too little is known. `difference` is the estimate of the
-    moment, and may leave an interval that earlier looks have made narrower.
+    moment, moved to the nearest bound where earlier looks have made the interval narrower.
 
     >>> Effect("a", "b", 0.1, -0.1, 0.3, error=0.05, guarantee="proven").level
     0.9
@@ -125,7 +125,16 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
             elif pair[1] == left[0] and pair[0] in statistics.dropped and high > 0.0:
                 ends[at], errors[at] = (min(low, 0.0), 0.0), promise.error
     return tuple(
-        Effect(design.arms[i], design.arms[j], difference, low, high, error, promise.guarantee)
+        Effect(
+            design.arms[i],
+            design.arms[j],
+            # What earlier looks have ruled out is no estimate.
+            min(max(difference, low), high),
+            low,
+            high,
+            error,
+            promise.guarantee,
+        )
         for (i, j), (difference, _, _), (low, high), error in zip(
             pairs, current, ends, errors, strict=True
         )

@@ -12,6 +12,10 @@ from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 
 Aggregate = Literal["sum", "any", "mean", "last"]
+
+Missing = Literal["zero", "exclude"]
+"""What a unit without a value counts as, if not as a number."""
+
 """What the events of a unit add up to; `any` is 1 if one of them was not 0."""
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -43,7 +47,9 @@ def seconds(name: str, given: object) -> float:
 class Measure:
     """A unit's outcome: what its events of the first `window` add up to.
 
-    At the end of its window a unit is mature and counts, with `missing` if it had no event. Events
+    At the end of its window a unit is mature and counts, with `missing` if it had no event: a
+    number, "zero", or, for a metric beside the primary one, "exclude", if it is not to count there.
+    The sum of no events is 0; a mean or a last value that need not exist has to be given. Events
     may arrive up to `grace` later, as those of a nightly upload do; the unit then waits that long.
     Durations are seconds, or text such as "12h" or "7d".
 
@@ -56,13 +62,14 @@ class Measure:
 
     window: float | str | None = None
     aggregate: Aggregate = "sum"
-    missing: float = 0.0
+    missing: float | Missing | None = None
     grace: float | str = field(default=0.0, kw_only=True)
     period: float | str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         checks.choice("aggregate", self.aggregate, get_args(Aggregate))
-        checks.accept(self, "missing", checks.finite, "0 is usual")
+        if self.missing not in (None, *get_args(Missing)):
+            checks.accept(self, "missing", checks.finite, 'or give "zero" or "exclude"')
         if (self.window is None) == (self.period is None):
             raise InputError(
                 "window",
@@ -86,6 +93,16 @@ class Measure:
         """The moment at which a unit that arrived then has its outcome."""
         return self.closes(arrived) + float(self.grace)
 
+    @property
+    def missing_value(self) -> float:
+        """The number that a unit without events counts as, where it counts."""
+        return float(self.missing) if isinstance(self.missing, (int, float)) else 0.0
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether a unit without events lacks a value: one that adds up to nothing does not."""
+        return self.missing is not None or self.aggregate in ("mean", "last")
+
     def outcome_of(self, values: Sequence[float]) -> float:
         """What events, in the order of their times, add up to.
 
@@ -94,7 +111,7 @@ class Measure:
         (5.0, -1.0)
         """
         if not values:
-            return self.missing
+            return self.missing_value
         if self.aggregate == "any":
             return float(any(value != 0.0 for value in values))
         if self.aggregate == "last":
@@ -122,7 +139,7 @@ class Measure:
                 '"any", or an outcome model with a sigma or with limits',
             )
         try:
-            outcome.check_value(self.missing)
+            outcome.check_value(self.missing_value)
         except InputError as problem:
             line = str(problem).removeprefix("value")
             raise InputError("missing", f"missing{line}") from None

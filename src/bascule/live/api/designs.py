@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,27 @@ def read_design(
     if not isinstance(design, Design):
         design = load_design(design)
     return completed(design, measure, reports)
+
+
+def check_readable(design: Design) -> None:
+    """Raise `InputError` unless a design can be read again as it is stored.
+
+    A rule or an outcome model that is not registered cannot: nobody could use the test then.
+    """
+    try:
+        again = Design.from_dict(json.loads(json.dumps(design.to_dict())))
+    except (InputError, TypeError, ValueError) as problem:
+        raise InputError(
+            "design",
+            f"the design could not be read again ({problem}): register its rule with "
+            "RULES.register, and its outcome model with OUTCOMES.register",
+        ) from None
+    if again != design:
+        raise InputError(
+            "design",
+            f"the design would be read as another one ({again.rule!r:.80}): register the class of "
+            f"{design.rule!r:.80} under a kind of its own",
+        )
 
 
 def completed(design: Design, measure: Measure | None, reports: Reports | None) -> Design:

@@ -155,6 +155,21 @@ def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -
     return Summary(test, loaded, served_arms(state), oldest)
 
 
+def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[str, str]]:
+    """Return the statuses of experiments, and of those that cannot be read the reason, by name."""
+    found: list[Status] = []
+    damaged: dict[str, str] = {}
+    for test in tests:
+        try:
+            found.append(test.status())
+        except StoreError:
+            raise
+        except Exception as problem:
+            # One row that was damaged must not hide all others.
+            damaged[test.name] = f"{type(problem).__name__}: {problem}"[:200]
+    return found, damaged
+
+
 def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentedExperiment]:
     """Return the tests with segments among some experiments, by name; incomplete ones are not."""
     groups: dict[str, tuple[Member, dict[str, Experiment]]] = {}

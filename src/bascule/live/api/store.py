@@ -14,7 +14,7 @@ from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
-from bascule.live.api.designs import read_design
+from bascule.live.api.designs import check_readable, read_design
 from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segmented import SegmentedExperiment
@@ -29,14 +29,15 @@ from bascule.live.storage.queries import (
     all_descriptions,
     all_names,
     audit_entries,
+    count_units,
     database_time,
     delete_experiment,
     describe,
     gone,
-    load,
     log,
     members,
     number_of,
+    phase_of,
 )
 from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
@@ -101,6 +102,7 @@ class Store(ErasableStore):
         if design.segments is not None:
             raise InputError("segments", "a design with segments: use create_segmented")
         check_live(design)
+        check_readable(design)
         delivery = checked_delivery(design, audience, values)
         words = Description.of(description or {})
         with self._database.writing() as connection:
@@ -140,6 +142,7 @@ class Store(ErasableStore):
         for segment, one in design.by_segment.items():
             check_name(member_name(name, segment))
             check_live(one)
+            check_readable(one)
             if one.procedure.assigns == "hash":
                 raise InputError(
                     "segments",
@@ -278,18 +281,21 @@ class Store(ErasableStore):
             return [Experiment(self, number, name) for number, name, _ in all_names(connection)]
 
     def delete(self, name: str) -> None:
-        """Delete a stopped experiment with all its data; the audit log keeps what happened.
+        """Delete an experiment with all its data; the audit log keeps what happened.
+
+        It must be stopped, unless its row is damaged so that it can be neither read nor stopped.
 
         On SQLite the deleted rows are overwritten, so that they cannot be read from the file.
         """
         found = self.get(name).id
         with self._database.erasing() as connection:
-            loaded, its_time = load(connection, found, name, None, lock=True)
-            if loaded.phase != "stopped":
-                message = f"{name} is {loaded.phase}: stop it, then delete it"
+            phase, is_readable = phase_of(connection, found, name)
+            if phase != "stopped" and is_readable:
+                message = f"{name} is {phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
-            now = self.runner.guard.now(loaded.state.clock, its_time)
-            log(connection, (found, name), now, self.actor, "delete", {"units": loaded.state.units})
+            units = count_units(connection, found)
+            now = self.clock.now()
+            log(connection, (found, name), now, self.actor, "delete", {"units": units})
             delete_experiment(connection, found)
         self.runner.forget(found)
 

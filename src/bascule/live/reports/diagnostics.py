@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
-from bascule.core.diagnostics.allocation import block_probabilities
+from bascule.core.diagnostics.allocation import allocation_any_time, block_probabilities
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
@@ -37,12 +38,18 @@ PATIENCE = 86400.0
 STRETCHES = 10
 """Into how many stretches of units a test is cut, so that a drift is not taken for a delay."""
 
+# In this order, and without a range for the planner, so that each unit's outcomes are looked up by
+# its number.
 _REPORTED = (
-    "FROM assignments a JOIN outcomes o ON o.experiment = a.experiment AND o.number = a.number "
-    "WHERE a.experiment = ? AND a.number < ?"
+    "FROM assignments a CROSS JOIN outcomes o WHERE a.experiment = ? AND +a.number < ? "
+    "AND o.experiment = a.experiment AND o.number = a.number"
 )
 _DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
-_COUNT = f"SELECT count(DISTINCT a.number) {_REPORTED}"
+_COUNT = "SELECT count(DISTINCT number) FROM outcomes WHERE experiment = ? AND number < ?"
+_WITH_VALUE = (
+    "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number < ? "
+    "AND coalesce(metric, '') = ?"
+)
 _LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
 _BY_DELAY = (
     f"SELECT a.number * {STRETCHES} / ? AS stretch, "
@@ -59,7 +66,7 @@ def diagnostics_of(
     periods = list(_periods(connection, stored))
     allocation = _allocation(connection, stored)
     prompt, late = _by_delay(connection, stored)
-    waiting = _waiting(connection, stored, now, level)
+    waiting = (*_lacking(connection, stored, level), *_waiting(connection, stored, now, level))
     if not periods and allocation is None and prompt is None:
         return waiting
     # Drift and shift change with a point of the history only, so that points count the looks.
@@ -97,6 +104,53 @@ def _waiting(
     return (
         Diagnostic("waiting", float(waiting.units), float(not is_late), level, "any time", message),
     )
+
+
+def _lacking(connection: Connection, stored: Loaded, level: float) -> Iterator[Diagnostic]:
+    """Test for each metric whether its values are missing as often in every arm.
+
+    Given which places of a block have no value, each order of its arms is equally likely, unless
+    the arm matters. So the arms of these places are drawn with known probabilities, as those of all
+    places are, and the test of the allocation applies: it is valid at any time.
+    """
+    design = stored.design
+    if design.procedure.assigns != "blocks" or not stored.state.folded:
+        return
+    names = ("", *(metric.name for metric in design.metrics))
+    for name, one in zip(names, (design, *design.metric_designs), strict=True):
+        if one.measure is None or not one.measure.may_lack:
+            continue
+        rows = fetch(connection, _WITH_VALUE, stored.id, stored.state.folded, name)
+        found = AllocationStatistics.empty(len(design.arms))
+        lacking = iter(_without_value(connection, stored, {row[0] for row in rows}))
+        while some := list(islice(lacking, READ_AT_ONCE)):
+            found += AllocationStatistics.of(*map(list, zip(*some, strict=True)))
+        tested, of = allocation_any_time(found, level), f" of {name}" if name else ""
+        pairs = zip(design.arms, found.observed, strict=True)
+        message = f"units without a value{of}: {', '.join(f'{n:,} of {arm}' for arm, n in pairs)}"
+        if tested.flagged:
+            message += (
+                "; values are missing more often in some arms than in others, so that different "
+                "kinds of units are compared: find out why before you trust a comparison"
+            )
+        yield replace(tested, name=f"missing values{of}", message=message)
+
+
+def _without_value(
+    connection: Connection, stored: Loaded, with_value: Collection[int]
+) -> Iterator[tuple[int, tuple[float, ...]]]:
+    """Return the arms of counted units without a value, and the probabilities that these had."""
+    number, end, arms = 0, stored.state.folded, range(len(stored.design.arms))
+    for deal in _dealt(connection, stored):
+        for part in deal.kept:
+            left = [part.count(arm) for arm in arms]
+            for arm in part:
+                if number >= end:
+                    return
+                if number not in with_value:
+                    yield arm, block_probabilities(left)
+                    left[arm] -= 1
+                number += 1
 
 
 def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:
@@ -168,16 +222,8 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     if stored.design.procedure.assigns != "blocks" or not stored.state.deal:
         return None
     arms = len(stored.design.arms)
-    dealt = (
-        select(blocks.c.number, blocks.c.slots)
-        .where(blocks.c.experiment == stored.id)
-        .order_by(blocks.c.number)
-    )
     wanted = (
-        chances
-        for row in connection.execute(dealt)
-        for deal in run_from_json(row.number, row.slots)
-        for chances in slot_probabilities(deal, arms)
+        chances for deal in _dealt(connection, stored) for chances in slot_probabilities(deal, arms)
     )
     placed = (
         select(assignments.c.arm)
@@ -189,6 +235,17 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     while some := list(islice(joined, READ_AT_ONCE)):
         found += AllocationStatistics.of(some, list(islice(wanted, len(some))))
     return found
+
+
+def _dealt(connection: Connection, stored: Loaded) -> Iterator[Deal]:
+    """Return all blocks of a test in their order."""
+    asked = (
+        select(blocks.c.number, blocks.c.slots)
+        .where(blocks.c.experiment == stored.id)
+        .order_by(blocks.c.number)
+    )
+    for row in connection.execute(asked):
+        yield from run_from_json(row.number, row.slots)
 
 
 def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:

@@ -26,14 +26,14 @@ def fold_unit(
     arm: int,
     value: float,
     now: float,
-    metrics: Sequence[float] = (),
+    metrics: Sequence[float | None] = (),
     covariates: tuple[float, ...] = (),
 ) -> ExperimentState:
     """Return the state after the next unit has given its outcome.
 
     `deal` is the block that the unit belongs to, in tests that have blocks. `metrics` are the
-    unit's outcomes of the other metrics, in the order of the design, and `covariates` what was
-    known of it when it was assigned.
+    unit's outcomes of the other metrics, in the order of the design, None where it has no value,
+    and `covariates` what was known of it when it was assigned.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -42,7 +42,8 @@ def fold_unit(
     """
     folded = state.folded + 1
     if deal is None or design.procedure.counts == "units":
-        seen = record(design, state.once, arm, value, metrics)
+        values = [one for one in metrics if one is not None]
+        seen = record(design, state.once, arm, value, values)
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     if design.adjustment is not None:
         block = design.adjustment.added(state.open_covariates, value, covariates)
@@ -58,9 +59,11 @@ def fold_unit(
 
 
 def _with_unit(
-    design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: float
+    design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: float | None
 ) -> tuple[ArmStatistics, ...]:
-    """Return the sums of a block with one more unit."""
+    """Return the sums of a block with one more unit, unless it has no value."""
+    if value is None:
+        return sums
     more = sums[arm] + design.procedure.unit_sums(value)
     return (*sums[:arm], more, *sums[arm + 1 :])
 

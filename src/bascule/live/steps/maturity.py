@@ -171,8 +171,10 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
     return ACCEPTED
 
 
-def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
+def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float | None, str]:
     """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
+
+    None if it has no value and is excluded then.
 
     >>> import bascule as bs
     >>> spent = bs.Measure("7d", "sum")
@@ -181,6 +183,8 @@ def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float, str]:
     (500.0, 'outcome 612 lies outside the limits and counts as 500')
     """
     measure = design.measure
+    if not values and measure is not None and measure.missing == "exclude":
+        return None, ""
     return clipped(design, values[0] if measure is None else measure.outcome_of(values))
 
 

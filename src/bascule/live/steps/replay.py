@@ -77,7 +77,7 @@ class Replay:
         deal: int | None,
         value: float,
         time: float = 0.0,
-        metrics: Sequence[float] = (),
+        metrics: Sequence[float | None] = (),
         covariates: tuple[float, ...] = (),
     ) -> Replay:
         """Return the replay after the next unit's outcome; `deal` is the number of its block."""

@@ -18,6 +18,7 @@ from operator import itemgetter
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.metric import Metric
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
@@ -45,7 +46,37 @@ def check_live(design: Design) -> None:
             'reports="always" (--reports always) if every unit reports an outcome, also one to '
             "whom nothing happened",
         )
+    _check_missing(design)
     design.procedure.check_live()
+
+
+def _check_missing(design: Design) -> None:
+    """Raise where nothing says what a unit without a value counts as, or where it cannot be so."""
+    for name, one in (("", design), *((m.name, d) for m, d in _metrics(design))):
+        measure, of = one.measure, f" of metric {name}" if name else ""
+        if measure is None:
+            continue
+        if measure.may_lack and measure.missing is None:
+            raise InputError(
+                "missing",
+                f'a unit may have no value{of} ("{measure.aggregate}"): say what it then counts '
+                'as, missing="zero", a number, or for metrics beside the primary one '
+                f'missing="exclude", as in Measure("7d", "{measure.aggregate}", missing="zero")',
+            )
+        if measure.missing == "exclude" and not name:
+            raise InputError(
+                "missing",
+                'missing="exclude" is for metrics beside the primary one: every unit counts in the '
+                "primary metric, so give the number that one without a value counts as",
+            )
+        if measure.missing == "exclude" and design.procedure.assigns != "blocks":
+            raise InputError(
+                "missing", f'missing="exclude" needs tilted blocks (got {design.rule.label})'
+            )
+
+
+def _metrics(design: Design) -> Iterable[tuple[Metric, Design]]:
+    return zip(design.metrics, design.metric_designs, strict=True)
 
 
 def _example(design: Design) -> str:
@@ -145,7 +176,7 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
             crowd.append(some)
             continue
         active, total = sums.get(some[:3], (0, 0.0))
-        more = total + measure.missing * (some.units - active)
+        more = total + measure.missing_value * (some.units - active)
         crowd.append(some._replace(total=some.total + more))
         arms[some.arm][outcomes].append(crowd[-1])
     cohorts = tuple(

@@ -140,6 +140,25 @@ def loaded_row(row: Sequence[Any]) -> Loaded:
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
 
 
+def phase_of(connection: Connection, experiment: int, name: str) -> tuple[str, bool]:
+    """Return the phase of an experiment, and whether its row can be read; lock the row."""
+    lock = "" if connection.dialect.name == "sqlite" else " FOR UPDATE"
+    rows = fetch(connection, f"{LOADED}{lock}", experiment)
+    if not rows:
+        raise gone(name)
+    try:
+        return loaded_row(rows[0]).phase, True
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        # InputError is a ValueError.
+        return str(rows[0][4]), False
+
+
+def count_units(connection: Connection, experiment: int) -> int:
+    """Return how many units an experiment has."""
+    asked = "SELECT count(*) FROM assignments WHERE experiment = ?"
+    return int(fetch(connection, asked, experiment)[0][0])
+
+
 def gone(name: str) -> InputError:
     """There is no such experiment."""
     message = f"there is no experiment {name!r}: list what there is"
@@ -347,9 +366,14 @@ def description_of(connection: Connection, experiment: int) -> Description:
 
 
 def all_descriptions(connection: Connection) -> dict[int, Description]:
-    """Return the words about all experiments that have some, by their numbers."""
-    rows = fetch(connection, _DESCRIPTIONS)
-    return {number: Description.of(json.loads(text)) for number, text in rows}
+    """Return the words about all experiments that have some that can be read, by their numbers."""
+    found = {}
+    for number, text in fetch(connection, _DESCRIPTIONS):
+        try:
+            found[number] = Description.of(json.loads(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            logger.warning("experiment %s: its description cannot be read: %s", number, error)
+    return found
 
 
 def describe(connection: Connection, experiment: int, description: Description) -> None:

@@ -158,10 +158,10 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     if number >= work.state.folded:
         return
     if values:
-        counted, _ = unit_outcome(work.design, values)
+        counted = unit_outcome(work.design, values)[0]
         work.add("outcomes", number, counted, time, time, None, None, None)
     for name, events in others.items():
-        counted, _ = unit_outcome(work.design.metric_design(name), events)
+        counted = unit_outcome(work.design.metric_design(name), events)[0]
         work.add("outcomes", number, counted, time, time, None, name, None)
 
 

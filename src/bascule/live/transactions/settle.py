@@ -138,6 +138,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             work.state = work.state._replace(backlog=False)
             return False
         value = _outcome(work, design, row.unit, events.get(row.number, ()), None)
+        assert value is not None
         metrics = [
             _outcome(work, one, row.unit, its.get(metric.name, ()), metric.name)
             for metric, one in zip(design.metrics, design.metric_designs, strict=True)
@@ -164,10 +165,10 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
 
 def _outcome(
     work: UnitOfWork, design: Design, unit: str, values: Sequence[float], metric: str | None
-) -> float:
+) -> float | None:
     """Return what a unit's events of a metric count as; what was clipped is listed."""
     value, clipped = unit_outcome(design, values)
-    if clipped:
+    if clipped and value is not None:
         work.exclude(Event(unit, value, metric=metric), Receipt(True, "clipped", clipped))
     return value
 

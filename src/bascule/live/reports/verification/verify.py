@@ -244,6 +244,7 @@ class _UnitLog:
             if design.measure is None and not values:
                 raise ValueError("it has no outcome")
             value, _ = unit_outcome(design, values)
+            assert value is not None
             self._total += value
             is_erased = row.covariates is None and row.unit.startswith(PREFIX)
             if design.adjustment is not None and is_erased and self._since is None:

@@ -213,7 +213,8 @@ class Form:
     def _measure(self, outcome: Outcome) -> Measure:
         """Return what events of a unit add up to: those of a ratio always to their sums."""
         aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self.aggregate
-        return Measure(self.window, aggregate)  # type: ignore[arg-type]
+        missing = "zero" if aggregate in ("mean", "last") else None
+        return Measure(self.window, aggregate, missing)  # type: ignore[arg-type]
 
     def _metrics(self) -> tuple[Metric, ...]:
         return tuple(metric_of(line) for line in self.metrics.splitlines() if line.strip())
