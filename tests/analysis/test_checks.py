@@ -173,8 +173,8 @@ def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
 
 def test_much_that_comes_after_the_windows_is_told() -> None:
     table = Table({}, {}, 100, late=10, outside=20.0)
-    assert late_events(table, 80.0).flagged
-    assert not late_events(replace(table, outside=1.0), 80.0).flagged
+    assert late_events(replace(table, events=20)).flagged
+    assert not late_events(replace(table, events=20_000)).flagged
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1])

@@ -56,7 +56,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     names = sorted(reduced.table.segments)
     split = allocation.checked_weights(reduced.arms, weights)
     if names == [""]:
-        return _answer(request, reduced, "", split, request.error)
+        return answer(request, reduced, "", split, request.error)
     parts = []
     errors = {name: request.error / len(names) for name in names}
     note = f"the error is split evenly between {len(names)} segments, those in the log"
@@ -66,7 +66,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         note = f"the error is split between the {len(designs)} segments of the design"
     for name in names:
         its = replace(request, design=designs[name], error=errors[name]) if designs else request
-        part = _answer(its, reduced, name, split, errors[name])
+        part = answer(its, reduced, name, split, errors[name])
         parts.append(replace(part, segment=name or "(none)", excluded={}))
     sums = added(reduced.table.segments.values())
     return over_segments(
@@ -115,9 +115,10 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
     return replace(first, metrics=tuple(analyses[1:]), notes=(*first.notes, note))
 
 
-def _answer(
+def answer(
     request: Request, reduced: Reduced, name: str, split: list[float] | None, error: float
 ) -> Analysis:
+    """The answer for one segment, or for a log without any."""
     arms, sums = reduced.arms, reduced.table.segments[name]
     assert reduced.reading is not None
     if reduced.reading.follow_up:
@@ -145,7 +146,7 @@ def _answer(
     if same_age and not sums.bare and not sums.pooled:
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
-        made.append(checks.late_events(reduced.table, float(sums.totals.sum())))
+        made.append(checks.late_events(reduced.table))
     if reduced.reading.covariate is not None and sums.moments is not None:
         made.append(checks.covariate_balance(arms, sums, reduced.reading.covariate))
     if reduced.reading.follow_up and sums.moments is not None:
@@ -180,7 +181,7 @@ def _answer(
         excluded=facts.excluded_of(reduced),
         reading=reduced.reading,
         contrasts=()
-        if evidence.once
+        if evidence.once or request.brief
         else facts.contrasts_of(
             part.design,
             effects,
@@ -229,7 +230,13 @@ def _one_look(
     """What a test with a fixed sample says; nothing where units were assigned adaptively."""
     design = request.design
     adaptive = design is not None and not design.procedure.even
-    if adaptive or counted.scores is not None or counted.bare or not len(counted.days):
+    if (
+        (request.brief and not request.once)
+        or adaptive
+        or counted.scores is not None
+        or counted.bare
+        or not len(counted.days)
+    ):
         return ()
     if counted.moments is not None:
         return adjusted_look(arms, counted, error / (len(arms) - 1))

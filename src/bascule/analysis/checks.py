@@ -41,7 +41,7 @@ def looks_words(p_value: float, once: float) -> str:
     >>> looks_words(0.31, 0.0086), looks_words(0.5, 0.5)
     ('p = 0.31 however often you look; p = 0.0086 if this is the only look', 'p = 0.5')
     """
-    if p_value == once:
+    if shown(p_value) == shown(once):
         return shown(p_value)
     return f"{shown(p_value)} however often you look; {shown(once)} if this is the only look"
 
@@ -358,14 +358,14 @@ def of_single_outcomes(sums: Sums) -> list[Check]:
     return made
 
 
-def late_events(table: Table, total: float) -> Check:
-    """How much of what units gave came after their windows had closed."""
+def late_events(table: Table) -> Check:
+    """How many of the events of units came after their windows had closed."""
     if table.late == 0:
         return Check("late outcomes", False, "no events after the windows of their units")
-    share = abs(table.outside) / max(abs(table.outside) + abs(total), 1e-300)
+    share = table.late / max(table.events or table.rows, table.late)
     message = (
-        f"{table.late:,} events, {100 * share:.2g} % of the total, came after the windows "
-        "of their units and do not count"
+        f"{table.late:,} events, {percent(share, 2)} of all, came after the windows of their units "
+        "and do not count"
     )
     if share > MUCH_LATE:
         message += ": a longer window would count them"

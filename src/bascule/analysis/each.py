@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bascule.analysis.allocation import checked_weights
 from bascule.analysis.api import analyze, one_line
-from bascule.analysis.call import Log
+from bascule.analysis.assemble import answer
+from bascule.analysis.call import Assigned, Log, LogMetric
+from bascule.analysis.log.columns import NO_ARM
+from bascule.analysis.log.log import Names, given_names, read_log
 from bascule.analysis.log.naming import named
-from bascule.analysis.source.backend import run
+from bascule.analysis.log.recognise import recognised
+from bascule.analysis.reduce.reduction import reduced
+from bascule.analysis.request import RECURRENT, Reduced, Request
+from bascule.analysis.result import Analysis
+from bascule.analysis.source.backend import run, stored
 from bascule.analysis.source.files import form_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Source, Unreadable
@@ -74,13 +82,26 @@ class LogCollection:
         return "\n".join(presenter("analysis.text").collection_lines(self))
 
 
+Progress = Callable[[str, int, int], None]
+"""Told the name of what is done, how much of it is, and how much there is."""
+
+ALIKE = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
+"""Options of tests that are read together; with any other, tests are read one by one."""
+
+
 def analyze_each(
-    log: object, metric: Any = None, *, test: str | None = None, **options: Any
+    log: object,
+    metric: Any = None,
+    *,
+    test: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
 ) -> LogCollection:
     """Analyse many tests, each with its own arms: the files of a folder, or parts of a table.
 
     `log` is a folder with a file for each test, or with `test` any log that has a column with the
     name of the test. All other options are those of `analyze`. Each test has the whole error.
+    `progress` is called after each test.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
@@ -89,27 +110,167 @@ def analyze_each(
     [('x', 'b'), ('y', 'b')]
     """
     given = Log.of(log)
-    options |= {"metric": metric}
+    told = progress or _silent
     if test is None:
-        files = _files(given.source)
-        return LogCollection(
-            tuple(_answer(name, replace(given, source=file), options) for name, file in files)
-        )
+        files = list(_files(given.source))
+        parts = [(name, replace(given, source=file)) for name, file in files]
+        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, told))
     source = Source(given.source, given.query, "events", given.encoding)
     with connections(given.memory or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
         column = named("test", test, list(table.columns))
-        names = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
-        parts = (
-            (str(row["name"]), table.filter(table[column] == row["name"]).drop(column))
-            for row in names
-            if row["name"] is not None
-        )
-        excluded = {f"no {column}": row["rows"] for row in names if row["name"] is None}
+        told("tests", 0, 0)
+        counts = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
+        excluded = {f"no {column}": row["rows"] for row in counts if row["name"] is None}
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
+        first = LogMetric.of(metric) if not isinstance(metric, list | tuple) else None
+        together = first is not None and first.outcome != RECURRENT and first.period is None
+        if together and all(value is None or name in ALIKE for name, value in options.items()):
+            assert first is not None
+            place = opened.place(source)
+            rows, more = Together(table, column, given, first, options, place).answers(told)
+            return LogCollection(rows, excluded | more)
         each = replace(given, query=None, encoding=None)
-        answers = (_answer(name, replace(each, source=part), options) for name, part in parts)
-        return LogCollection(tuple(answers), excluded)
+        parts = [
+            (str(row["name"]), replace(each, source=_part(table, column, row["name"])))
+            for row in counts
+            if row["name"] is not None
+        ]
+        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, told), excluded)
+
+
+def _silent(name: str, done: int, whole: int) -> None:
+    """Say nothing."""
+
+
+def _part(table: Any, column: str, name: object) -> Any:
+    """The rows of a test."""
+    return table.filter(table[column] == name).drop(column)
+
+
+def _one_by_one(
+    parts: Sequence[tuple[str, Log]], options: dict[str, Any], told: Progress
+) -> tuple[LogAnswer, ...]:
+    """The answers of tests that are read one after the other."""
+    rows = []
+    for done, (name, log) in enumerate(parts, start=1):
+        try:
+            rows.append(_row(name, analyze(log, **options)))
+        except InputError as problem:
+            rows.append(LogAnswer(name, problem=str(problem)))
+        told("tests", done, len(parts))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """Many tests of one table, which is read once: they are segments with arms of their own.
+
+    The arms of each test are numbered in the order of their names, and units are told apart by the
+    test that they are in, since one may be in many.
+    """
+
+    table: Any
+    test: str
+    log: Log
+    metric: LogMetric
+    options: Mapping[str, Any]
+    place: str
+
+    def answers(self, told: Progress) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
+        """The answers of all tests in the order of their names, and how many rows do not count."""
+        asked, given = self.options.get, self.log
+        split = asked("assigned") or Assigned()
+        request = Request.of(
+            self.metric,
+            None,
+            asked("error"),
+            asked("sides"),
+            None,
+            asked("until"),
+            asked("looks"),
+            split,
+        )
+        names = Names(
+            unit=asked("unit"),
+            arm=asked("arm"),
+            time=asked("time"),
+            cluster=split.cluster,
+            probability=split.probability,
+            row_is_unit=given.row_is_unit,
+            count=given.count,
+            squares=given.squares,
+            cumulative=given.cumulative,
+            time_format=given.time_format,
+            drop_duplicates=given.drop_duplicates,
+            decimal=given.decimal,
+            segment=self.test,
+        ).of_metric(self.metric)
+        found = recognised(self.table, None, given_names(self.table, names), self.place)
+        names = replace(names, unit=found.unit, arm=found.arm, time=found.time, value=found.value)
+        names = replace(names, row_is_unit=found.unit is None and names.count is None)
+        table, labels = _numbered(self.table, self.test, found.arm, found.unit)
+        log = read_log(request, names, table, None, (self.place, ""))
+        request = replace(request, brief=True)
+        whole = reduced(request, log, None)
+        rows = []
+        for done, test in enumerate(sorted(labels), start=1):
+            try:
+                analysis = self._answer(request, whole, test, labels[test], split)
+                rows.append(_row(test, analysis))
+            except InputError as problem:
+                rows.append(LogAnswer(test, problem=str(problem)))
+            told("tests", done, len(labels))
+        return tuple(rows), whole.excluded | whole.table.excluded
+
+    def _answer(
+        self, request: Request, whole: Reduced, test: str, arms: list[str], split: Assigned
+    ) -> Analysis:
+        control = self.options.get("control")
+        if len(arms) < 2:
+            there = f"only {arms[0]!r}" if arms else "no arm at all"
+            raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+        if control is not None and control not in arms:
+            known = ", ".join(arms)
+            raise InputError("control", f"control must be one of {known} (got {control!r})")
+        if test not in whole.table.segments:
+            raise InputError("events", "events: no row of the test can be used")
+        order = sorted(range(len(arms)), key=lambda at: (arms[at] != control, at))
+        sums = whole.table.segments[test].of_arms(order)
+        names = tuple(arms[at] for at in order)
+        table = replace(whole.table, segments={test: sums}, excluded={})
+        one = replace(whole, arms=names, table=table, valueless={}, examples={})
+        weights = checked_weights(names, split.weights)
+        return answer(replace(request, control=control), one, test, weights, request.error)
+
+
+def _numbered(
+    table: Any, test: str, arm: str, unit: str | None
+) -> tuple[Any, dict[str, list[str]]]:
+    """The table with numbered arms and units of single tests, and the arms of each test."""
+    import ibis
+
+    text = table[arm].cast("string").strip()
+    plain = text.lower()
+    entry = ibis.ifelse(plain.isin(NO_ARM), ibis.null("string"), plain)
+    name = table[test].cast("string")
+    rank = ibis.dense_rank().over(group_by=name, order_by=entry) + FIRST
+    code = ibis.ifelse(entry.isnull(), ibis.null("string"), rank.cast("string"))
+    changed = {arm: code, test: name, "bascule_arm": text}
+    if unit is not None:
+        changed[unit] = name + ":" + table[unit].cast("string")
+    table = stored(table.filter(table[test].notnull()).mutate(**changed), "bascule_tests")
+    each = table.group_by(test=table[test], code=table[arm]).agg(name=table["bascule_arm"].min())
+    labels: dict[str, list[str]] = {}
+    for row in run(each.order_by("test", "code")):
+        arms = labels.setdefault(row["test"], [])
+        if row["code"] is not None:
+            arms.append(row["name"])
+    return table.drop("bascule_arm"), labels
+
+
+FIRST = 1000
+"""Arms are numbered from here on, so that the order of their names is that of the numbers."""
 
 
 def _files(folder: object) -> Iterator[tuple[str, Path]]:
@@ -125,11 +286,8 @@ def _files(folder: object) -> Iterator[tuple[str, Path]]:
         yield file.name.split(".")[0], file
 
 
-def _answer(name: str, log: Log, options: dict[str, Any]) -> LogAnswer:
-    try:
-        analysis = analyze(log, **options)
-    except InputError as problem:
-        return LogAnswer(name, problem=str(problem))
+def _row(name: str, analysis: Analysis) -> LogAnswer:
+    """The row of a test in the table of all."""
     decision, nearest = analysis.decision, next(iter(analysis.leads), None)
     ends: tuple[float | None, float | None, float | None] = (None, None, None)
     if nearest is not None:

@@ -39,7 +39,8 @@ class Request:
 
     `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
     A unit without any value has the outcome `missing`, or is excluded with `exclude`. `whole` is
-    the design of all segments, where it names them, and `design` then that of one.
+    the design of all segments, where it names them, and `design` then that of one. A `brief` answer
+    has no fixed-sample tests and no lifts.
     """
 
     design: Design | None
@@ -59,6 +60,7 @@ class Request:
     control: str | None = None
     block: Block | None = None
     once: bool = False
+    brief: bool = False
     whole: Design | None = None
 
     @classmethod
@@ -145,7 +147,7 @@ class Request:
             control if design is None else design.control,
             checked_block(assigned.block),
             once,
-            whole,
+            whole=whole,
         )
 
     @property

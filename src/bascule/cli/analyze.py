@@ -13,6 +13,7 @@ from bascule.cli.support.console import (
     prepare_files,
     print_json,
     print_result,
+    progress_bar,
     say_written,
     screen,
     visible,
@@ -209,7 +210,8 @@ def command(
         if sequential or test is not None:
             if figure is not None or html is not None:
                 raise InputError("html", "a collection of tests has no report: use --csv or --json")
-            collection = analyze_each(**call, test=test)
+            with progress_bar() as progress:
+                collection = analyze_each(**call, test=test, progress=progress)
             if csv is not None:
                 write_whole(csv, csv_text(collection.to_rows()).encode())
             if as_json:

@@ -106,7 +106,10 @@ def course_by(
     """
     model = request.outcome or evidence.outcome
     widest = model.high - model.low if model is not None else float("inf")
-    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect, widest, request.goal)
+    least, ahead = request.min_effect, not request.brief
+    terms = Terms(
+        reduced.arms, error, evidence.guarantee, least, widest, request.goal, forecast=ahead
+    )
     if evidence.by_rule:
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))

@@ -50,6 +50,7 @@ class Terms:
     """What a decision is held to: arms, error, what kind of proof, and what difference matters.
 
     `widest` is the largest difference that the outcomes allow, and `goal` says which arm is better.
+    With `forecast` an open test says how long it may take.
     """
 
     arms: tuple[str, ...]
@@ -58,6 +59,7 @@ class Terms:
     min_effect: float | None = None
     widest: float = math.inf
     goal: Goal = "increase"
+    forecast: bool = True
 
     @property
     def log_threshold(self) -> float:
@@ -154,7 +156,7 @@ def course_of(
             yield Day(known.isoformat(), *sums.at_end_of(day), effects), judge.see(effects)
 
     course = course_of_looks(looks())
-    if course.decision is not None:
+    if course.decision is not None or not terms.forecast:
         return course
     return replace(course, times=times_needed(terms, last, judge.beaten))
 

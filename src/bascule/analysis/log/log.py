@@ -87,22 +87,7 @@ def read_log(
     arm_table = events if alone else assignments
     events, per = _with_denominator(events, names)
     _check_unit_options(names, alone)
-    covariate = column(arm_table, "covariate", names.covariate)
-    others = [role for role in ROLES if role != "covariate"]
-    named_roles = [column(arm_table, role, getattr(names, role)) for role in others]
-    stated = names.probability
-    probabilities = stated.values() if isinstance(stated, Mapping) else _given(stated)
-    named_roles += [column(arm_table, "probability", one) for one in probabilities]
-    given = Given(
-        names.unit,
-        names.arm,
-        names.time,
-        names.value,
-        no_unit=names.row_is_unit or names.count is not None,
-        plain_value=names.plain_value,
-        taken=tuple(name for name in (*named_roles, per, *_stated_interval(names)) if name),
-        covariate=covariate,
-    )
+    given = given_names(arm_table, names, per)
     found = recognised(events, assignments, given, places[0])
     unit, arm, time = found.unit, found.arm, found.time
     designed = None if request.design is None else request.design.arms
@@ -186,6 +171,27 @@ def _block(request: Request, times: Times) -> str:
     return block if isinstance(block, str) else f"{block:,} units"
 
 
+def given_names(table: Any, names: Names, per: str | None = None) -> Given:
+    """The columns that the user named, of the table that has the arms."""
+    others = [role for role in ROLES if role != "covariate"]
+    taken = [column(table, role, getattr(names, role)) for role in others]
+    stated = names.probability
+    probabilities = stated.values() if isinstance(stated, Mapping) else _given(stated)
+    taken += [column(table, "probability", one) for one in probabilities]
+    denominators = [per or column(table, "per", None if names.per == PER_ROW else names.per)]
+    interval = names.follow_up if isinstance(names.follow_up, tuple) else _given(names.follow_up)
+    return Given(
+        names.unit,
+        names.arm,
+        names.time,
+        names.value,
+        no_unit=names.row_is_unit or names.count is not None,
+        plain_value=names.plain_value,
+        taken=tuple(name for name in (*taken, *denominators, *interval) if name),
+        covariate=column(table, "covariate", names.covariate),
+    )
+
+
 def _check_unit_options(names: Names, alone: bool) -> None:
     """Refuse to name a unit where rows are units, or count them."""
     if names.count is not None and (names.unit is not None or names.row_is_unit or not alone):
@@ -236,10 +242,6 @@ def _with_denominator(events: Any, names: Names) -> tuple[Any, str | None]:
         return events, stop
     length = f"{stop} - {start}"
     return events.mutate(**{length: events[stop] - events[start]}), length
-
-
-def _stated_interval(names: Names) -> tuple[str, ...]:
-    return names.follow_up if isinstance(names.follow_up, tuple) else ()
 
 
 def _both_times(

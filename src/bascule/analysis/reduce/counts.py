@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from bascule.analysis.log.rows import good
-from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.reduce.sums import Sums, by_segment, days_between
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
 
 
-def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool | None) -> Sums:
-    """The sums of a log whose rows count units; without squares all outcomes are 0 or 1.
+def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool | None) -> dict[str, Sums]:
+    """The sums of each segment of a log whose rows count units; without squares they are 0 or 1.
 
     With `cumulative` a row has what was counted up to its time, and the last one of a day counts.
     Where nothing is said of it, counts that never fall are asked about.
@@ -26,23 +26,34 @@ def counted_sums(rows: Any, arms: tuple[str, ...], *, cumulative: bool | None) -
         parts = {name: rows[name].argmax(rows.time) for name in names}
     else:
         parts = {name: rows[name].sum() for name in names}
-    cells = run(rows.group_by(arm=rows.code, day=rows.time.date()).agg(**parts))
+    keys = {"arm": rows.code, "day": rows.time.date()}
+    if "segment" in rows.columns:
+        keys["segment"] = rows.segment
+    segments = by_segment(run(rows.group_by(**keys).agg(**parts)))
+    if not segments:
+        raise InputError("events", "events: no row of the log can be used")
     if cumulative is None:
-        _ask_about_growth(cells, arms)
-    return _laid_out(cells, arms, names, cumulative=bool(cumulative))
+        for cells in segments.values():
+            _ask_about_growth(cells)
+    return {
+        name: _laid_out(cells, arms, names, cumulative=bool(cumulative))
+        for name, cells in sorted(segments.items())
+    }
 
 
 MOST_BY_CHANCE = 4
 """Counts of this many days that never fall in any arm are no chance, unless they are totals."""
 
 
-def _ask_about_growth(cells: list[Row], arms: tuple[str, ...]) -> None:
+def _ask_about_growth(cells: list[Row]) -> None:
     """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
     by_arm: dict[int, list[float]] = {}
     for row in sorted(cells, key=lambda row: row["day"]):
         by_arm.setdefault(row["arm"], []).append(row["count"] or 0.0)
-    series = [np.array(by_arm.get(arm, ())) for arm in range(len(arms))]
-    if all(len(one) >= MOST_BY_CHANCE and (np.diff(one) > 0).all() for one in series):
+    series = [np.array(counts) for _, counts in sorted(by_arm.items())]
+    if len(series) > 1 and all(
+        len(one) >= MOST_BY_CHANCE and (np.diff(one) > 0).all() for one in series
+    ):
         raise InputError(
             "cumulative",
             "cumulative is missing: the counts of all arms rise from day to day: say whether rows "
@@ -54,8 +65,6 @@ def _ask_about_growth(cells: list[Row], arms: tuple[str, ...]) -> None:
 def _laid_out(
     cells: list[Row], arms: tuple[str, ...], names: list[str], *, cumulative: bool
 ) -> Sums:
-    if not cells:
-        raise InputError("events", "events: no row of the log can be used")
     days = days_between(min(row["day"] for row in cells), max(row["day"] for row in cells))
     shape = (len(days), len(arms))
     parts = {name: np.full(shape, np.nan) for name in names}

@@ -52,7 +52,7 @@ from bascule.analysis.reduce.survey import (
     surveyed,
 )
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.source.backend import is_own, run
+from bascule.analysis.source.backend import is_own, run, stored
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.errors import InputError
 
@@ -82,6 +82,10 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     if survey is not None:
         log = replace(log, rows=complete(log.table, log.columns, log.arms))
     else:
+        value = log.columns.value
+        if value is not None and log.table[value].type().is_string():
+            # Text is turned into numbers once, not in every pass.
+            log = replace(log, rows=stored(log.rows, "bascule_rows"))
         survey = surveyed(log.rows)
     extra = log.columns if log.assignment_columns is None else log.assignment_columns
     if extra.adjusted or log.columns.adjusted:
@@ -168,7 +172,7 @@ def _check_adjusted(request: Request, log: Log, columns: Columns) -> None:
 
 def _of_counts(request: Request, log: Log, survey: Survey) -> Reduced:
     """A log that is sums already."""
-    stated: dict[str, object] = {"window": request.measure, "segment": log.columns.segment}
+    stated: dict[str, object] = {"window": request.measure}
     stated |= {"probability": log.columns.probability or log.columns.probabilities or None}
     for name, part in stated.items():
         if part is not None:
@@ -184,10 +188,11 @@ def _of_counts(request: Request, log: Log, survey: Survey) -> Reduced:
             "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
         )
     cumulative = bool(log.cumulative)
-    sums = counted_sums(log.rows, log.arms.names, cumulative=log.cumulative)
-    if model is not None and not model.low <= _mean(sums) <= model.high:
-        raise InputError("outcome", f"outcome: the mean is {_mean(sums):.4g}, outside {model!r}")
-    table = Table({"": sums}, {}, survey.rows)
+    segments = counted_sums(log.rows, log.arms.names, cumulative=log.cumulative)
+    for mean in (_mean(sums) for sums in segments.values()):
+        if model is not None and not model.low <= mean <= model.high:
+            raise InputError("outcome", f"outcome: the mean is {mean:.4g}, outside {model!r}")
+    table = Table(segments, {}, survey.rows)
     return Reduced(log.arms.names, table, not cumulative, None, survey.rows, survey.excluded)
 
 

@@ -60,6 +60,11 @@ class Scores:
         """The scores of the first days alone."""
         return replace(self, **{name: getattr(self, name)[:days] for name in (*PARTS, "clock")})
 
+    def of_arms(self, places: Sequence[int]) -> Scores:
+        """The scores of some arms alone."""
+        parts = {name: getattr(self, name)[:, places][:, :, places] for name in (*PARTS, "clock")}
+        return replace(self, **parts)
+
     def merged(self, starts: Sequence[int]) -> Scores:
         """Scores whose rows are blocks of days, by the places of their first days."""
         parts: dict[str, Any] = {

@@ -127,6 +127,19 @@ class Sums:
         means = (float(total / n) if n else None for total, n in zip(totals, counts, strict=True))
         return tuple(int(n) for n in units), tuple(means)
 
+    def of_arms(self, places: Sequence[int]) -> Sums:
+        """The sums of some arms alone, in the order of their places."""
+        names = ("units", "totals", "squares", "lows", "highs", "cubes", "moments")
+        given = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {
+            name: None if part is None else part[:, places] for name, part in given.items()
+        }
+        growth = self.growth and Growth(*(part[:, :, places] for part in self.growth))
+        scores = None if self.scores is None else self.scores.of_arms(places)
+        used = np.flatnonzero(self.units[:, places].sum(axis=1))
+        sums = replace(self, **parts, growth=growth, scores=scores)
+        return sums if len(used) else sums.first(0)
+
     def first(self, days: int) -> Sums:
         """The sums of the first days of arrival alone."""
         if days == len(self.days):

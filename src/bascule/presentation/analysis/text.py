@@ -304,10 +304,21 @@ def _answer(analysis: Analysis) -> str:
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
-    pairs = compared_pairs(analysis)
+    pairs = compared_pairs(analysis) + judged_words(analysis)
     if analysis.days_left is not None:
         return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
     return f"No decision yet{pairs}"
+
+
+def judged_words(analysis: Analysis) -> str:
+    """Say what guardrails have shown of treatments, while the first metric is open."""
+    found = [
+        f"{arm} is {STANDINGS[standing]} ({one.name})"
+        for one in analysis.metrics
+        for arm, standing in one.standings.items()
+        if standing != "open"
+    ]
+    return f" on {analysis.name}; {'; '.join(found[:MOST_NAMED])}" if found else ""
 
 
 def compared_pairs(analysis: Analysis) -> str:
