@@ -10,22 +10,33 @@ import typer
 from bascule.cli.support import designs
 from bascule.cli.support.console import progress_bar, say_written, screen
 from bascule.cli.support.declared import declared, read
+from bascule.core.errors import InputError
 
 RUNS = designs.runs(1000)
 
 
 @declared(RUNS, designs.DASK)
 def command(
-    out: Path = typer.Option(..., metavar="DIR", help="Folder to write into."), **given: Any
+    out: Path | None = typer.Option(None, metavar="DIR", help="Folder to write into."),
+    listed: bool = typer.Option(
+        False, "--list", help="Print where each part of the paper is in bascule, and nothing else."
+    ),
+    **given: Any,
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.research.paper import regenerate
     from bascule.research.paper.claims.claim import tally
+    from bascule.research.paper.concordance import plain_text
 
+    if listed:
+        screen().print(plain_text(), soft_wrap=True)
+        return
+    if out is None:
+        raise InputError("out", "--out is missing: name a folder to write into, or use --list")
     with designs.workers(given), progress_bar() as bar:
         result = regenerate(out, progress=bar, **read(RUNS, given))
     console = screen()
     for claim in result.claims:
-        console.print(f"{claim.verdict:<13}  {claim.statement}", soft_wrap=True)
+        console.print(f"{claim.verdict:<16}  {claim.statement}", soft_wrap=True)
     console.print(f"\n{tally(result.claims)}; claims.md has the measurements.", soft_wrap=True)
     say_written(*result.paths)

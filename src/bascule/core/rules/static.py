@@ -169,6 +169,7 @@ class Static(Rule):
                 f"{self.label} is for units that give outcomes again and again, not for "
                 f"{outcome!r}: use Recurrent(sigma_unit, sigma_noise), or another rule",
             )
+        Rule.check_outcome(self, outcome)
 
     def check_size(self, arms: int, max_units: int | None) -> None:
         """Every arm needs a unit; the units are there, so only the stages can be capped."""
