@@ -46,7 +46,7 @@ def test_the_table_fits_eighty_columns(
         "decision",
         "time",
         "×",
-        "oracle",
+        "limit",
         "dominated",
         "by",
     ]

@@ -53,6 +53,12 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         ("undecided", f"{simulation.undecided} of {simulation.runs} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
     ]
+    least = simulation.least_regret()
+    if least is not None:
+        ratio = summary["regret"].mean / least
+        lines.append(
+            ("limit", f"{ratio:.2f} times the least regret of any rule that decides as soon")
+        )
     if design.min_effect is not None:
         lines.append(("no difference", f"{simulation.no_difference} of {simulation.runs} runs"))
     if isinstance(simulation, Simulation) and simulation.guarded is not None:

@@ -19,7 +19,8 @@ from bascule.simulation.engines.backends.cluster import Columns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
 from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.worlds.world import World
-from bascule.theory import Bounds, Prediction, bounds, predict, published_bounds
+from bascule.theory import Bounds, Prediction, bounds, least_regret, predict, published_bounds
+from bascule.theory.limit import spread_between
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -156,6 +157,25 @@ class SimulationResult(ABC):
         except InputError:
             return None
 
+    def least_regret(self) -> float | None:
+        """Return the least regret of any rule of the same error that decides as soon on average.
+
+        None where no arm is the best, nothing is known of the spread, or outcomes recur.
+        """
+        means, design = self._oriented(self.means), self.design
+        gaps, error = rival_gaps(means), design.calibration.error
+        if not self.plain or min(gaps) <= 0 or design.outcome.recurring:
+            return None
+        failure = self.error_rate + (self.undecided + self.no_difference) / self.runs
+        time = self.summary()["decision_time"].mean
+        two_best = [mean for _, mean in sorted(zip(means, self.means, strict=True))][-2:]
+        try:
+            spread = spread_between(two_best, design.outcome)
+            least = least_regret(gaps, spread, error, time, failure)
+        except InputError:
+            return None
+        return None if math.isnan(least) else least
+
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""
         summary = self.summary()
@@ -170,6 +190,7 @@ class SimulationResult(ABC):
             "share": list(self.share),
             "guarantee": promise.guarantee,
             "delta": promise.delta,
+            "least_regret": self.least_regret(),
             "steps": self.steps,
             "seconds": self.seconds,
         }

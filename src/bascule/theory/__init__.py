@@ -3,7 +3,7 @@
 - `bounds`: our proof: decision time and regret that hold with probability 1 - error
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
 - `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
-- `oracle_information`: what a test that knows the gap needs
+- `oracle_information`, `least_regret`: what no rule can beat
 - `smallest_gap`: what a static population can decide
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
@@ -14,7 +14,7 @@ The slips of the paper, with the reading taken here, are listed in docs/explanat
 from __future__ import annotations
 
 from bascule.core.evidence.calibration import level_for, peel
-from bascule.theory.oracle import oracle_information
+from bascule.theory.limit import least_regret, oracle_information
 from bascule.theory.prediction.predict import mean_path, predict
 from bascule.theory.prediction.prediction import Prediction
 from bascule.theory.proven.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
@@ -29,6 +29,7 @@ __all__ = [
     "corollary",
     "corollary_delta",
     "delta_tilde",
+    "least_regret",
     "level_for",
     "mean_path",
     "oracle_information",

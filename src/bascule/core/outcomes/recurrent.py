@@ -114,5 +114,7 @@ class Recurrent(Outcome):
         if self.limited:
             for mean in means:
                 self.check_mean(mean)
-            return Discrete((self.low, self.high), [(self.high - mean, mean - self.low) for mean in means])
+            return Discrete(
+                (self.low, self.high), [(self.high - mean, mean - self.low) for mean in means]
+            )
         return Normal(self.sigma)

@@ -66,8 +66,8 @@ class Point:
     """What one rule costs, when it decides, and what it had to learn for that.
 
     `information` is that of the best arm and its nearest rival at the decision, as a multiple of
-    what an oracle needs. `dominated_by` has the labels of the rules that both cost less and decide
-    sooner, efficient ones first.
+    the least that any rule needs. `dominated_by` has the labels of the rules that both cost less
+    and decide sooner, efficient ones first.
     """
 
     design: Design
@@ -125,9 +125,10 @@ class Frontier:
     """Rules on the same arms at the same proven error, and which of them dominate which.
 
     `points` has one for each rule, and `left_out` the rules that were not played with the reason.
-    `oracle` is the information that a test which knows the gap needs. Every rule runs until it
-    decides; `cap_not_applied` is the cap of the design that was given, if it had one. `error`
-    bounds that a worse arm wins; with `sides` 2, `2 * error` was asked for as a two-sided one.
+    `oracle` is the least information that any rule needs, even one that knows the gap. Every rule
+    runs until it decides; `cap_not_applied` is the cap of the design that was given, if it had one.
+    `error` bounds that a worse arm wins; with `sides` 2, `2 * error` was asked for as a two-sided
+    one.
     """
 
     means: tuple[float, ...]
@@ -352,7 +353,7 @@ def _second_argument(given: object, outcome: Outcome | None) -> Outcome | None:
 
 
 def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
-    learnt = Estimate.of(information(played))
+    learnt = information(played)
     return Point(
         design=entry.design,
         family=entry.family,

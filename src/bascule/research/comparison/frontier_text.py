@@ -13,7 +13,7 @@ from bascule.research.comparison.contenders import Family, short_name
 if TYPE_CHECKING:
     from bascule.research.comparison.frontier import Frontier, Point
 
-HEADINGS = ("rule", "regret", "decision time", "× oracle", "dominated by")
+HEADINGS = ("rule", "regret", "decision time", "× limit", "dominated by")
 
 
 def title(frontier: Frontier) -> str:
@@ -68,8 +68,8 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     lines = [
         verdict(frontier),
         f"Error: {error_words(frontier.error, len(frontier.means))}.",
-        f"× oracle: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
-        "that a test which knows the gap needs.",
+        f"× limit: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
+        "that every rule needs, even one that knows the gap.",
     ]
     least = min(frontier.points, key=lambda point: point.runs)
     if least.runs < frontier.runs:
@@ -96,9 +96,9 @@ def plain_text(frontier: Frontier) -> str:
         points = frontier.of(family)
         lines += [family.words] if points else []
         for point in points:
-            name, regret, time, oracle, dominators = cells(point)
+            name, regret, time, limit, dominators = cells(point)
             mark = dominators if point.efficient else f"dominated by {dominators}"
-            lines.append(f"  {name}: regret {regret}, time {time}, × oracle {oracle}, {mark}")
+            lines.append(f"  {name}: regret {regret}, time {time}, × limit {limit}, {mark}")
     return "\n".join([*lines, *notes(frontier)])
 
 
