@@ -179,6 +179,9 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
     """Say where the tests that were played lie among many of them."""
     from bascule.service.demo_shop import PER_DAY
 
+    if not simulated.ready():
+        # Not on standard output, which is the same for the same seed.
+        typer.echo(f"bascule: simulating {runs:,} such tests; compiled once, then faster", err=True)
     try:
         results = simulated.get(PATIENCE)
     except Timeout:
