@@ -136,6 +136,7 @@ def _play(console: Console, shop: Shop, hour_seconds: float) -> None:
 def _print_row(
     console: Console, hours: int, now: Mapping[str, Standing], before: Mapping[str, Standing]
 ) -> None:
+    from bascule.presentation.numbers import percent
     from bascule.service.demo_shop import PER_HOUR
 
     cells = []
@@ -143,7 +144,7 @@ def _print_row(
         came = standing.visitors - before[name].visitors
         share = 1 - (standing.worse - before[name].worse) / came if came else 0.0
         # Once a test has ended, or is full, nobody is assigned.
-        bar = f"{'#' * round(BAR * share):<{BAR}} {share:>5.0%}" if came else "-"
+        bar = f"{'#' * round(BAR * share):<{BAR}} {percent(share, 2):>5}" if came else "-"
         cells.append(f"{bar:<17}  {standing.lost:>10.1f}")
     console.print(f"{hours / 24:>4.1f} {hours * PER_HOUR:>9,}  {'  '.join(cells)}")
 
