@@ -113,7 +113,7 @@ def turn_the_knob(steps: int) -> Play:
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
         seen = bs.Statistics.empty(len(design.arms))
         for _ in range(steps):
-            misled = bool(seen.pairs) and seen.pairs[0].total < 0.0
+            misled = bool(seen.pairs) and seen.pairs[0][0] < 0.0
             turned = replace(design, rule=design.rule.with_knob(8.0 if misled else 1.0))
             seen = fold_next(turned, seen, rng)
             reached = bs.decision(turned, seen)

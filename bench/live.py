@@ -20,7 +20,7 @@ CALLERS, EVENTS = 64, 20_000
 FEW, MANY = 50, 1000
 """Units that each caller asks for: in a file that is nearly empty, and in a test of some size."""
 
-FEW_ARMS, MANY_ARMS, RECORDS = 10, 1000, 100
+FEW_ARMS, MANY_ARMS, RECORDS = 10, 50, 100
 """Arms of the tests that are compared, and outcomes recorded beyond one block."""
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))

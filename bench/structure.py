@@ -59,11 +59,13 @@ NEW = {
     "segments": """
         core/enrolment/segments.py live/api/segmented.py live/reports/segmented.py
         planning/segments.py simulation/segments.py""",
-    "horizons and futility": "core/evidence/horizon.py core/procedures/horizon/",
+    "horizons and futility": """
+        core/evidence/horizon.py core/evidence/families/following_bets.py""",
     "outcomes of unknown spread": """
-        core/evidence/spread.py core/outcomes/numeric.py core/procedures/estimated/""",
-    "hundreds of arms, and predictions for three and more": """
-        core/procedures/many_arms/ theory/prediction/many_arms.py
+        core/evidence/spread.py core/outcomes/numeric.py
+        core/evidence/families/estimated_spread.py""",
+    "more than 20 arms, and predictions for three and more": """
+        core/evidence/families/four_sums.py theory/prediction/many_arms.py
         theory/prediction/paths/noisy_paths.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
         core/metrics/contrasts.py core/procedures/decreasing.py

@@ -45,7 +45,7 @@ from .core.progress import (
     record,
 )
 from .core.rules import ETC, UCB, ETCPrime, Knob, Rule, Static, Tilt
-from .core.statistics import ArmStatistics, PairStatistics, Statistics
+from .core.statistics import ArmStatistics, Statistics
 from .live import open  # noqa: A004
 from .live.api.backup import backup, restore
 from .live.api.experiment import Experiment
@@ -147,7 +147,6 @@ __all__ = [
     "Normal",
     "Numeric",
     "Outcome",
-    "PairStatistics",
     "Plan",
     "PlanRequest",
     "Point",

@@ -116,10 +116,8 @@ def test_after_a_removal_an_arm_that_too_little_evidence_has_beaten_comes_back()
     while not without_a.dropped:
         before = without_a
         without_a = bs.fold_block(design, without_a, (bs.ArmStatistics(), *block))
-    assert math.log(3 / 0.05) <= log_mixture(
-        abs(without_a.pairs[2].total), without_a.pairs[2].clock
-    )
-    assert math.log(3 / 0.05) > log_mixture(abs(before.pairs[2].total), before.pairs[2].clock)
+    assert math.log(3 / 0.05) <= log_mixture(abs(without_a.pairs[2][0]), without_a.pairs[2][1])
+    assert math.log(3 / 0.05) > log_mixture(abs(before.pairs[2][0]), before.pairs[2][1])
     end = bs.ending(design, without_a)
     assert end is not None
     assert end.decision is not None

@@ -21,7 +21,7 @@ def most_wrong() -> float:
 
 def biased_tilt(seen: bs.Statistics) -> float:
     """The wish that b wins: a rush while b is ahead, patience while it is behind."""
-    ahead = seen.pairs[0].total if seen.pairs else 0.0
+    ahead = seen.pairs[0][0] if seen.pairs else 0.0
     return 1.0 if ahead < 0 else 12.0
 
 

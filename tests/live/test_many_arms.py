@@ -1,14 +1,11 @@
-"""A live test of many arms: what is stored can be verified, and nothing grows with the pairs."""
+"""A live test of many arms: what is stored can be verified."""
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from time import process_time
 
 import bascule as bs
-from bascule.live.storage.state import statistics_to_json
 
 
 def coins(arms: int, rule: bs.Tilt | None = None) -> bs.Design:
@@ -30,7 +27,7 @@ def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> 
     for part in range(3):
         with bs.open(tmp_path / "many.db", shuffle=random.Random(part).shuffle) as store:
             if part == 0:
-                store.create("many", coins(60, bs.Tilt(3, batch=2)))
+                store.create("many", coins(40, bs.Tilt(3, batch=2)))
             test = store.get("many")
             enrol(test, [f"{part} {i}" for i in range(400)], part)
             if part == 1:
@@ -41,7 +38,7 @@ def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> 
         assert "to the last digit" in str(test.verify())
         status = test.status()
     assert status.leader in ("arm 7", "arm 8")
-    assert len(status.effects) == 2 * 60 - 3
+    assert len(status.effects) == 2 * 40 - 3
     assert 0.0 < status.evidence < 1.0
 
 
@@ -58,24 +55,3 @@ def test_a_horizon_of_many_arms_is_kept_and_verified(tmp_path: Path) -> None:
         status = store.get("many").status()
     assert status.leader in ("arm 7", "arm 8")
     assert 0.0 < status.evidence <= 1.0
-
-
-def test_work_and_memory_grow_with_the_arms_and_not_with_their_pairs() -> None:
-    """At 600 arms there are 4,000 times the pairs of 10 arms, and 60 times the arms."""
-    taken, sizes = [], []
-    for arms in (10, 600):
-        with bs.open(":memory:") as store:
-            test = store.create("many", coins(arms))
-            units = [f"{i}" for i in range(3 * arms)]
-            enrol(test, units, 1)
-            started = process_time()
-            status = test.status()
-            taken.append(process_time() - started)
-            folded = bs.Statistics.empty(arms)
-            for _ in range(3):
-                folded = bs.fold_block(coins(arms), folded, [bs.ArmStatistics(1, 0.0, 0.0)] * arms)
-            sizes.append(len(statistics_to_json(folded)))
-    assert len(status.effects) <= 2 * 600 - 3
-    assert taken[1] < 400 * taken[0]
-    assert sizes[1] < 10 * sizes[0]
-    assert len(json.loads(statistics_to_json(folded))["rows"]) == 1

@@ -122,7 +122,7 @@ def fold_block(
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> seen = (bs.ArmStatistics(1, 0.25, 0.0625), bs.ArmStatistics(1, 0.5, 0.25))
-    >>> fold_block(design, bs.Statistics.empty(2), seen).pairs[0].total
+    >>> fold_block(design, bs.Statistics.empty(2), seen).pairs[0][0]
     -0.125
     """
     procedure = design.judging(statistics)

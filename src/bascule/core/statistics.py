@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from operator import add
 from typing import TypeVar
 
+from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 
-Part = TypeVar("Part", float, "PairStatistics", "Statistics")
+Part = TypeVar("Part", float, "Statistics")
+
+PairRow = tuple[float, ...]
+"""What blocks have shown of two arms: the columns of a family of evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,83 +58,20 @@ class ArmStatistics:
 
 
 @dataclass(frozen=True, slots=True)
-class PairStatistics:
-    """What two arms, i before j, have shown in blocks where both were: mergeable too.
-
-    `total` and `clock` are the S and V of tilted blocks, i less j, or j less i where the goal is to
-    decrease the outcomes. Bets also keep how many blocks there were, the sum of their differences
-    and of the squares of these, and what each bet has won, as a logarithm, on i and on j. Where the
-    spread is estimated, `share` is the part of the clock that arm i adds: with n units of i and m
-    of j in a block, `h^2 / n` with `h = n m / (n + m)`.
-
-    >>> (PairStatistics(1.0, 0.5) + PairStatistics(0.5, 0.75)).clock
-    1.25
-    """
-
-    total: float = 0.0
-    clock: float = 0.0
-    blocks: float = 0.0
-    differences: float = 0.0
-    squares: float = 0.0
-    wins: tuple[float, ...] = ()
-    share: float = 0.0
-
-    def __add__(self, other: PairStatistics) -> PairStatistics:
-        return PairStatistics(
-            self.total + other.total,
-            self.clock + other.clock,
-            self.blocks + other.blocks,
-            self.differences + other.differences,
-            self.squares + other.squares,
-            _added(self.wins, other.wins),
-            self.share + other.share,
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class PairRow:
-    """What blocks have shown of one arm against each other arm, where there are many arms.
-
-    `led` counts the blocks in which the arm was the leader. The columns have a number for each
-    arm of the test: with a known spread `clocks` and `totals` are the V and S of tilted blocks,
-    and `powers` is empty; with bets they are the number of blocks and the sum of their
-    differences, and `powers` has the sums of the second, third and fourth powers of these.
-
-    >>> PairRow(1, 2, (0.5, 0.0), (1.0, 0.0)) + PairRow(1, 1, (1.5, 0.0), (0.5, 0.0))
-    PairRow(arm=1, led=3, clocks=(2.0, 0.0), totals=(1.5, 0.0), powers=())
-    """
-
-    arm: int
-    led: int
-    clocks: tuple[float, ...]
-    totals: tuple[float, ...]
-    powers: tuple[tuple[float, ...], ...] = ()
-
-    def __add__(self, other: PairRow) -> PairRow:
-        return PairRow(
-            self.arm,
-            self.led + other.led,
-            tuple(map(add, self.clocks, other.clocks)),
-            tuple(map(add, self.totals, other.totals)),
-            tuple(
-                tuple(map(add, mine, theirs))
-                for mine, theirs in zip(self.powers, other.powers, strict=True)
-            ),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Statistics:
     """What all arms have shown, and which of them are out of the test.
 
     `dropped` arms were beaten, `removed` ones were removed by hand. Rules that work in blocks
-    keep `pairs` too: (0, 1), (0, 2) and so on. With many arms they keep `rows` instead, in the
-    order of their arms: only pairs that blocks have compared are in one of them. `bounds` are the
-    narrowest interval so far of the difference of each pair, or nothing where none are kept; they
-    tell of looks, not of data, so that two statistics are equal whatever their bounds, and a sum
-    has none. `metrics` has what other metrics of the same units have shown: there arms that were
-    found harmful are dropped, and `bounds` say by how much each arm is better than the control.
-    `covariates` are the sums of `core.covariates.adjustment`.
+    keep `pairs` too, a row for each of (0, 1), (0, 2) and so on: the first two numbers are the S
+    and V of tilted blocks, the first arm less the second (the second less the first where the goal
+    is to decrease the outcomes), and the others belong to the family of evidence
+    (`core.evidence.families`). The order of blocks matters to these, so only statistics of which
+    one has no pairs can be added. `bounds` are the narrowest interval so far of the difference of
+    each pair, or nothing where none are kept; they tell of looks, not of data, so that two
+    statistics are equal whatever their bounds, and a sum has none. `metrics` has what other metrics
+    of the same units have shown: there arms that were found harmful are dropped, and `bounds` say
+    by how much each arm is better than the control. `covariates` are the sums of
+    `core.covariates.adjustment`.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
@@ -141,9 +80,8 @@ class Statistics:
     arms: tuple[ArmStatistics, ...]
     dropped: frozenset[int] = frozenset()
     removed: frozenset[int] = frozenset()
-    pairs: tuple[PairStatistics, ...] = ()
+    pairs: tuple[PairRow, ...] = ()
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
-    rows: tuple[PairRow, ...] = field(default=(), kw_only=True)
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
 
@@ -161,12 +99,17 @@ class Statistics:
         return replace(self, arms=tuple(arms))
 
     def __add__(self, other: Statistics) -> Statistics:
+        if self.pairs and other.pairs:
+            raise InputError(
+                "statistics",
+                "statistics of blocks cannot be added: their evidence depends on the order of the "
+                "blocks; fold the blocks of both one after the other",
+            )
         return Statistics(
             tuple(a + b for a, b in zip(self.arms, other.arms, strict=True)),
             self.dropped | other.dropped,
             self.removed | other.removed,
-            _added(self.pairs, other.pairs),
-            rows=add_rows(self.rows, other.rows),
+            self.pairs or other.pairs,
             metrics=_added(self.metrics, other.metrics),
             covariates=_added(self.covariates, other.covariates),
         )
@@ -187,11 +130,3 @@ def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))
-
-
-def add_rows(mine: Iterable[PairRow], theirs: Iterable[PairRow]) -> tuple[PairRow, ...]:
-    """Return the rows of both, in the order of their arms, with those of the same arm added up."""
-    joined = {row.arm: row for row in mine}
-    for row in theirs:
-        joined[row.arm] = joined[row.arm] + row if row.arm in joined else row
-    return tuple(joined[arm] for arm in sorted(joined))

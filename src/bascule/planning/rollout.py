@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
 from bascule.core.errors import InputError
+from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks
 from bascule.core.metrics.guard_rule import WAITING_STEPS
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.procedures.blocks.steps import uninformed_boundary
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
 from bascule.planning.ramp import Ramp, Steps, checked_ramp, days_until, units_after
@@ -385,7 +385,7 @@ def _boundary(clocks: FloatArray, design: Design) -> FloatArray:
 
 @lru_cache(maxsize=4)
 def _boundaries(clocks: tuple[float, ...], threshold: float) -> tuple[float, ...]:
-    return tuple(uninformed_boundary(clock, threshold, 0.0) for clock in clocks)
+    return tuple(mixture_boundary(clock, threshold) for clock in clocks)
 
 
 def _first(found: NDArray[np.bool_]) -> IntArray:

@@ -168,7 +168,7 @@ def _rough_in_intervals(
 def _rough_in_blocks(
     design: Design, procedure: BlockProcedure, means: Sequence[float], spread: float | None
 ) -> float | None:
-    if procedure.steps.evidence is not None:
+    if procedure.boundary(1.0) is not None:
         return None
     pairs, rivals = _pairs_to_win(design, procedure.threshold, means, spread), len(means) - 1
     # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.

@@ -9,6 +9,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision, Procedure
 from bascule.core.progress import fold_block, record_and_decide
@@ -124,7 +125,8 @@ def _block_steps(
         size = sum(coming.units)
         if seen.units + coming.size > cap:
             return
-        begun, slots = np.array([*(0.0,) * (2 * arms), *coming.units]), np.empty(size, np.int64)
+        begun, slots = np.zeros((arms, BLOCK_UNITS + 1)), np.empty(size, np.int64)
+        begun[:, BLOCK_UNITS] = coming.units
         for left in reversed(range(coming.repeat)):
             with np.errstate(over="ignore"):
                 deal_slots(begun, arms, slots, coming.leader, streams)

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bascule.core.design import Design
+from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.metrics.metric import Metric
 from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import uninformed_boundary
 
 LARGEST_CLOCK = 1e12
 
@@ -60,7 +60,7 @@ def _in_blocks(procedure: BlockProcedure, slope: float) -> float | None:
     threshold = procedure.threshold
 
     def enough(clock: float) -> bool:
-        return slope * clock >= uninformed_boundary(clock, threshold, 0.0)
+        return slope * clock >= mixture_boundary(clock, threshold)
 
     if not enough(LARGEST_CLOCK):
         return None

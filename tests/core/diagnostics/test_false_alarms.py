@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bascule.core.diagnostics.drift import late_outcomes, shift, trend
 from bascule.core.diagnostics.result import Diagnostic
 from bascule.core.evidence.radius import radius
-from bascule.core.procedures.blocks.state import units_of_leader
+from bascule.core.procedures.blocks.steps import units_of_leader
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Array = NDArray[np.float64]

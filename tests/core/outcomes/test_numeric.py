@@ -32,8 +32,8 @@ def test_rules_that_need_a_known_spread_refuse_it_and_name_one_that_does_not(rul
 
 
 def test_more_arms_than_it_is_made_for_are_refused_when_the_design_is_made() -> None:
-    with pytest.raises(bs.InputError, match="at most 20"):
-        bs.Design([str(i) for i in range(21)], bs.Numeric(), bs.Tilt(3))
+    with pytest.raises(bs.InputError, match="at most 50"):
+        bs.Design([str(i) for i in range(51)], bs.Numeric(), bs.Tilt(3))
 
 
 def test_a_simulation_does_not_guess_the_spread() -> None:

@@ -11,8 +11,9 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.outcomes import Discrete, Noise, Outcome
-from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
+from bascule.core.procedures.base import AnyStatistics, Problem, Procedure
 from bascule.core.rules import Knob, Rule
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY

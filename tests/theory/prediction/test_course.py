@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bascule.core.procedures.blocks.state import units_of_leader
+from bascule.core.procedures.blocks.steps import units_of_leader
 from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import (
     LEADS,

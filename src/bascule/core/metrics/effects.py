@@ -14,7 +14,8 @@ from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.procedures.base import AnyStatistics, Ends, Procedure
+from bascule.core.evidence.families.rows import Ends
+from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.intervals.bounds import intersected
 from bascule.core.types import NOBODY
 

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, NoReturn, Protocol
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.bounds import (
     MOST_ARMS,
@@ -30,9 +31,6 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 AnyStatistics = Statistics | CohortStatistics
 """What a test has shown: one outcome a unit, or cohorts where outcomes recur."""
-
-Ends = tuple[float, float, float]
-"""A difference of two means, and the lower and upper end of its interval."""
 
 EndReason = Literal["horizon", "futility"]
 """Why the plan of a test ends it without a decision."""

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import (
     AnyStatistics,
     Block,
     Decision,
     EndReason,
-    Ends,
     Interval,
     Procedure,
 )

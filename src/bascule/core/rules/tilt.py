@@ -11,37 +11,24 @@ horizon: docs/explanation/horizon.md.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Literal, Self, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY, central_share
 from bascule.core.evidence.calibration import Calibration, Guarantee
-from bascule.core.evidence.horizon import quantile
+from bascule.core.evidence.families.bets import BETTING
+from bascule.core.evidence.families.estimated_spread import ESTIMATED_SPREAD
+from bascule.core.evidence.families.following_bets import FOLLOWING_BETS
+from bascule.core.evidence.families.four_sums import FOUR_SUMS
+from bascule.core.evidence.families.known_spread import KNOWN_SPREAD
+from bascule.core.evidence.families.rows import Family
+from bascule.core.evidence.horizon import normal_constant, quantile
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
-from bascule.core.procedures.blocks.betting_steps import BETTING, PLANNED
 from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
-from bascule.core.procedures.blocks.steps import INFORMED, UNINFORMED, BlockSteps
-from bascule.core.procedures.estimated.procedure import (
-    ESTIMATED,
-    ESTIMATED_FLAT,
-    ESTIMATED_INFORMED,
-    EstimatedProcedure,
-)
-from bascule.core.procedures.horizon.many_arms import (
-    INTERVALS,
-    MANY_FLAT,
-    MANY_FLAT_BOUND,
-    MANY_FOLLOWING,
-)
-from bascule.core.procedures.horizon.steps import FLAT, FLAT_BOUND, FOLLOWING, FOLLOWING_KNOWN
-from bascule.core.procedures.many_arms.procedure import ManyArmsProcedure
-from bascule.core.procedures.many_arms.state import MANY
-from bascule.core.procedures.many_arms.steps import FOR_MANY_ARMS
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 
 HorizonGuarantee = Literal["proven", "gaussian"]
@@ -50,6 +37,12 @@ HorizonGuarantee = Literal["proven", "gaussian"]
 
 OnFutility = Literal["end", "advise"]
 """What happens to a test that is futile."""
+
+MOST_ARMS = 50
+"""Arms whose pairs are all compared."""
+
+MANY = 20
+"""With more arms than this, bets are kept in four sums a pair."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -224,35 +217,22 @@ class Tilt(Rule):
         """Return tilted blocks of the same sizes without a planned effect."""
         return Tilt(self.tilt, batch=self.batch)
 
-    def steps(self, outcome: Outcome, arms: int = 2) -> BlockSteps:
-        """Return the steps for such outcomes: bets within limits, else a normal mixture.
+    def evidence(self, outcome: Outcome, arms: int = 2) -> Family:
+        """Return the family of evidence for such outcomes: bets within limits, else a mixture.
 
         With a horizon they are bets that follow its boundary, or that boundary itself.
         """
-        many = arms > MANY
-        if not self.has_horizon:
-            if outcome.estimated:
-                return ESTIMATED if self.effect is None else ESTIMATED_INFORMED
-            if outcome.limited:
-                steps = PLANNED if self.effect else BETTING
-            else:
-                steps = INFORMED if self.effect else UNINFORMED
-            return FOR_MANY_ARMS[steps] if many else steps
         if outcome.estimated:
-            return ESTIMATED_FLAT
+            return ESTIMATED_SPREAD
+        if self.has_horizon:
+            return KNOWN_SPREAD if self.guarantee == "gaussian" else FOLLOWING_BETS
         if outcome.limited:
-            return MANY_FOLLOWING if many else FOLLOWING
-        if self.guarantee == "gaussian":
-            return MANY_FLAT if many else FLAT
-        return MANY_FLAT_BOUND if many else FOLLOWING_KNOWN
+            return FOUR_SUMS if arms > MANY else BETTING
+        return KNOWN_SPREAD
 
     def procedure(self, design: Problem) -> BlockProcedure:
         """Return how a test in tilted blocks proceeds."""
-        arms = len(design.arms)
-        family = ManyArmsProcedure if arms > MANY else BlockProcedure
-        if design.outcome.estimated:
-            family = EstimatedProcedure
-        steps, horizon = self.steps(design.outcome, arms), None
+        horizon = None
         if self.has_horizon:
             horizon = Horizon(
                 self._reach(design),
@@ -260,9 +240,16 @@ class Tilt(Rule):
                 self.futility or 0.0,
                 self.on_futility == "advise",
             )
-        effect = self.effect or 0.0
-        asked = (self.tilt, self.batch, effect, horizon, self._centre(design.outcome))
-        return family(design, self.label, steps, *asked)
+        return BlockProcedure(
+            design,
+            self.label,
+            self.evidence(design.outcome, len(design.arms)),
+            self.tilt,
+            self.batch,
+            self.effect or 0.0,
+            horizon,
+            self._centre(design.outcome),
+        )
 
     def _centre(self, outcome: Outcome) -> float:
         """Return the share that bets on the planned effect stake."""
@@ -276,17 +263,10 @@ class Tilt(Rule):
         if self.power is None:
             assert self.reach is not None
             return self.reach
-        # Beyond 20 arms, and only there, evidence for sub-Gaussian outcomes is a flat boundary, and
-        # the intervals of outcomes within limits have a part of the error.
-        steps = self.steps(design.outcome, len(design.arms))
-        part = 1.0 - INTERVALS if steps is MANY_FOLLOWING else 1.0
-        level = part * design.calibration.delta
-        line = FLAT_BOUND.boundary if steps is MANY_FLAT_BOUND else FLAT.boundary
-        assert line is not None
         # All comparisons of the best arm succeed together at least as often as if they were
         # independent: they have an arm in common.
         each = self.power ** (1.0 / (len(design.arms) - 1))
-        return line(0.0, -math.log(level), 1.0) + quantile(each)
+        return normal_constant(design.calibration.delta) + quantile(each)
 
     def _variance(self, outcome: Outcome) -> float | None:
         """Return the planned variance of an outcome in units of the scale, where it follows."""
@@ -356,6 +336,15 @@ class Tilt(Rule):
                 f"(got {self.baseline:g}): it is the mean without the effect; 5 % is 0.05",
             )
 
+    def check_size(self, arms: int, max_units: int | None) -> None:
+        """Refuse more arms than pairs are compared of."""
+        if arms > MOST_ARMS:
+            raise InputError(
+                "arms",
+                f"arms must be at most {MOST_ARMS} with {self.label}, which compares every pair of "
+                f"them (got {arms}): compare fewer arms, or use UCB(alpha) or ETC()",
+            )
+
     def check_design(self, design: Problem) -> None:
         """Refuse a planned effect without a horizon where many arms have outcomes with limits."""
         endless = self.effect is not None and not self.has_horizon
@@ -372,11 +361,5 @@ class Tilt(Rule):
         """Compare each pair of arms at `error / (arms - 1)`."""
         refuse_delta(error, delta)
         assert error is not None
-        if outcome.estimated and arms > MANY:
-            raise InputError(
-                "arms",
-                f"arms must be at most {MANY} where the spread is estimated (got {arms}): compare "
-                "fewer arms, or use Bounded(low, high) with a cap",
-            )
         guarantee: Guarantee = "asymptotic" if outcome.estimated else self.guarantee or "proven"
         return Calibration(error / (arms - 1), error, guarantee)

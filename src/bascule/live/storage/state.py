@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
-from bascule.core.statistics import ArmStatistics, PairRow, PairStatistics, Statistics
+from bascule.core.statistics import ArmStatistics, Statistics
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -263,24 +263,15 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
         "arms": [_arm_data(arm) for arm in statistics.arms],
         "dropped": sorted(statistics.dropped),
         "removed": sorted(statistics.removed),
-        "pairs": [_pair_data(pair) for pair in statistics.pairs],
+        "pairs": statistics.pairs,
     }
     if statistics.covariates:
         data["covariates"] = list(statistics.covariates)
     text = _written(data | _bounds_data(statistics))
-    for name, parts in (
-        ("rows", map(_row_to_json, statistics.rows)),
-        ("metrics", map(statistics_to_json, statistics.metrics)),
-    ):
-        if written := ",".join(parts):
-            text = f'{text[:-1]},"{name}":[{written}]}}'
+    if statistics.metrics:
+        metrics = ",".join(map(statistics_to_json, statistics.metrics))
+        text = f'{text[:-1]},"metrics":[{metrics}]}}'
     return text
-
-
-# A block changes a few rows; the others are written as before.
-@lru_cache(maxsize=256)
-def _row_to_json(row: PairRow) -> str:
-    return _written([row.arm, row.led, row.clocks, row.totals, row.powers])
 
 
 def _cohorts_to_json(statistics: CohortStatistics) -> str:
@@ -330,41 +321,17 @@ def _statistics(data: dict[str, Any]) -> AnyStatistics:
         tuple(ArmStatistics(*arm) for arm in data["arms"]),
         frozenset(data["dropped"]),
         frozenset(data["removed"]),
-        tuple(_pair(*pair) for pair in data["pairs"]),
+        tuple(map(tuple, data["pairs"])),
         _bounds(data),
-        rows=tuple(_row(*row) for row in data.get("rows", ())),
         metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
         covariates=tuple(data.get("covariates", ())),
     )
-
-
-def _row(
-    arm: int, led: int, clocks: list[float], totals: list[float], powers: list[list[float]]
-) -> PairRow:
-    return PairRow(arm, led, tuple(clocks), tuple(totals), tuple(map(tuple, powers)))
 
 
 def _arm_data(arm: ArmStatistics) -> list[float]:
     """The sums of an arm; cubes only where they are kept."""
     sums = [arm.units, arm.total, arm.squares]
     return [*sums, arm.cubes] if arm.cubes else sums
-
-
-def _pair_data(pair: PairStatistics) -> list[Any]:
-    sums = [pair.total, pair.clock, pair.blocks, pair.differences, pair.squares, pair.wins]
-    return [*sums, pair.share] if pair.share else sums
-
-
-def _pair(
-    total: float,
-    clock: float,
-    blocks: float,
-    differences: float,
-    squares: float,
-    wins: list[float],
-    share: float = 0.0,
-) -> PairStatistics:
-    return PairStatistics(total, clock, blocks, differences, squares, tuple(wins), share)
 
 
 _FIELDS = ExperimentState._fields

@@ -7,11 +7,9 @@ whatever rules a user adds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.inputs.written_numbers import tidy
-from bascule.core.procedures.many_arms.state import MANY
 from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.planning.forecast import (
     Forecast,
@@ -90,11 +88,7 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
         "futility": request.futility,
     }
     proven = Tilt(tilt, tidy(request.gap), **planned)  # type: ignore[arg-type]
-    found = [proven]
-    # With fewer arms what is proven decides as soon as what is exact for normal outcomes.
-    if len(request.names) > MANY:
-        found.append(replace(proven, guarantee="gaussian"))
-    return [rule for rule in found if is_possible(request, rule)]
+    return [rule for rule in (proven,) if is_possible(request, rule)]
 
 
 def _baseline(request: PlanRequest) -> float | None:

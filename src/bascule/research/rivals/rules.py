@@ -7,9 +7,10 @@ from typing import ClassVar, Literal, NoReturn
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import AnyStatistics, Ends, Problem, Procedure
+from bascule.core.procedures.base import AnyStatistics, Problem, Procedure
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 from bascule.core.statistics import Statistics
 from bascule.research.rivals import steps

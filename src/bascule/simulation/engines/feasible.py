@@ -133,7 +133,7 @@ def _even_split(design: Design, best: float, gap: float) -> float:
 
 
 def _of_blocks(design: Design, procedure: BlockProcedure, best: float, gap: float) -> float:
-    if procedure.steps.evidence is not None:
+    if procedure.boundary(1.0) is not None:
         return 2 * information(procedure, gap)
     if design.outcome.binary:
         return rounds_to_win(best, best - gap, procedure.threshold)

@@ -16,10 +16,10 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.ends import end_reason, remove_arm
 from bascule.core.errors import InputError
+from bascule.core.evidence.families.rows import Family
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.progress import (
     block_procedure,
     decision,
@@ -30,10 +30,11 @@ from bascule.core.progress import (
 )
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
-from bascule.simulation.engines.blocks import floors_of
+from bascule.simulation.engines.blocks import compiled_params, room_for
 from bascule.simulation.engines.runs import Runs
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
+from bascule.simulation.kernels.blocks import BlockSettings
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Kernel
 from bascule.simulation.kernels.intervals import BURST
@@ -103,18 +104,14 @@ def guarded_play(
 def can_compile(design: Design) -> bool:
     """Return whether the compiled loop plays a design with metrics.
 
-    It plays designs in blocks of up to 20 arms. Exceptions are a horizon with three or more arms of
-    which one may be removed, and four or more arms of which several may be removed.
+    It plays designs in blocks, but for four or more arms of which several may be removed.
     """
     every = (design, *(one.increasing for one in design.metric_designs))
     if not design.guardrails or any(one.procedure.kind not in COMPILED_KINDS for one in every):
         return False
-    first, *others = (block_procedure(one) for one in every)
-    if any(one.steps.pair_ends is None for one in others):
-        return False
     searching = any(metric.harm_line is not None for metric in design.metrics)
     arms = len(design.arms)
-    return arms == 2 or not searching or (arms == 3 and first.steps.pair_ends is not None)
+    return arms <= 3 or not searching
 
 
 class GuardedPlay(Runs):
@@ -212,69 +209,79 @@ class CompiledPlay(GuardedPlay):
         designs = [(design, *design.metric_designs)[place] for place in places]
         all_means = [tuple(self.means.tolist())]
         all_means += [means[design.metrics[place - 1].name] for place in places[1:]]
-        kinds: list[BlockSteps] = []
-        rows, first = [], 0
+        kinds: list[Family] = []
+        rows, judged, harmed_by = [], [], []
         for place, one in zip(places[1:], designs[1:], strict=True):
             metric, its = design.metrics[place - 1], block_procedure(one)
             harm = design.harm_designs[place - 1]
-            if its.steps not in kinds:
-                kinds.append(its.steps)
+            if its.evidence not in kinds:
+                kinds.append(its.evidence)
             row = np.zeros(kernel.NUMBERS)
-            row[kernel.FIRST], row[kernel.KIND] = first, kinds.index(its.steps)
-            row[kernel.SCALE], row[kernel.THRESHOLD] = one.outcome.scale, its.threshold
-            row[kernel.SHAPE] = its.shape
-            row[kernel.MARGIN] = metric.margin or 0.0
-            row[kernel.HARM_THRESHOLD] = row[kernel.LINE] = math.inf
-            row[kernel.TURNED] = one.goal == "decrease"
-            row[kernel.CENTRE] = one.oriented(0.0)
+            row[kernel.KIND], row[kernel.SCALE] = kinds.index(its.evidence), one.outcome.scale
+            row[kernel.MARGIN], row[kernel.LINE] = metric.margin or 0.0, math.inf
+            row[kernel.TURNED], row[kernel.CENTRE] = one.goal == "decrease", one.oriented(0.0)
+            strict_params = its.params._replace(threshold=math.inf)
             if harm is not None and metric.harm_line is not None:
-                row[kernel.HARM_THRESHOLD] = block_procedure(harm).threshold
-                row[kernel.LINE] = metric.harm_line
-            first += its.steps.width(self.arms)
+                strict_params, row[kernel.LINE] = block_procedure(harm).params, metric.harm_line
             rows.append(row)
-        steps = procedure.steps if procedure.margin > 0.0 else procedure.steps.deciding
-        self.widths = procedure.steps.width(self.arms), first
-        self.seeds = np.array([self.seed_of(place) for place in places])
+            judged.append(its.params[:-1])
+            harmed_by.append(strict_params[:-1])
+        # Intervals of the primary metric say which arms come back once another is removed.
+        searching = any(one.harm_line is not None for one in design.metrics)
+        intervals = procedure.margin > 0.0 or (searching and self.arms > 2)
+        self.family, self.kinds = procedure.evidence, kinds
+        self.numbers = np.array(rows), np.array(judged), np.array(harmed_by)
         worlds = [
             world_numbers(World(its).for_outcome(one.outcome, self.arms))
             for one, its in zip(designs, all_means, strict=True)
         ]
         normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
-        self.loop = guarded_loop(steps, tuple(kinds), kernel.draw_nothing if normal else outcome_of)
+        draw = kernel.draw_nothing if normal else outcome_of
+        self.loop = guarded_loop(procedure.evidence, tuple(kinds), draw)
         self.largest_block = procedure.largest_block
-        self.settings = (
+        self.settings = BlockSettings(
             self.cap,
-            *(np.array(worlds), np.array(all_means), np.array(rows)),
+            self.means,
+            0.0,
+            procedure.tilt,
+            procedure.batch,
+            procedure.margin,
+            compiled_params(procedure, intervals),
+            self.ziggurat,
+        )
+        self.guarded_settings = kernel.GuardedSettings(
+            np.array([self.seed_of(place) for place in places]),
+            np.array(worlds),
+            np.array(all_means),
             design.arms.index(design.control_arm),
             design.decides == "guardrails",
-            *(1.0 / design.outcome.scale, procedure.tilt, procedure.batch),
-            np.array([procedure.shape, strict.shape]),
-            np.array([procedure.threshold, strict.threshold]),
-            procedure.margin,
-            np.array([floors_of(procedure), floors_of(strict)]),
-            procedure.plan,
-            self.ziggurat,
+            compiled_params(strict, intervals),
         )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
-        own, others = self.widths
-        cells = (len(self.seeds) - 1) * self.arms
-        here = slice(first_run * self.arms, (first_run + runs) * self.arms)
+        guardrails, arms = len(self.numbers[0]), self.arms
+        cells, here = guardrails * arms, slice(first_run * arms, (first_run + runs) * arms)
+        arm_columns = max(one.arm_columns for one in self.kinds)
+        pair_columns = max(one.pair_columns for one in self.kinds)
         self.loop(
-            np.empty(own),
-            np.empty(others),
-            np.empty((len(self.seeds), WORDS), np.uint64),
+            *room_for(self.family, arms),
+            kernel.Guards(
+                *self.numbers,
+                np.empty((guardrails, arms, arm_columns)),
+                np.empty((guardrails, arms * (arms - 1) // 2, pair_columns)),
+                np.empty(cells, np.int64),
+                *(np.empty(cells), np.empty(cells)),
+            ),
+            np.empty((guardrails + 1, WORDS), np.uint64),
             np.empty(1),
             np.empty(self.largest_block),
-            np.empty(cells, np.int64),
-            *(np.empty(cells), np.empty(cells)),
-            *(np.empty(self.arms, np.int64), np.empty(self.arms, np.int64)),
-            self.arms,
-            self.seeds,
+            *(np.empty(arms, np.int64), np.empty(arms, np.int64)),
+            arms,
             chunk,
-            *self.settings,
+            self.settings,
+            self.guarded_settings,
             columns,
             self.removed_at[here],
             self.by_harm[first_run : first_run + runs],
@@ -282,11 +289,11 @@ class CompiledPlay(GuardedPlay):
 
 
 @lru_cache(maxsize=16)
-def guarded_loop(steps: BlockSteps, kinds: tuple[BlockSteps, ...], draw: kernel.Draw) -> Kernel:
-    """The loop for a rule in blocks, and guardrails of some kinds of evidence."""
+def guarded_loop(family: Family, kinds: tuple[Family, ...], draw: kernel.Draw) -> Kernel:
+    """The loop for a family of evidence, and guardrails of some families."""
 
     def build(fingerprint: str) -> Kernel:
-        return kernel.build(steps, kinds, draw, fingerprint)
+        return kernel.build(family, kinds, draw, fingerprint)
 
     return compile_loop(build, kernel.CALLED)
 

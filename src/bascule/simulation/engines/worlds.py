@@ -8,15 +8,17 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.families.rows import Family
 from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import BlockSteps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf, known_spread
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.engines.blocks import floors_of
+from bascule.simulation.engines.blocks import compiled_params
+from bascule.simulation.engines.blocks import room_for as room_for_rows
 from bascule.simulation.engines.intervals import radius_table
 from bascule.simulation.engines.runs import Runs
+from bascule.simulation.kernels.blocks import BlockSettings
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.kernels.covariates import (
@@ -28,6 +30,7 @@ from bascule.simulation.kernels.covariates import (
 )
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
+from bascule.simulation.kernels.worlds.blocks import Covariates, Ring
 from bascule.simulation.kernels.worlds.unit import source_of
 from bascule.simulation.worlds.world import World
 
@@ -49,10 +52,10 @@ def interval_loop(
 
 
 @lru_cache(maxsize=8)
-def block_loop(steps: BlockSteps) -> Kernel:
-    """The loop for a rule in blocks."""
+def block_loop(family: Family) -> Kernel:
+    """The loop for a family of evidence."""
     return compile_loop(
-        lambda fingerprint: world_block_kernel.build(steps, fingerprint),
+        lambda fingerprint: world_block_kernel.build(family, fingerprint),
         world_block_kernel.CALLED,
     )
 
@@ -125,40 +128,47 @@ class WorldBlockRuns(WorldRuns):
         self, design: Design, procedure: BlockProcedure, world: World, seed: int, runs: int
     ) -> None:
         super().__init__(design, world, seed, runs)
-        self.width = procedure.steps.width(self.arms)
+        self.family = procedure.evidence
         self.largest_block = procedure.largest_block
-        self.numbers = (
-            1.0 / procedure.outcome.scale,
-            *(procedure.tilt, procedure.batch, procedure.shape, procedure.threshold),
-            *(procedure.margin, floors_of(procedure), procedure.plan),
+        self.settings = BlockSettings(
+            self.cap,
+            self.means,
+            0.0,
+            procedure.tilt,
+            procedure.batch,
+            procedure.margin,
+            compiled_params(procedure, intervals=procedure.margin > 0.0),
+            self.ziggurat,
         )
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
-        self.loop = block_loop(procedure.steps)
+        self.loop = block_loop(procedure.evidence)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
-        blocks = tuple(np.empty(length, np.int64) for _ in range(4))
         count = int(self.known[COUNT])
         self.loop(
-            np.empty(self.width),
+            *room_for_rows(self.family, self.arms),
             np.empty(self.arms),
             np.empty(self.largest_block, np.int64),
-            np.empty(length, np.int64),
-            np.empty(length),
-            *blocks,
+            Ring(
+                np.empty(length, np.int64),
+                np.empty(length),
+                np.empty(length, np.int64),
+                np.empty(length, np.int64),
+                np.empty(length, np.int64),
+                np.empty(length, np.int64),
+                np.empty(max(1, length * count)),
+            ),
             self.arms,
             chunk,
-            self.cap,
+            self.settings,
             source_of(self.world),
-            *self.numbers,
             columns,
             self.regrets_of(first_run, runs),
-            *(self.known, self.spreads, ranges_of(self.known)),
-            np.empty(max(1, length * count)),
-            *room_for(count),
+            Covariates(self.known, self.spreads, ranges_of(self.known), *room_for(count)),
         )
 
 

@@ -86,10 +86,10 @@ def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
     """
     for function in (play, *used_functions(play)):
         _register(function)
-    sizes = tuple(len(array) for array in scratch)
-    if len(scratch) == 4:
-        return _block_kernel(play, sizes, arms)
-    return _interval_kernel(play, sizes, arms)
+    shapes = tuple(array.shape for array in scratch)
+    if scratch[0].ndim == 2:
+        return _block_kernel(play, shapes, arms)
+    return _interval_kernel(play, shapes, arms)
 
 
 def _register(function: Function) -> None:
@@ -101,13 +101,14 @@ def _register(function: Function) -> None:
 _REGISTERED: set[Function] = set()
 
 
-def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
-    state_size, words, slot_count, noise_count = sizes
+def _block_kernel(play: Kernel, shapes: tuple[Any, ...], arms: int) -> Any:
+    arm_rows, pair_rows, words, slot_count, noise_count = shapes
 
     def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
         if row < numbers.size:
-            state = cuda.local.array(state_size, np.float64)
+            rows = cuda.local.array(arm_rows, np.float64)
+            pairs = cuda.local.array(pair_rows, np.float64)
             streams = cuda.local.array(words, np.uint64)
             slots = cuda.local.array(slot_count, np.int64)
             noise = cuda.local.array(noise_count, np.float64)
@@ -115,7 +116,8 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
             for i in range(CONTROL_SIZE):
                 control[i] = 0
             play(
-                state,
+                rows,
+                pairs,
                 streams,
                 slots,
                 noise,
@@ -134,8 +136,8 @@ def _block_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
     return cuda.jit(kernel)
 
 
-def _interval_kernel(play: Kernel, sizes: tuple[int, ...], arms: int) -> Any:
-    state_size, words, row_count, unit_count, noise_count = sizes
+def _interval_kernel(play: Kernel, shapes: tuple[Any, ...], arms: int) -> Any:
+    state_size, words, row_count, unit_count, noise_count = shapes
 
     def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)

@@ -1,20 +1,21 @@
 """The loop for designs in blocks with guardrails: every metric on the same blocks.
 
 Each metric draws from a stream of its own, so that what one draws does not depend on the others.
-The numbers of a guardrail lie in one stretch of a flat array, under the names below; the guardrails
-themselves are judged by `core.metrics.guard_rule`, as in a live test. Secondary metrics
-decide nothing, so they are not drawn.
+Guardrails have rows of their own, as the primary metric has, and are judged by
+`core.metrics.guard_rule`, as in a live test. Secondary metrics decide nothing, so they are not
+drawn.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bascule.core.evidence.betting import shift_ruled_out, shifted_wealth_and_slope
+from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family, Params, Row
 from bascule.core.evidence.normal import mixture_and_slope, mixture_boundary
 from bascule.core.metrics.guard_rule import (
     HARMED,
@@ -28,25 +29,64 @@ from bascule.core.metrics.guard_rule import (
     shipped,
     standing_of,
 )
-from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
-from bascule.core.procedures.blocks.steps import BlockSteps, advantage
+from bascule.core.procedures.blocks.steps import begin_block, clear, steps_of, units_of_leader
 from bascule.core.procedures.intervals.bounds import narrowed
-from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.blocks import BlockSettings, finish_blocks
+from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
 from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
 from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
 
-FIRST, KIND, SCALE, SHAPE, THRESHOLD, HARM_THRESHOLD = range(6)
-MARGIN, LINE, TURNED, CENTRE, NUMBERS = range(6, 11)
-"""Places in the numbers of a guardrail, and how many there are: where its state begins, which of
-the kinds of evidence it has, the scale of its outcomes, what shapes its evidence, the evidence that
-is needed for its margin and for harm, both lines, and whether outcomes are reflected, and about
-what."""
+KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, NUMBERS = range(7)
+"""Places in the numbers of a guardrail, and how many there are: which of the families of evidence
+it has, the margin and the line of harm, whether outcomes are reflected, and about what, and the
+scale of its outcomes."""
 
 KINDS = 3
-"""Kinds of evidence that the guardrails of one loop can have."""
+"""Families of evidence that the guardrails of one loop can have."""
+
+
+class Guards(NamedTuple):
+    """The guardrails of a test: their numbers, and rows of the same kind as the primary metric's.
+
+    `params` and `harm` have for each guardrail the numbers of `Params` but for the floors: those
+    that its margin is judged by, and those that harm is. `arms` and `pairs` are the rows of each
+    guardrail, `standings`, `lows` and `highs` what each says of each arm.
+    """
+
+    numbers: FloatArray
+    params: FloatArray
+    harm: FloatArray
+    arms: FloatArray
+    pairs: FloatArray
+    standings: IntArray
+    lows: FloatArray
+    highs: FloatArray
+
+
+class GuardedSettings(NamedTuple):
+    """What the loop is told of the test: its worlds, its control, and how pairs are judged.
+
+    `strict` are the numbers by which pairs are judged once an arm was removed.
+    """
+
+    seeds: WordArray
+    worlds: FloatArray
+    means: FloatArray
+    control: int
+    rollout: bool
+    strict: Params
+
+
+def params_of(numbers: FloatArray, floors: FloatArray) -> Params:
+    """Return the numbers of a guardrail's evidence as its family takes them."""
+    return Params(
+        numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
+        numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
+        numbers[14], numbers[15], floors,
+    )  # fmt: skip
 
 
 Draw = Callable[[Source, int, float], float]
@@ -58,291 +98,251 @@ def draw_nothing(source: Source, arm: int, mean: float) -> float:  # noqa: ARG00
 
 
 class GuardSteps(NamedTuple):
-    """What is done with guardrails of any kind of evidence that a loop knows; its first argument.
+    """The steps of a guardrail of any family that a loop knows; the kind is the first argument."""
 
-    `observe` and `fold` are those of `BlockSteps`, and `advantage` is given (kind, states, first,
-    arms, arm, control, shape, threshold, scale).
-    """
-
-    observe: Callable[[float, FloatArray, int, int, int, float], None]
-    fold: Callable[[float, FloatArray, int, int, float], None]
-    advantage: Callable[..., tuple[float, float]]
+    observe: Callable[[float, Row, float], None]
+    fold: Callable[..., None]
+    interval: Callable[..., tuple[float, float, float]]
 
 
-def steps_of_kinds(kinds: Sequence[BlockSteps]) -> GuardSteps:
-    """The steps that choose among up to `KINDS` kinds of evidence by their number."""
-    parts: list[tuple[Any, ...]] = [
-        (one.observe, one.fold, one.pair_ends, one.evidence, one.can_reach, one.boundary)
-        for one in kinds
-    ]
-    # The last kind stands in for those that are missing, which no guardrail asks for.
-    first_kind, second_kind, third_kind = [*parts, *parts[-1:] * (KINDS - len(parts))]
-    observe_0, fold_0, ends_0, evidence_0, can_reach_0, line_0 = first_kind
-    observe_1, fold_1, ends_1, evidence_1, can_reach_1, line_1 = second_kind
-    observe_2, fold_2, ends_2, evidence_2, can_reach_2, line_2 = third_kind
+def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
+    """The steps that choose among up to `KINDS` families of evidence by their number."""
+    # The last family stands in for those that are missing, which no guardrail asks for.
+    first, second, third = [*kinds, *[kinds[-1]] * (KINDS - len(kinds))]
+    observe_0, fold_0, interval_0 = first.observe, steps_of(first).fold, steps_of(first).interval
+    observe_1, fold_1, interval_1 = second.observe, steps_of(second).fold, steps_of(second).interval
+    observe_2, fold_2, interval_2 = third.observe, steps_of(third).fold, steps_of(third).interval
 
-    def observe_any(
-        kind: float, states: FloatArray, first: int, arms: int, arm: int, value: float
+    def observe_any(kind: float, arm: Row, value: float) -> None:
+        if kind == 0.0:
+            observe_0(arm, value)
+        elif kind == 1.0:
+            observe_1(arm, value)
+        else:
+            observe_2(arm, value)
+
+    def fold_any(
+        kind: float, arms: FloatArray, pairs: FloatArray, count: int, params: Params
     ) -> None:
         if kind == 0.0:
-            observe_0(states, first, arms, arm, value)
+            fold_0(arms, pairs, count, params)
         elif kind == 1.0:
-            observe_1(states, first, arms, arm, value)
+            fold_1(arms, pairs, count, params)
         else:
-            observe_2(states, first, arms, arm, value)
+            fold_2(arms, pairs, count, params)
 
-    def fold_any(kind: float, states: FloatArray, first: int, arms: int, precision: float) -> None:
-        if kind == 0.0:
-            fold_0(states, first, arms, precision)
-        elif kind == 1.0:
-            fold_1(states, first, arms, precision)
-        else:
-            fold_2(states, first, arms, precision)
-
-    def advantage_any(
+    def interval_any(
         kind: float,
-        states: FloatArray,
-        first: int,
-        arms: int,
-        arm: int,
-        control: int,
-        shape: float,
-        level: float,
-        scale: float,
-    ) -> tuple[float, float]:
+        arms: FloatArray,
+        pairs: FloatArray,
+        count: int,
+        i: int,
+        j: int,
+        params: Params,
+    ) -> tuple[float, float, float]:
         if kind == 0.0:
-            criterion = Criterion(evidence_0, can_reach_0, line_0, shape, level)
-            ends = advantage(states, first, arms, arm, control, ends_0, criterion, scale)
+            found = interval_0(arms, pairs, count, i, j, params)
         elif kind == 1.0:
-            criterion = Criterion(evidence_1, can_reach_1, line_1, shape, level)
-            ends = advantage(states, first, arms, arm, control, ends_1, criterion, scale)
+            found = interval_1(arms, pairs, count, i, j, params)
         else:
-            criterion = Criterion(evidence_2, can_reach_2, line_2, shape, level)
-            ends = advantage(states, first, arms, arm, control, ends_2, criterion, scale)
-        return ends
+            found = interval_2(arms, pairs, count, i, j, params)
+        return found
 
-    return GuardSteps(observe_any, fold_any, advantage_any)
+    return GuardSteps(observe_any, fold_any, interval_any)
 
 
-def build(steps: BlockSteps, kinds: Sequence[BlockSteps], draw: Draw, fingerprint: str) -> Kernel:
-    """The loop for a rule, and guardrails with up to `KINDS` kinds of evidence; any number of arms.
+def build(family: Family, kinds: Sequence[Family], draw: Draw, fingerprint: str) -> Kernel:
+    """The loop for a family, and guardrails with up to `KINDS` of them; any number of arms.
 
     Normal outcomes are drawn in bursts, and all others by `draw`.
-    Where the rule has no interval of a single pair, no arm may be removed from among three or more.
     """
-    clear, leader, share_of = steps.clear, steps.leader, steps.share
-    observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
-    split, prepare, over = steps.split, steps.prepare, steps.over
-    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
-    # Without intervals of pairs no arm is judged again, so that these steps are never called.
-    judge = kinds[0] if steps.pair_ends is None else steps
-    pair_ends: Any = judge.pair_ends
-    judged_by, judged_if, judged_at = judge.evidence, judge.can_reach, judge.boundary
-    observe_any, fold_any, advantage_any = steps_of_kinds(kinds)
+    leader, fold, drop, winner_of, over, interval = steps_of(family)
+    observe, split = family.observe, family.split
+    arm_columns, pair_columns = family.arm_columns, family.pair_columns
+    observe_any, fold_any, interval_any = steps_of_kinds(kinds)
 
-    def look(
-        states: FloatArray,
-        numbers: FloatArray,
-        arms: int,
-        control_arm: int,
-        lows: FloatArray,
-        highs: FloatArray,
-        standings: IntArray,
-    ) -> None:
+    def look(guards: Guards, floors: FloatArray, count: int, control_arm: int) -> None:
         """Narrow the interval of every arm on every guardrail, and see who is harmful."""
+        numbers, lows, highs, standings = (
+            guards.numbers, guards.lows, guards.highs, guards.standings
+        )  # fmt: skip
         for which in range(numbers.shape[0]):
-            its = numbers[which]
-            for arm in range(arms):
-                at = which * arms + arm
-                low, high = advantage_any(
-                    its[KIND], states, int(its[FIRST]), arms, arm, control_arm,
-                    its[SHAPE], its[THRESHOLD], its[SCALE],
-                )  # fmt: skip
+            its, arms, pairs = numbers[which], guards.arms[which], guards.pairs[which]
+            params = params_of(guards.params[which], floors)
+            strict = params_of(guards.harm[which], floors)
+            for arm in range(count):
+                at = which * count + arm
+                low, high = 0.0, 0.0
+                if arm != control_arm:
+                    _, low, high = interval_any(
+                        its[KIND], arms, pairs, count, arm, control_arm, params
+                    )
+                    low, high = its[SCALE] * low, its[SCALE] * high
                 lows[at], highs[at] = narrowed(lows[at], highs[at], low, high)
                 harmful = standings[at] == HARMED
                 # An interval at a higher threshold is wider.
-                wider = its[HARM_THRESHOLD] >= its[THRESHOLD]
+                wider = strict.threshold >= params.threshold
                 if not harmful and not (wider and high >= -its[LINE]):
-                    _, high = advantage_any(
-                        its[KIND], states, int(its[FIRST]), arms, arm, control_arm,
-                        its[SHAPE], its[HARM_THRESHOLD], its[SCALE],
-                    )  # fmt: skip
-                    harmful = is_harmful(high, its[LINE])
+                    high = 0.0
+                    if arm != control_arm:
+                        _, _, high = interval_any(
+                            its[KIND], arms, pairs, count, arm, control_arm, strict
+                        )
+                    harmful = is_harmful(its[SCALE] * high, its[LINE])
                 standings[at] = standing_of(lows[at], its[MARGIN], harmful)
 
     def come_back(
-        state: FloatArray, arms: int, removed: IntArray, effect: float, threshold: float
+        arms: FloatArray, pairs: FloatArray, count: int, removed: IntArray, params: Params
     ) -> None:
         """Make dropped arms active again if only removed arms have beaten them."""
-        criterion = Criterion(judged_by, judged_if, judged_at, effect, threshold)
-        for arm in range(arms):
-            if removed[arm] == 0 and state[arms + arm] == 0.0:
+        for arm in range(count):
+            if removed[arm] == 0 and arms[arm][ACTIVE] == 0.0:
                 beaten = False
-                for rival in range(arms):
+                for rival in range(count):
                     if rival != arm and removed[rival] == 0 and not beaten:
-                        low, _ = advantage(state, 0, arms, rival, arm, pair_ends, criterion, 1.0)
+                        _, low, _ = interval(arms, pairs, count, rival, arm, params)
                         beaten = low >= 0.0
-                state[arms + arm] = 0.0 if beaten else 1.0
+                arms[arm][ACTIVE] = 0.0 if beaten else 1.0
 
     def play(
-        state: FloatArray,
-        states: FloatArray,
+        arms: FloatArray,
+        pairs: FloatArray,
+        guards: Guards,
         streams: WordArray,
         cell: FloatArray,
         noise: FloatArray,
-        standings: IntArray,
-        lows: FloatArray,
-        highs: FloatArray,
         out: IntArray,
         removed: IntArray,
-        arms: int,
-        seeds: WordArray,
+        count: int,
         chunk: Chunk,
-        max_units: int,
-        worlds: FloatArray,
-        means: FloatArray,
-        numbers: FloatArray,
-        control_arm: int,
-        rollout: bool,
-        precision: float,
-        tilt: float,
-        batch: int,
-        effects: FloatArray,
-        thresholds: FloatArray,
-        margin: float,
-        floors: FloatArray,
-        plan: FloatArray,
-        ziggurat: FloatArray,
+        settings: BlockSettings,
+        guarded: GuardedSettings,
         columns: RunColumns,
         removed_at: IntArray,
         by_harm: IntArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (_, first_run, runs), control = chunk, columns.control
+        max_units, _, _, tilt, batch, margin, usual, ziggurat = settings
+        seeds, worlds, means, control_arm, rollout, strict = guarded
+        numbers, standings = guards.numbers, guards.standings
         guardrails = numbers.shape[0]
         rounds = batch if split else 1
         each = 1 if split else batch
         for row in range(runs):
             for which in range(guardrails + 1):
                 seed_stream(streams[which], 0, seeds[which], np.uint64(first_run + row))
-            clear(state, 0, arms)
-            prepare(state, 0, arms, plan)
-            for i in range(states.size):
-                states[i] = 0.0
-            for i in range(guardrails * arms):
+            clear(arms, pairs, count, arm_columns, pair_columns)
+            for which in range(guardrails):
+                its_arms, its_pairs = guards.arms[which], guards.pairs[which]
+                clear(its_arms, its_pairs, count, its_arms.shape[1], its_pairs.shape[1])
+            for i in range(guardrails * count):
                 standings[i] = OPEN
-                lows[i] = -math.inf
-                highs[i] = math.inf
-            for arm in range(arms):
+                guards.lows[i] = -math.inf
+                guards.highs[i] = math.inf
+            for arm in range(count):
                 out[arm] = 0
                 removed[arm] = 0
-                removed_at[row * arms + arm] = -1
+                removed_at[row * count + arm] = -1
             # Once an arm is removed, every pair is judged more strictly.
-            gone, level = 0, 0
-            criterion = Criterion(evidence, can_reach, boundary, effects[0], thresholds[0])
+            gone, params = 0, usual
             units, winner, ended = 0, NOBODY, 0
             waits, harm = False, False
             while winner == NOBODY and ended == 0 and control[STOP] == 0:
                 # The guardrails compare the arm that waits for them with the control.
                 back = waits and out[control_arm] != 0 and removed[control_arm] == 0
                 if back:
-                    state[arms + control_arm] = 1.0
-                front, ahead = leader(state, 0, arms)
-                share = share_of(ahead, tilt)
-                size = begin_block(state, 0, arms, front, share * each, each)
+                    arms[control_arm][ACTIVE] = 1.0
+                front, ahead = leader(arms, pairs, count, params)
+                share = units_of_leader(ahead, tilt)
+                size = begin_block(arms, count, front, share * each, each)
                 if back:
-                    state[arms + control_arm] = 0.0
+                    arms[control_arm][ACTIVE] = 0.0
                 if units + rounds * size > max_units:
                     break
                 for done in range(rounds):
                     for which in range(guardrails + 1):
                         # The primary metric is the first; then come the guardrails.
-                        its = numbers[max(which - 1, 0)]
-                        first, kind = int(its[FIRST]), its[KIND]
-                        if which > 0:
-                            for arm in range(arms):
-                                states[first + 2 * arms + arm] = state[2 * arms + arm]
-                                states[first + 3 * arms + arm] = 0.0
+                        guard = max(which - 1, 0)
+                        its, its_arms = numbers[guard], guards.arms[guard]
                         bell = worlds[which, NOISE] == NORMAL
                         mean_of, spread = means[which], worlds[which, SPREAD]
                         source = Source(
                             streams[which], cell, worlds[which], mean_of, noise, noise, ziggurat
                         )
-                        for arm in range(arms):
-                            count = int(state[2 * arms + arm])
+                        for arm in range(count):
+                            dealt = int(arms[arm][BLOCK_UNITS])
+                            if which > 0:
+                                its_arms[arm][BLOCK_UNITS] = dealt
                             if bell:
-                                fill_normals(streams[which], 0, noise, 0, count, ziggurat)
-                            for i in range(count):
+                                fill_normals(streams[which], 0, noise, 0, dealt, ziggurat)
+                            for i in range(dealt):
                                 if bell:
                                     value = mean_of[arm] + spread * noise[i]
                                 else:
                                     value = draw(source, arm, mean_of[arm])
                                 if which == 0:
-                                    observe(state, 0, arms, arm, value)
+                                    observe(arms[arm], value)
                                 else:
                                     if its[TURNED] > 0.0:
                                         value = its[CENTRE] - value
-                                    observe_any(kind, states, first, arms, arm, value)
+                                    observe_any(its[KIND], its_arms[arm], value)
                         if which > 0:
-                            fold_any(kind, states, first, arms, 1.0 / its[SCALE])
-                    fold(state, 0, arms, precision)
+                            its_params = params_of(guards.params[guard], usual.floors)
+                            fold_any(its[KIND], its_arms, guards.pairs[guard], count, its_params)
+                    fold(arms, pairs, count, params)
                     units += size
                     if done == rounds - 1 and not rollout:
-                        drop(state, 0, arms, criterion, floors[level])
-                    waits = must_wait(state, arms, out, standings, guardrails, control_arm)
+                        drop(arms, pairs, count, params)
+                    waits = must_wait(arms, count, out, standings, guardrails, control_arm)
                     if look_is_due(units - size, units, rollout or waits):
-                        look(states, numbers, arms, control_arm, lows, highs, standings)
-                for arm in range(arms):
-                    if removed[arm] == 0 and harmed_on(standings, arms, guardrails, arm):
-                        if removed_at[row * arms + arm] < 0:
-                            removed_at[row * arms + arm] = units
-                        if arms - gone > 2:
+                        look(guards, usual.floors, count, control_arm)
+                for arm in range(count):
+                    if removed[arm] == 0 and harmed_on(standings, count, guardrails, arm):
+                        if removed_at[row * count + arm] < 0:
+                            removed_at[row * count + arm] = units
+                        if count - gone > 2:
                             gone += 1
-                            level = 1
-                            criterion = Criterion(
-                                evidence, can_reach, boundary, effects[1], thresholds[1]
-                            )
+                            params = strict
                             removed[arm] = 1
-                            state[arms + arm] = 0.0
-                            come_back(state, arms, removed, effects[1], thresholds[1])
-                waits = must_wait(state, arms, out, standings, guardrails, control_arm)
-                harm = all_harmed(removed, standings, arms, guardrails, control_arm)
-                winner = last_in(state, 0, arms)
-                if margin > 0.0 and winner == NOBODY:
-                    none_matters = within(state, 0, arms, criterion, margin)
-                    winner = NO_DIFFERENCE if none_matters else NOBODY
+                            arms[arm][ACTIVE] = 0.0
+                            come_back(arms, pairs, count, removed, params)
+                waits = must_wait(arms, count, out, standings, guardrails, control_arm)
+                harm = all_harmed(removed, standings, count, guardrails, control_arm)
+                winner = winner_of(arms, pairs, count, margin, params)
                 if harm:
                     winner = control_arm
                 else:
-                    winner = shipped(winner, rollout, out, standings, arms, guardrails, control_arm)
+                    winner = shipped(
+                        winner, rollout, out, standings, count, guardrails, control_arm
+                    )
                 if winner == NOBODY and not rollout and not waits:
-                    ended = over(state, 0, arms, plan)
+                    ended = over(arms, pairs, count, params)
             if control[STOP] != 0:
                 break
             by_harm[row] = 1 if harm else 0
-            finish_run(state, 0, arms, row, units, winner, columns)
+            finish_blocks(arms, count, row, units, winner, columns)
 
     return play
 
 
 def must_wait(
-    state: FloatArray,
-    arms: int,
+    arms: FloatArray,
+    count: int,
     out: IntArray,
     standings: IntArray,
     guardrails: int,
     control_arm: int,
 ) -> bool:
     """Whether the only arm that is left waits for its guardrails; `out` is written anew."""
-    for arm in range(arms):
-        out[arm] = 0 if state[arms + arm] > 0.0 else 1
-    only = only_treatment(out, arms, control_arm)
-    return only != NOBODY and not allowed(standings, arms, guardrails, only, control_arm)
+    for arm in range(count):
+        out[arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
+    only = only_treatment(out, count, control_arm)
+    return only != NOBODY and not allowed(standings, count, guardrails, only, control_arm)
 
 
 CALLED = (
     *CALLED_BY_BLOCKS,
-    advantage,
     outcome_of,
     beta,
     gamma,

@@ -46,7 +46,7 @@ def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -
     if paths is not None:
         # Only paths that found the best arm are there, and how many did not is not known well.
         return replace(of_paths(paths, asked.gaps), wrong=math.nan)
-    if procedure.steps.boundary is None:
+    if procedure.boundary(1.0) is None:
         return Prediction(math.inf, math.inf, (math.inf,) * len(design.arms))
     return mean_path_of_blocks(design, procedure, asked.gaps)
 
@@ -59,7 +59,7 @@ def mean_path_of_blocks(
         raise NoPredictionError(
             "rule", f"{procedure.label} ends at a horizon, and has no mean path: use predict"
         )
-    if procedure.steps.evidence is None:
+    if procedure.boundary(1.0) is None:
         raise NoPredictionError(
             "outcome",
             f"{design.rule.label} has no prediction for more than two arms with "
@@ -72,7 +72,7 @@ def mean_path_of_blocks(
 def _two_arms(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
     (gap,) = asked.gaps
     noise = noise_of_two(design.outcome, gap, asked.best, asked.noise)
-    if procedure.steps.boundary is not None:
+    if procedure.boundary(1.0) is not None:
         return of_course(course_of_blocks(design, procedure, gap, asked.stride), gap)
     outcomes = _outcomes_of(design, gap, asked.best, noise)
     goal, centre = procedure.threshold, procedure.centre
@@ -98,7 +98,7 @@ def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Pred
 def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths | None:
     others, best, noise, end_at, stride = asked
     cap = math.inf if end_at is None else end_at
-    shares = shares_of(procedure.tilt, procedure.steps.share)
+    shares = shares_of(procedure.tilt)
     if procedure.horizon is not None:
         spread = _spread(design, others, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach
@@ -107,7 +107,7 @@ def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths 
         limits = Limits(end, cap, effect, procedure.horizon.futility)
         return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits, stride)
     limits = Limits(units=cap)
-    if procedure.steps.boundary is not None:
+    if procedure.boundary(1.0) is not None:
         line = tabulated(line_of(procedure))
         gaps = _over(others, design.outcome.sigma)
         return blocks(gaps, line, shares, procedure.batch, 1.0, limits, stride)
@@ -135,11 +135,7 @@ def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
 
 def _flat(procedure: BlockProcedure, end: float) -> Flat:
     """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
-    line = procedure.steps.boundary
-    height = normal_constant(procedure.design.calibration.delta) * math.sqrt(end)
-    if line is not None:
-        height = line(end, procedure.threshold, end)
-    return Flat(height)
+    return Flat(normal_constant(procedure.design.calibration.delta) * math.sqrt(end))
 
 
 def _spread(

@@ -44,7 +44,7 @@ def course_of_blocks(
     (129, 4100.0)
     """
     gap /= design.outcome.sigma
-    shares = shares_of(procedure.tilt, procedure.steps.share)
+    shares = shares_of(procedure.tilt)
     most = float(shares[-1])
     block = procedure.batch * most / (1 + most)
     pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
@@ -54,9 +54,7 @@ def course_of_blocks(
 
 def line_of(procedure: BlockProcedure) -> Line:
     """Return the boundary of blocks with a known spread."""
-    line, level = procedure.steps.boundary, (procedure.threshold, procedure.shape)
-    assert line is not None
-    return lambda clocks: np.array([line(clock, *level) for clock in clocks.tolist()])
+    return lambda clocks: np.array([procedure.boundary(clock) for clock in clocks.tolist()])
 
 
 def course_of_intervals(

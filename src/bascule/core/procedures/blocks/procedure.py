@@ -1,4 +1,8 @@
-"""The procedure of rules that work in blocks, whose sizes are fixed before their outcomes."""
+"""The procedure of rules that work in blocks, whose sizes are fixed before their outcomes.
+
+What a test has shown is kept as the rows of its family of evidence (`core.evidence.families`).
+Steps are taken on these rows, and the simulator takes the same ones.
+"""
 
 from __future__ import annotations
 
@@ -8,36 +12,41 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY
+from bascule.core.evidence.families.following_bets import horizon_of
+from bascule.core.evidence.families.known_spread import NO_FLOORS
+from bascule.core.evidence.families.rows import (
+    ACTIVE,
+    BLOCK_CUBES,
+    BLOCK_SQUARES,
+    BLOCK_SUM,
+    BLOCK_UNITS,
+    Ends,
+    Family,
+    Params,
+)
 from bascule.core.evidence.horizon import normal_constant
-from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Ends, Procedure
-from bascule.core.procedures.blocks.state import (
-    OCTAVES,
-    PARTS,
-    Criterion,
-    begin_block,
-    last_in,
-)
-from bascule.core.procedures.blocks.steps import BlockSteps, advantage
-from bascule.core.procedures.horizon.state import (
+from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Procedure
+from bascule.core.procedures.blocks.steps import (
     FUTILE,
-    PLAN_SIZE,
-    horizon_of,
-    plan_of,
-    prepare,
-    variance_at_end,
+    BlockSteps,
+    begin_block,
+    pair_index,
+    steps_of,
+    units_of_leader,
 )
-from bascule.core.statistics import ArmStatistics, PairStatistics, Statistics
-from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
+from bascule.core.procedures.intervals.bounds import MOST_ARMS
+from bascule.core.statistics import ArmStatistics, Statistics
 
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 """What `BlockSteps.over` returns, in words."""
 
 PRIOR_SQUARES = 25.0
 """The conversions that a variance counts for which follows from a planned baseline."""
+
+LiveRows = list[list[float]]
+"""The rows of a test that is not simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +74,12 @@ class Horizon:
 class BlockProcedure(Procedure):
     """Blocks of units: `tilt` of the leader at the most for each one of a challenger.
 
-    `effect` is a planned difference in outcome units, 0 for none; `batch` units of each challenger
-    are assigned at once; `horizon` says where the test ends, None for nowhere; `centre` is the
-    share that bets on a planned effect stake.
+    `evidence` is the family that decides; `effect` is a planned difference in outcome units, 0 for
+    none; `batch` units of each challenger are assigned at once; `horizon` says where the test ends,
+    None for nowhere; `centre` is the share that bets on a planned effect stake.
     """
 
-    steps: BlockSteps
+    evidence: Family
     tilt: float
     batch: int = 1
     effect: float = 0.0
@@ -80,75 +89,64 @@ class BlockProcedure(Procedure):
     kind: ClassVar[str] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
 
+    # Settings
+
+    @property
+    def steps(self) -> BlockSteps:
+        """What happens between blocks."""
+        return steps_of(self.evidence)
+
     @property
     def threshold(self) -> float:
         """The log evidence at which an arm is beaten."""
         return -math.log(self.design.calibration.delta)
 
     @property
-    def goal(self) -> float:
-        """The log of what bets that follow a boundary have to own; the threshold otherwise."""
-        return self.threshold
+    def params(self) -> Params:
+        """The numbers that the evidence goes by."""
+        return self._params(self.horizon is not None and not self.horizon.advises)
 
-    @property
-    def scaled_effect(self) -> float:
-        """The planned effect in units of the outcomes' scale."""
-        return self.effect / self.outcome.scale
-
-    @property
-    def shape(self) -> float:
-        """What shapes the evidence: the planned effect, or the share of bets on it, or the horizon.
-
-        No look beyond that counts: the last block reaches beyond the plan by less than `batch`.
-        """
-        if self.horizon is None and self.steps.evidence is None:
-            return self.centre
-        if self.horizon is None or self.steps.boundary is None:
-            return self.scaled_effect
-        return horizon_of(1.0, self.scaled_effect, self.horizon.reach) + self.batch
-
-    @property
-    def criterion(self) -> Criterion:
-        """When a pair is decided."""
-        return self.steps.criterion(self.shape, self.threshold)
-
-    @property
-    def plan(self) -> FloatArray:
-        """The plan as the steps take it: without a horizon the central share of bets."""
-        return self._plan(self.horizon is not None and not self.horizon.advises)
-
-    def _plan(self, futility: bool) -> FloatArray:
-        if self.horizon is None:
-            return np.full(PLAN_SIZE, self.centre)
-        known, line = not self.outcome.limited, self.steps.boundary
-        level = self.design.calibration.delta
-        constant = normal_constant(level) if line is None else line(0.0, self.threshold, 1.0)
+    def _params(self, futility: bool) -> Params:
+        horizon, effect = self.horizon, self.effect / self.outcome.scale
+        known = not (self.outcome.limited or self.outcome.estimated)
+        leaders = float(units_of_leader(math.inf, self.tilt))
         # A stake is at most what the heaviest block can cost.
-        leaders = self.steps.share(math.inf, self.tilt)
-        least = self.scaled_effect * leaders / (leaders + 1.0)
-        return np.array(
-            [
-                self.goal,
-                constant,
-                self.horizon.reach,
-                self.scaled_effect,
-                *((1.0, 1.0) if known else self.horizon.prior_for(least)),
-                self.horizon.futility if futility else 0.0,
-                0.0 if known else 1.0 / self.outcome.scale,
-                least,
-            ]
+        least = effect * leaders / (leaders + 1.0)
+        reach, prior = 0.0, (1.0, 1.0)
+        if horizon is not None:
+            reach = horizon.reach
+            prior = prior if known else horizon.prior_for(least)
+        flat = reach > 0.0 and self.evidence.first_ends and known
+        return Params(
+            precision=1.0 / self.outcome.scale,
+            arms=float(self.arms),
+            known=float(known),
+            threshold=self.threshold,
+            effect=effect,
+            centre=self.centre,
+            reach=reach,
+            constant=normal_constant(self.design.calibration.delta) if reach else 0.0,
+            # The last block reaches beyond the plan by less than `batch`.
+            last=horizon_of(1.0, effect, reach) + self.batch if flat else 0.0,
+            futility=horizon.futility if horizon is not None and futility else 0.0,
+            prior=prior[0],
+            prior_units=prior[1],
+            least=least,
+            leaders=leaders,
+            batch=float(self.batch),
+            intervals=1.0,
+            floors=NO_FLOORS,  # type: ignore[arg-type]
         )
-
-    @property
-    def largest_block(self) -> int:
-        """Units that a block takes at the most."""
-        most = max(self.steps.share(0.0, self.tilt), self.steps.share(math.inf, self.tilt))
-        return self.batch * (most + self.arms)
 
     @property
     def margin(self) -> float:
         """The smallest difference that matters in units of the scale; 0 for none."""
         return (self.design.min_effect or 0.0) / self.outcome.scale
+
+    @property
+    def largest_block(self) -> int:
+        """Units that a block takes at the most."""
+        return self.batch * (units_of_leader(math.inf, self.tilt) + self.arms)
 
     @property
     def end_error(self) -> float:
@@ -165,77 +163,94 @@ class BlockProcedure(Procedure):
         """Whether the leader gets no more than a challenger."""
         return self.tilt == 1
 
+    # Blocks
+
     def empty(self) -> Statistics:
         """Return the statistics before the first unit."""
         return Statistics.empty(self.arms)
 
+    def unit_sums(self, value: float) -> ArmStatistics:
+        """Return what one outcome adds to the sums of its arm; its cube where skewness matters."""
+        square = value * value
+        cube = square * value if self.evidence.arm_columns > BLOCK_CUBES else 0.0
+        return ArmStatistics(1, value, square, cube)
+
     def next_block(self, statistics: Statistics) -> Block:
         """Return the block that comes next; it is fixed before its outcomes are."""
-        arms, steps = self.arms, self.steps
-        state = self.lay_out(statistics)
-        front, ahead = steps.leader(state, 0, arms)
-        repeat, each = (self.batch, 1) if steps.split else (1, self.batch)
-        begin_block(state, 0, arms, front, steps.share(ahead, self.tilt) * each, each)
-        return Block(tuple(int(state[2 * arms + arm]) for arm in range(arms)), front, repeat)
+        arms, pairs = self.rows(statistics)
+        front, ahead = self.steps.leader(arms, pairs, self.arms, self.params)
+        repeat, each = (self.batch, 1) if self.evidence.split else (1, self.batch)
+        begin_block(arms, self.arms, front, units_of_leader(ahead, self.tilt) * each, each)
+        return Block(tuple(int(arm[BLOCK_UNITS]) for arm in arms), front, repeat)
+
+    def coming(self, statistics: AnyStatistics) -> int:
+        """Return how many units the next block takes."""
+        assert isinstance(statistics, Statistics)
+        return self.next_block(statistics).size
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True
     ) -> Statistics:
         """Return the statistics after one more block, with newly beaten arms dropped."""
-        arms, steps = self.arms, self.steps
-        self.check_block(block)
-        state = self.lay_out(statistics)
-        self.enter(state, block)
-        steps.fold(state, 0, arms, 1.0 / self.outcome.scale)
-        if look:
-            floors = np.zeros(OCTAVES * PARTS)
-            steps.drop(state, 0, arms, self.criterion, floors)
-        return replace(self.with_block(statistics, block, state), pairs=self.read_pairs(state))
-
-    def check_block(self, block: Sequence[ArmStatistics]) -> None:
-        """Raise `InputError` if a block has not as many arms as the design."""
         if len(block) != self.arms:
             raise InputError(
                 "block", f"block must have the design's {self.arms} arms (got {len(block)})"
             )
+        (arms, pairs), params = self.rows(statistics), self.params
+        for arm, new in zip(arms, block, strict=True):
+            given = {BLOCK_SUM: new.total, BLOCK_SQUARES: new.squares, BLOCK_CUBES: new.cubes}
+            arm[BLOCK_UNITS] = float(new.units)
+            for column, value in given.items():
+                if column < len(arm):
+                    arm[column] = value
+        self.steps.fold(arms, pairs, self.arms, params)
+        if look:
+            self.steps.drop(arms, pairs, self.arms, params)
+        out = frozenset(i for i, arm in enumerate(arms) if arm[ACTIVE] == 0.0)
+        return replace(
+            statistics,
+            arms=tuple(before + new for before, new in zip(statistics.arms, block, strict=True)),
+            dropped=out - statistics.removed,
+            pairs=tuple(map(tuple, pairs)),
+        )
 
-    def with_block(
-        self, statistics: Statistics, block: Sequence[ArmStatistics], state: FloatArray
-    ) -> Statistics:
-        """Return the statistics with the sums of a block, and with the arms that a state drops."""
-        out = frozenset(arm for arm in range(self.arms) if state[self.arms + arm] == 0.0)
-        sums = tuple(before + new for before, new in zip(statistics.arms, block, strict=True))
-        return replace(statistics, arms=sums, dropped=out - statistics.removed)
+    def rows(self, statistics: Statistics) -> tuple[LiveRows, LiveRows]:
+        """Return the rows of all arms and of all pairs, to take steps on."""
+        self.check(statistics)
+        out, width = statistics.out, self.evidence.arm_columns
+        arms = [
+            [
+                *(float(arm.units), 0.0 if i in out else 1.0, 0.0, 0.0, 0.0),
+                *(0.0, arm.total, arm.squares, 0.0, arm.cubes),
+            ][:width]
+            for i, arm in enumerate(statistics.arms)
+        ]
+        if statistics.pairs:
+            return arms, [list(pair) for pair in statistics.pairs]
+        pairs = self.arms * (self.arms - 1) // 2
+        return arms, [[0.0] * self.evidence.pair_columns for _ in range(pairs)]
 
-    def enter(self, state: FloatArray, block: Sequence[ArmStatistics]) -> None:
-        """Write the outcomes of a block to where `fold` expects them."""
-        for arm, seen in enumerate(block):
-            state[2 * self.arms + arm] = seen.units
-            state[3 * self.arms + arm] = seen.total
-        if self.steps.prepare is prepare:
-            moments = plan_of(0, self.arms) - 1 - 2 * self.arms
-            for arm, seen in enumerate(block):
-                state[moments + arm] += seen.total
-                state[moments + self.arms + arm] += seen.squares
+    # Ends
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
-        self.check(statistics)
         assert isinstance(statistics, Statistics)
-        state = self.lay_out(statistics)
-        winner = last_in(state, 0, self.arms)
-        if winner == NOBODY and self.design.min_effect is not None:
-            margin = self.design.min_effect / self.outcome.scale
-            if self.steps.within(state, 0, self.arms, self.criterion, margin):
-                winner = NO_DIFFERENCE
-        return winner
+        return self.steps.winner(*self.rows(statistics), self.arms, self.margin, self.params)
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
         """Return why the test ends without a decision, or None while it goes on."""
         if self.horizon is None:
             return None
         assert isinstance(statistics, Statistics)
-        return END_REASONS[self.steps.over(self.lay_all(statistics), 0, self.arms, self.plan)]
+        return END_REASONS[self.steps.over(*self.rows(statistics), self.arms, self.params)]
+
+    def is_futile(self, statistics: AnyStatistics) -> bool:
+        """Return whether the chance to find the planned effect is too small to go on."""
+        if self.horizon is None or self.horizon.futility == 0.0:
+            return False
+        assert isinstance(statistics, Statistics)
+        params = self._params(futility=True)
+        return self.steps.over(*self.rows(statistics), self.arms, params) == FUTILE
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
         """Return which part of the way to its end a test has gone that decides nothing.
@@ -245,97 +260,50 @@ class BlockProcedure(Procedure):
         if self.horizon is None:
             return 0.0
         assert isinstance(statistics, Statistics)
-        state, general = self.lay_all(statistics), self.general_variance(statistics)
-        end = horizon_of(1.0, self.scaled_effect, self.horizon.reach)
+        (arms, pairs), params = self.rows(statistics), self.params
+        shared = self.evidence.shared(arms, self.arms, params)
         active = [arm for arm in range(self.arms) if arm not in statistics.out]
-        furthest = [
-            max((self.information(state, i, j, general) for j in active if j != i), default=0.0)
-            for i in self.runners(state, active)
-        ]
-        ends_at = min if self.steps.boundary is None else max
-        return min(1.0, ends_at(furthest, default=0.0) / end)
+        furthest = dict.fromkeys(active, 0.0)
+        for i, j in combinations(active, 2):
+            pair = pairs[pair_index(self.arms, i, j)]
+            share = self.evidence.progress(pair, arms[i], arms[j], shared, params)
+            furthest[i], furthest[j] = max(furthest[i], share), max(furthest[j], share)
+        ends_at = max if self.evidence.first_ends else min
+        return min(1.0, ends_at(furthest.values(), default=0.0))
 
-    def runners(self, state: FloatArray, active: Sequence[int]) -> Sequence[int]:
-        """Return the active arms that are compared with every other."""
-        return active
+    # Intervals
 
-    def general_variance(self, statistics: Statistics) -> float:
-        """Return the variance of all outcomes, where `information` needs it."""
-        return 1.0
-
-    def information(self, state: FloatArray, i: int, j: int, general: float) -> float:
-        """Return the clock of a pair over the variance that its horizon goes by."""
-        clock, variance = self.steps.read(state, self.arms, i, j).clock, 1.0
-        if self.steps.prepare is prepare:
-            variance = variance_at_end(state, 0, self.arms, i, j)
-        return clock / variance if variance > 0.0 else 0.0
-
-    def is_futile(self, statistics: AnyStatistics) -> bool:
-        """Return whether the chance to find the planned effect is too small to go on."""
-        if self.horizon is None or self.horizon.futility == 0.0:
-            return False
+    def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
+        """Return the pairs that `ends` lists: all, or those of control and leader of many arms."""
+        every = list(combinations(range(self.arms), 2))
+        if self.arms <= MOST_ARMS:
+            return every
         assert isinstance(statistics, Statistics)
-        plan = self._plan(futility=True)
-        return self.steps.over(self.lay_all(statistics), 0, self.arms, plan) == FUTILE
+        leader, _ = self.steps.leader(*self.rows(statistics), self.arms, self.params)
+        listed = {self.design.arms.index(self.design.control_arm), leader}
+        return [pair for pair in every if listed & set(pair)]
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
-        self.check(statistics)
         assert isinstance(statistics, Statistics)
-        scale = self.outcome.scale
-        pairs = statistics.pairs or (PairStatistics(),) * (self.arms * (self.arms - 1) // 2)
-        found = self.steps.ends(pairs, self.criterion)
-        return [(scale * middle, scale * low, scale * high) for middle, low, high in found]
-
-    def ends_of_pair(self, state: FloatArray, i: int, j: int) -> Ends:
-        """Return the interval of one difference, i before j, by a laid-out test."""
-        assert self.steps.pair_ends is not None
-        found = self.steps.pair_ends(state, 0, self.arms, i, j, self.criterion)
-        middle, low, high = (float(self.outcome.scale * end) for end in found)
-        return middle, low, high
+        return self._intervals(statistics, self.compared(statistics))
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
-        pair_ends = self.steps.pair_ends
-        if pair_ends is None:
-            return Procedure.advantages(self, statistics, control)
         assert isinstance(statistics, Statistics)
-        state, asked = self.lay_out(statistics), (self.criterion, self.outcome.scale)
-        found = (
-            advantage(state, 0, self.arms, arm, control, pair_ends, *asked)
-            for arm in range(self.arms)
-        )
-        return [(float(low), float(high)) for low, high in found]
+        others = [(arm, control) for arm in range(self.arms) if arm != control]
+        found = [(low, high) for _, low, high in self._intervals(statistics, others)]
+        return [*found[:control], (0.0, 0.0), *found[control:]]
 
-    def coming(self, statistics: AnyStatistics) -> int:
-        """Return how many units the next block takes."""
-        assert isinstance(statistics, Statistics)
-        return self.next_block(statistics).size
+    def _intervals(self, statistics: Statistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
+        rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
+        found = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
+        return [
+            (float(scale * middle), float(scale * low), float(scale * high))
+            for middle, low, high in found
+        ]
 
-    def lay_out(self, statistics: Statistics) -> FloatArray:
-        """Return the statistics as the steps take them."""
-        self.check(statistics)
-        arms, steps = self.arms, self.steps
-        state = np.empty(steps.width(arms))
-        steps.clear(state, 0, arms)
-        for arm, seen in enumerate(statistics.arms):
-            state[arm] = seen.units
-            state[arms + arm] = 0.0 if arm in statistics.out else 1.0
-        totals = 4 * arms
-        clocks = totals + arms * arms
-        for (i, j), pair in zip(combinations(range(arms), 2), statistics.pairs, strict=False):
-            state[totals + i * arms + j] = pair.total
-            state[totals + j * arms + i] = -pair.total
-            state[clocks + i * arms + j] = state[clocks + j * arms + i] = pair.clock
-        steps.prepare(state, 0, arms, self.plan)
-        steps.write(state, arms, statistics)
-        return state
-
-    def lay_all(self, statistics: Statistics) -> FloatArray:
-        """Return the statistics as the steps take them, with every pair."""
-        return self.lay_out(statistics)
-
-    def read_pairs(self, state: FloatArray) -> tuple[PairStatistics, ...]:
-        """Return the pairs as the steps have left them."""
-        arms = self.arms
-        return tuple(self.steps.read(state, arms, i, j) for i, j in combinations(range(arms), 2))
+    def boundary(self, clock: float) -> float | None:
+        """Return the total of a pair at which one arm has won; None if it is no matter of that."""
+        line = self.evidence.boundary
+        return None if line is None else line(clock, self.params)

@@ -1,236 +1,244 @@
-"""The steps of a test in blocks, one set for each kind of evidence.
+"""The steps of a test in blocks, on rows of arms and pairs: the same for every family of evidence.
 
-A set of steps is all that distinguishes one test in blocks from another: how its numbers are laid
-out, who leads and by how much, what a block adds, which arms are beaten, and the interval of a
-difference. Here are the steps for a known spread, whose evidence is a normal mixture. The simulator
-compiles the functions on flat arrays; everything else calls them as they are.
-docs/explanation/tilted-blocks.md has the proofs.
+The simulator compiles what `steps_of` returns for a family; live tests and analyses call it as it
+is. docs/explanation/tilted-blocks.md has the proofs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
-from bascule.core.evidence.normal import (
-    informed_boundary,
-    log_informed,
-    log_mixture,
-    mixture_boundary,
+from bascule.core.evidence.families.rows import (
+    ACTIVE,
+    BLOCK_SUM,
+    BLOCK_UNITS,
+    CLOCK,
+    LEAD,
+    TOTAL,
+    Ends,
+    Family,
+    Params,
+    Rows,
 )
-from bascule.core.procedures.base import UNKNOWN, Ends
-from bascule.core.procedures.blocks import state as block_state
-from bascule.core.procedures.blocks.state import (
-    CanReach,
-    Criterion,
-    Evidence,
-    average_can_reach,
-    drop_beaten,
-    reached,
-    units_of_leader,
-)
-from bascule.core.procedures.intervals.margin import (
-    PairSpread,
-    known_spread,
-    pairs_within,
-)
-from bascule.core.statistics import PairStatistics, Statistics
-from bascule.core.types import FloatArray
+from bascule.core.evidence.horizon import conditional_power
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
-Boundary = Callable[[float, float, float], float]
-"""(clock, threshold, effect) -> the total at which the evidence reaches the threshold."""
+FULL_TILT_AT = 2.5
+"""The lead, in standard deviations, from which on the leader gets its full share."""
 
-
-PairEnds = Callable[[FloatArray, int, int, int, int, Criterion], Ends]
-
-
-def plan_nothing(state: FloatArray, first: int, arms: int, plan: FloatArray) -> None:
-    """Write no plan into a test that has none."""
-
-
-def never_over(state: FloatArray, first: int, arms: int, plan: FloatArray) -> int:
-    """Return 0: a test without a horizon ends with a decision only."""
-    return 0
-
-
-Over = Callable[[FloatArray, int, int, FloatArray], int]
-"""(state, first, arms, plan) -> why the plan ends a test without a decision, 0 if it goes on."""
+GOES_ON, HORIZON, FUTILE = range(3)
+"""Why the plan ends a test without a decision, or that it does not."""
 
 
 class BlockSteps(NamedTuple):
-    """What distinguishes one test in blocks from another while it runs.
+    """What happens between blocks: all functions of (arms, pairs, number of arms, ...).
 
-    `share` is given (lead in standard deviations, tilt) and returns the leader's units for each
-    one of a challenger. `fold` is given (state, first, arms, 1 / scale of the outcomes); `drop` is
-    given (state, first, arms, criterion, floors), with the floors of `blocks.state.drop_beaten`;
-    `within` is given the same with a margin in place of the floors.
-    `write` lays out what the pairs have shown beyond totals and clocks, and `read` reads one pair.
-    `ends` is given (pairs, criterion) and returns their intervals in units of the scale.
-    With `split` a batch is as many blocks of the same sizes, one after the other, instead of one
-    large block. `evidence` and `boundary` belong to a known spread and are None where bets decide;
-    `can_reach` says quickly whether the evidence need be computed.
-    `pair_ends` is given (state, first, arms, i, j, criterion), with i before j, and returns one
-    interval as `ends` does; None where there is no function for a single pair.
-    Tests with an information horizon have a plan (`horizon.state`): `prepare` writes it into a
-    test, and `over`, given (state, first, arms, plan), says why a test ends without a decision.
-    `shape` is the effect of the criterion where that is the same in every test: a compiled loop is
-    shorter that knows it beforehand.
-    `decide` stands for `fold` where only decisions count, if that is less work.
+    `leader` returns the arm that is furthest ahead of its nearest rival, and how far; `fold` takes
+    the complete block in; `drop` takes out the arms that are beaten; `winner` returns the only
+    active arm, `NO_DIFFERENCE` if all differences are within the margin, or `NOBODY`; `over` says
+    why the plan ends a test; `interval` is given two arms and returns by how much the first is
+    better.
     """
 
-    width: Callable[[int], int]
-    clear: Callable[[FloatArray, int, int], None]
-    leader: Callable[[FloatArray, int, int], tuple[int, float]]
-    share: Callable[[float, float], int]
-    observe: Callable[[FloatArray, int, int, int, float], None]
-    fold: Callable[[FloatArray, int, int, float], None]
-    drop: Callable[[FloatArray, int, int, Criterion, FloatArray], None]
-    within: Callable[[FloatArray, int, int, Criterion, float], bool]
-    write: Callable[[FloatArray, int, Statistics], None]
-    read: Callable[[FloatArray, int, int, int], PairStatistics]
-    ends: Callable[[Sequence[PairStatistics], Criterion], list[Ends]]
-    split: bool
-    evidence: Evidence | None
-    boundary: Boundary | None
-    prepare: Callable[[FloatArray, int, int, FloatArray], None] = plan_nothing
-    over: Over = never_over
-    can_reach: CanReach = average_can_reach
-    pair_ends: PairEnds | None = None
-    decide: Callable[[FloatArray, int, int, float], None] | None = None
-    shape: float | None = None
-
-    def criterion(self, effect: float, threshold: float) -> Criterion:
-        """Return when a pair is decided by the evidence of these steps."""
-        return Criterion(self.evidence, self.can_reach, self.boundary, effect, threshold)
-
-    @property
-    def deciding(self) -> BlockSteps:
-        """The steps for a test that needs decisions only, without intervals or a margin."""
-        return self if self.decide is None else self._replace(fold=self.decide)
+    leader: Callable[[Rows, Rows, int, Params], tuple[int, float]]
+    fold: Callable[[Rows, Rows, int, Params], None]
+    drop: Callable[[Rows, Rows, int, Params], None]
+    winner: Callable[[Rows, Rows, int, float, Params], int]
+    over: Callable[[Rows, Rows, int, Params], int]
+    interval: Callable[[Rows, Rows, int, int, int, Params], Ends]
 
 
-def uninformed(total: float, clock: float, effect: float) -> float:
-    """Log evidence for a difference of any size."""
-    return log_mixture(total, clock)
+def pair_index(arms: int, i: int, j: int) -> int:
+    """Return where the pair of arm i and a later arm j lies.
+
+    >>> [pair_index(3, 0, 1), pair_index(3, 0, 2), pair_index(3, 1, 2)]
+    [0, 1, 2]
+    """
+    return i * (2 * arms - i - 1) // 2 + j - i - 1
 
 
-def informed(total: float, clock: float, effect: float) -> float:
-    """Log evidence that is strongest for differences around `effect`, and valid for any."""
-    return log_informed(total, clock, effect)
+def units_of_leader(ahead: float, tilt: float) -> int:
+    """Units of the leader for each one of a challenger: 1 at the start, `tilt` when well ahead.
+
+    >>> [units_of_leader(ahead, 3.0) for ahead in (0.0, 1.0, 2.5, 9.0)]
+    [1, 2, 3, 3]
+    """
+    share = min(1.0, max(0.0, ahead) / FULL_TILT_AT)
+    return int(1.5 + (tilt - 1.0) * share)
 
 
-def uninformed_boundary(clock: float, threshold: float, effect: float) -> float:
-    """The total at which `uninformed` reaches a threshold."""
-    return mixture_boundary(clock, threshold)
+def lead_of(total: float, clock: float) -> float:
+    """How far the first arm of a pair is ahead, in standard deviations of an outcome."""
+    return total / math.sqrt(clock) if clock > 0.0 else 0.0
 
 
-def write_nothing(state: FloatArray, arms: int, statistics: Statistics) -> None:
-    """Lay out nothing: totals and clocks are all there is."""
+def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
+    """The arm that is furthest ahead of its nearest rival (the first one on a tie), and how far."""
+    if count == 2:
+        # One is ahead by as much as the other is behind.
+        ahead = lead_of(pairs[0][TOTAL], pairs[0][CLOCK])
+        best = 0 if ahead >= 0.0 else 1
+        most = abs(ahead)
+    else:
+        for i in range(count):
+            arms[i][LEAD] = math.inf
+        at = 0
+        for i in range(count):
+            for j in range(i + 1, count):
+                if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
+                    ahead = lead_of(pairs[at][TOTAL], pairs[at][CLOCK])
+                    arms[i][LEAD] = min(arms[i][LEAD], ahead)
+                    arms[j][LEAD] = min(arms[j][LEAD], -ahead)
+                at += 1
+        best = -1
+        most = -math.inf
+        for i in range(count):
+            if arms[i][ACTIVE] > 0.0 and (best < 0 or arms[i][LEAD] > most):
+                best = i
+                most = arms[i][LEAD]
+    return best, most
 
 
-def read_totals(state: FloatArray, arms: int, i: int, j: int) -> PairStatistics:
-    """Read the total and the clock of a pair."""
-    totals = 4 * arms
-    clocks = totals + arms * arms
-    return PairStatistics(float(state[totals + i * arms + j]), float(state[clocks + i * arms + j]))
+def begin_block(arms: Rows, count: int, front: int, of_leader: int, of_others: int) -> int:
+    """Fix how many units each arm gets in the next block, and return how many they are."""
+    size = 0
+    for i in range(count):
+        units = 0
+        if arms[i][ACTIVE] > 0.0:
+            units = of_leader if i == front else of_others
+        arms[i][BLOCK_UNITS] = units
+        size += units
+    return size
 
 
-def ends_of_totals(pairs: Sequence[PairStatistics], criterion: Criterion) -> list[Ends]:
-    """Return the interval of each difference by the evidence of the criterion."""
-    asked = criterion.threshold, criterion.effect
-    # Most pairs were in the same blocks, and so have the same clock.
-    reaches = {
-        clock: criterion.boundary(clock, *asked)
-        for clock in {pair.clock for pair in pairs}
-        if clock > 0.0
-    }
-    found = []
-    for pair in pairs:
-        if pair.clock == 0.0:
-            found.append(UNKNOWN)
-            continue
-        decided = reached(pair.total, pair.clock, 1.0, criterion)
-        found.append(ends_at(pair.total, pair.clock, reaches[pair.clock], decided))
-    return found
+def clear(arms: Rows, pairs: Rows, count: int, arm_columns: int, pair_columns: int) -> None:
+    """Reset a test: no units yet, and every arm active."""
+    at = 0
+    for i in range(count):
+        for k in range(arm_columns):
+            arms[i][k] = 0.0
+        arms[i][ACTIVE] = 1.0
+        for _ in range(i + 1, count):
+            for k in range(pair_columns):
+                pairs[at][k] = 0.0
+            at += 1
 
 
-def ends_at(total: float, clock: float, reach: float, decided: bool) -> Ends:
-    """Return the interval of a difference whose total decides at plus or minus `reach`."""
-    low, high = (total - reach) / clock, (total + reach) / clock
-    return one_sided(total / clock, low, high, decided and total > 0.0, decided and total < 0.0)
+def only_active(arms: Rows, count: int) -> int:
+    """The only active arm, or `NOBODY` while there are several."""
+    found = NOBODY
+    several = False
+    for i in range(count):
+        if arms[i][ACTIVE] > 0.0:
+            several = several or found >= 0
+            found = i
+    return NOBODY if several else found
 
 
-def pair_ends_of_totals(
-    state: FloatArray, first: int, arms: int, i: int, j: int, criterion: Criterion
-) -> Ends:
-    """Return the interval of one difference of a known spread."""
-    return scaled_pair_ends(state, first, arms, i, j, criterion, known_spread)
+@lru_cache(maxsize=64)
+def steps_of(family: Family) -> BlockSteps:
+    """Return the steps of a test whose evidence is of a family."""
+    fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
+    verdict, within, pair_interval = family.verdict, family.within, family.interval
+    outlook, first_ends = family.outlook, family.first_ends
 
+    def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
+        best, ahead = furthest(arms, pairs, count)
+        return best, ahead / spread(arms, count, params)
 
-def scaled_pair_ends(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    i: int,
-    j: int,
-    criterion: Criterion,
-    spread_of: PairSpread,
-) -> Ends:
-    """Return the interval of one difference; infinite while the pair's spread is not known."""
-    totals = first + 4 * arms
-    total, clock = state[totals + i * arms + j], state[totals + arms * arms + i * arms + j]
-    spread = spread_of(state, first, arms, i, j)
-    if clock == 0.0 or spread == math.inf:
-        return total / clock if clock > 0.0 else 0.0, -math.inf, math.inf
-    decided = reached(total, clock, spread, criterion)
-    reach = criterion.boundary(clock, criterion.threshold, criterion.effect / spread)
-    middle, low, high = ends_at(total / spread, clock, reach, decided)
-    return spread * middle, spread * low, spread * high
+    def fold(arms: Rows, pairs: Rows, count: int, params: Params) -> None:
+        before = shared(arms, count, params)
+        for i in range(count):
+            fold_arm(arms[i])
+        after = shared(arms, count, params)
+        at = 0
+        for i in range(count):
+            for j in range(i + 1, count):
+                if arms[i][BLOCK_UNITS] > 0.0 and arms[j][BLOCK_UNITS] > 0.0:
+                    update(pairs[at], arms[i], arms[j], before, after, params)
+                at += 1
+        for i in range(count):
+            arms[i][BLOCK_SUM] = 0.0
 
+    def drop(arms: Rows, pairs: Rows, count: int, params: Params) -> None:
+        at = 0
+        for i in range(count):
+            for j in range(i + 1, count):
+                if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
+                    ahead = verdict(pairs[at], arms[i], arms[j], params)
+                    if ahead > 0.0:
+                        arms[j][ACTIVE] = 0.0
+                    elif ahead < 0.0:
+                        arms[i][ACTIVE] = 0.0
+                at += 1
 
-def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:
-    """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
-    return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high
+    def winner(arms: Rows, pairs: Rows, count: int, margin: float, params: Params) -> int:
+        found = only_active(arms, count)
+        if found == NOBODY and margin > 0.0:
+            found = NO_DIFFERENCE
+            at = 0
+            for i in range(count):
+                for j in range(i + 1, count):
+                    if (
+                        found == NO_DIFFERENCE
+                        and arms[i][ACTIVE] > 0.0
+                        and arms[j][ACTIVE] > 0.0
+                        and not within(pairs[at], arms[i], arms[j], margin, params)
+                    ):
+                        found = NOBODY
+                    at += 1
+        return found
 
+    def over(arms: Rows, pairs: Rows, count: int, params: Params) -> int:
+        """Return why a test ends without a decision, or that it goes on.
 
-def advantage(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    arm: int,
-    control: int,
-    pair_ends: PairEnds,
-    criterion: Criterion,
-    scale: float,
-) -> tuple[float, float]:
-    """Return by how much an arm is better than the control: the ends of an interval."""
-    if arm == control:
-        return 0.0, 0.0
-    i, j = min(arm, control), max(arm, control)
-    _, low, high = pair_ends(state, first, arms, i, j, criterion)
-    low, high = scale * low, scale * high
-    return (low, high) if arm < control else (-high, -low)
+        An arm cannot win once a pair of it with another active arm has reached its horizon, and
+        the test ends when this is so of every arm; or when it is so of any pair, if the first one
+        ends it. It is futile if each active arm has a rival that it would beat by the horizon,
+        were it better by the planned effect, with less than the probability that the plan names.
+        """
+        if params.reach == 0.0:
+            return GOES_ON
+        general = shared(arms, count, params)
+        if count == 2 and params.futility == 0.0 and arms[0][ACTIVE] + arms[1][ACTIVE] == 2.0:
+            # Both arms have the same horizon. Simulations take this branch most often.
+            left, _ = outlook(pairs[0], arms[0], arms[1], 1.0, general, params)
+            return HORIZON if left <= 0.0 else GOES_ON
+        best = 0.0
+        active = 0
+        hopeless = 0
+        for i in range(count):
+            if arms[i][ACTIVE] > 0.0:
+                active += 1
+                least = 1.0
+                for j in range(count):
+                    if i != j and least >= 0.0 and arms[j][ACTIVE] > 0.0:
+                        low, high = min(i, j), max(i, j)
+                        pair = pairs[pair_index(count, low, high)]
+                        sign = 1.0 if i < j else -1.0
+                        left, room = outlook(pair, arms[low], arms[high], sign, general, params)
+                        if left <= 0.0:
+                            if first_ends:
+                                return HORIZON
+                            least = -1.0
+                        elif left < math.inf and params.futility > 0.0:
+                            least = min(least, conditional_power(room, left))
+                best = max(best, least)
+                if least < 0.0:
+                    hopeless += 1
+        if active > 0 and hopeless == active:
+            return HORIZON
+        return FUTILE if best < params.futility else GOES_ON
 
+    def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Ends:
+        low, high = min(i, j), max(i, j)
+        pair = pairs[pair_index(count, low, high)]
+        middle, lower, upper = pair_interval(pair, arms[low], arms[high], params)
+        if i < j:
+            return middle, lower, upper
+        return -middle, -upper, -lower
 
-UNINFORMED = BlockSteps(
-    block_state.width,
-    block_state.clear,
-    block_state.leader,
-    units_of_leader,
-    block_state.observe,
-    block_state.fold,
-    drop_beaten,
-    pairs_within,
-    write_nothing,
-    read_totals,
-    ends_of_totals,
-    split=False,
-    evidence=uninformed,
-    boundary=uninformed_boundary,
-    pair_ends=pair_ends_of_totals,
-)
-"""A known spread, and a difference of any size."""
-
-INFORMED = UNINFORMED._replace(evidence=informed, boundary=informed_boundary)
-"""A known spread, and a difference around a planned effect."""
+    return BlockSteps(leader, fold, drop, winner, over, interval)

@@ -11,17 +11,11 @@ from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
-from bascule.core.procedures.base import (
-    UNKNOWN,
-    AnyStatistics,
-    Decision,
-    Ends,
-    Interval,
-    Procedure,
-)
+from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Interval, Procedure
 from bascule.core.procedures.intervals.bounds import MOST_ARMS
 from bascule.core.procedures.intervals.state import (
     Steps,

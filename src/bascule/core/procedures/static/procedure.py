@@ -12,9 +12,10 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
-from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Ends, Procedure
+from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Procedure
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.static import population
 from bascule.core.procedures.static.population import Threshold

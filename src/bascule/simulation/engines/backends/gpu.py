@@ -130,6 +130,8 @@ def _launch(
     from numba import cuda
 
     def on_gpu(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return type(value)(*map(on_gpu, value)) if hasattr(value, "_fields") else value
         return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
     units = cuda.device_array(len(numbers), np.int64)
@@ -185,7 +187,14 @@ def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endle
     from bascule.simulation.kernels.two_arms import fits_registers
 
     scratch, arms = played.scratch(), played.arms
-    key = (*played.functions, draws, arms, by_sums, endless, tuple(map(len, scratch)))
+    key = (
+        *played.functions,
+        draws,
+        arms,
+        by_sums,
+        endless,
+        tuple(array.shape for array in scratch),
+    )
     if key not in _KERNELS:
         if isinstance(played, IntervalRuns) and endless:
             kernel = build_kernel(played.build_endless(draws, arms), scratch, arms)

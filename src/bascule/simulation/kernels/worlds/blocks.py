@@ -10,17 +10,18 @@ awaited.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
-from bascule.core.procedures.blocks.state import Criterion, begin_block, last_in
-from bascule.core.procedures.blocks.steps import BlockSteps
-from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
+from bascule.core.procedures.blocks.steps import begin_block, clear, steps_of, units_of_leader
+from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.blocks import deal_slots
+from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
 from bascule.simulation.kernels.worlds.unit import (
@@ -44,58 +45,68 @@ MISSING = -1
 """The arm of a unit whose outcome never comes."""
 
 
-def build(steps: BlockSteps, fingerprint: str) -> Kernel:
-    """The loop for one rule, for any number of arms."""
-    clear, leader, share_of = steps.clear, steps.leader, steps.share
-    observe, fold, drop, within = steps.observe, steps.fold, steps.drop, steps.within
-    split, prepare, over = steps.split, steps.prepare, steps.over
-    evidence, can_reach, boundary = steps.evidence, steps.can_reach, steps.boundary
+class Ring(NamedTuple):
+    """Units and blocks whose outcomes are under way, in rings whose length is a power of two.
+
+    `owners` and `values` have the arm and the outcome of each unit, `xs` its covariates; `begins`,
+    `ends`, `readies` and `lasts` say of each block which units it has, when it is complete, and how
+    many more of its batch follow.
+    """
+
+    owners: IntArray
+    values: FloatArray
+    begins: IntArray
+    ends: IntArray
+    readies: IntArray
+    lasts: IntArray
+    xs: FloatArray
+
+
+class Covariates(NamedTuple):
+    """The covariates of a design (`kernels.covariates`), and room for their sums."""
+
+    known: FloatArray
+    spreads: FloatArray
+    ranges: FloatArray
+    sums: FloatArray
+    block: FloatArray
+    theta: FloatArray
+
+
+def build(family: Family, fingerprint: str) -> Kernel:
+    """The loop for one family of evidence, for any number of arms."""
+    leader, fold, drop, winner_of, over, _ = steps_of(family)
+    observe, split = family.observe, family.split
+    arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
     def play(
-        state: FloatArray,
+        arms: FloatArray,
+        pairs: FloatArray,
         assigned: FloatArray,
         slots: IntArray,
-        owners: IntArray,
-        values: FloatArray,
-        begins: IntArray,
-        ends: IntArray,
-        readies: IntArray,
-        lasts: IntArray,
-        arms: int,
+        ring: Ring,
+        count: int,
         chunk: Chunk,
-        max_units: int,
+        settings: BlockSettings,
         source: Source,
-        precision: float,
-        tilt: float,
-        batch: int,
-        effect: float,
-        threshold: float,
-        margin: float,
-        floors: FloatArray,
-        plan: FloatArray,
         columns: RunColumns,
         regrets: FloatArray,
-        known: FloatArray,
-        spreads: FloatArray,
-        ranges: FloatArray,
-        xs: FloatArray,
-        sums: FloatArray,
-        block: FloatArray,
-        theta: FloatArray,
+        about: Covariates,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
+        max_units, _, _, tilt, batch, margin, params, _ = settings
+        owners, values, begins, ends, readies, lasts, xs = ring
+        known, spreads, ranges, sums, block, theta = about
         streams, cell, world, means, _, _, ziggurat = source
         covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
         each = 1 if split else batch
-        criterion = Criterion(evidence, can_reach, boundary, effect, threshold)
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            clear(state, 0, arms)
-            prepare(state, 0, arms, plan)
-            for arm in range(arms):
+            clear(arms, pairs, count, arm_columns, pair_columns)
+            for arm in range(count):
                 assigned[arm] = 0.0
             for i in range(sums.size):
                 sums[i] = 0.0
@@ -115,14 +126,14 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
             ):
                 if below_cap and dealt == size:
                     if left == 0:
-                        front, ahead = leader(state, 0, arms)
-                        share = share_of(ahead, tilt)
+                        front, ahead = leader(arms, pairs, count, params)
+                        share = units_of_leader(ahead, tilt)
                         left = rounds
                     # An arm that was dropped since the batch began gets no units of its blocks.
-                    size = begin_block(state, 0, arms, front, share * each, each)
+                    size = begin_block(arms, count, front, share * each, each)
                     below_cap = units + left * size <= max_units
                     if below_cap:
-                        deal_slots(state, arms, slots, front, streams)
+                        deal_slots(arms, count, slots, front, streams)
                         begins[opened & turn] = units
                         dealt = 0
                         left -= 1
@@ -155,40 +166,33 @@ def build(steps: BlockSteps, fingerprint: str) -> Kernel:
                     and folded < opened
                     and readies[folded & turn] <= clock
                 ):
-                    for arm in range(arms):
-                        state[2 * arms + arm] = 0.0
-                        state[3 * arms + arm] = 0.0
+                    for arm in range(count):
+                        arms[arm][BLOCK_UNITS] = 0.0
                     if covariates > 0:
                         coefficients(sums, covariates, ranges, known[MOST], theta)
                     for unit in range(begins[folded & turn], ends[folded & turn]):
                         arm = owners[unit & turn]
                         if arm != MISSING:
-                            state[2 * arms + arm] += 1.0
+                            arms[arm][BLOCK_UNITS] += 1.0
                             value = values[unit & turn]
                             if covariates > 0:
                                 at = (unit & turn) * covariates
                                 observe_covariates(block, covariates, xs, at, value)
                                 value = adjusted(value, covariates, theta, xs, at)
-                            observe(state, 0, arms, arm, value)
-                    fold(state, 0, arms, precision)
+                            observe(arms[arm], value)
+                    fold(arms, pairs, count, params)
                     if covariates > 0:
                         fold_covariates(sums, block, covariates)
                     if lasts[folded & turn] == 0:
-                        drop(state, 0, arms, criterion, floors)
-                        winner = last_in(state, 0, arms)
-                        if (
-                            margin > 0.0
-                            and winner == NOBODY
-                            and within(state, 0, arms, criterion, margin)
-                        ):
-                            winner = NO_DIFFERENCE
+                        drop(arms, pairs, count, params)
+                        winner = winner_of(arms, pairs, count, margin, params)
                         if winner == NOBODY:
-                            ended = over(state, 0, arms, plan)
+                            ended = over(arms, pairs, count, params)
                     folded += 1
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, columns)
+            finish_run(assigned, 0, count, row, units, winner, columns)
 
     return play
 

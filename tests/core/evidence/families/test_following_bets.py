@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.horizon.state import BETS, PEAKS, SHIFTS, STAKE, bets_of
-from bascule.core.procedures.horizon.steps import FOLLOWING
+from bascule.core.evidence.families.following_bets import BETS, MINE, PEAKS, SHIFTS, STAKE, THEIRS
+from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.progress import block_procedure
 
 EFFECT = 0.3
@@ -18,17 +18,14 @@ EFFECT = 0.3
 
 def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], ...]) -> list[float]:
     """What each bet on the first arm of two owns after blocks with these sums of outcomes."""
-    state = PROCEDURE.lay_out(bs.Statistics.empty(2))
+    seen = bs.Statistics.empty(2)
     for sums, units in zip(outcomes, sizes, strict=True):
-        state[4:6] = units
-        for arm, total in enumerate(sums):
-            for _ in range(total):
-                FOLLOWING.observe(state, 0, 2, arm, 1.0)
-        FOLLOWING.fold(state, 0, 2, 1.0)
-    bets = bets_of(0, 2, 0, 1)
-    first = math.exp(state[bets])
-    more = state[bets + 1 : bets + BETS]
-    peaks = state[bets + PEAKS + 1 : bets + PEAKS + BETS]
+        block = [bs.ArmStatistics(n, float(x), float(x)) for n, x in zip(units, sums, strict=True)]
+        seen = PROCEDURE.fold_block(seen, block, look=False)
+    (pair,) = seen.pairs
+    first = math.exp(pair[MINE])
+    more = pair[MINE + 1 : MINE + BETS]
+    peaks = pair[MINE + PEAKS + 1 : MINE + PEAKS + BETS]
     # The interval never contradicts the decision: no bet owns less than the first.
     assert min(more) >= 0.0
     assert all(math.exp(peak) >= first * (1 - 1e-12) for peak in peaks[:8])
@@ -70,7 +67,7 @@ def test_a_sub_gaussian_bet_does_not_win_on_outcomes_of_two_values() -> None:
         for x, y in path:
             block = (bs.ArmStatistics(1, x, 1.0), bs.ArmStatistics(1, y, 1.0))
             seen = procedure.fold_block(seen, block, look=False)
-        wealth.append(math.exp(seen.pairs[0].wins[0]))
+        wealth.append(math.exp(seen.pairs[0][MINE]))
     assert np.mean(wealth) <= 1.0
 
 
@@ -83,7 +80,7 @@ def test_a_sub_gaussian_bet_is_fair_for_normal_outcomes() -> None:
         for x, y in generator.normal(size=(3, 2)):
             block = (bs.ArmStatistics(1, x, x * x), bs.ArmStatistics(1, y, y * y))
             seen = procedure.fold_block(seen, block, look=False)
-        wealth.append(math.exp(seen.pairs[0].wins[0]))
+        wealth.append(math.exp(seen.pairs[0][MINE]))
     assert np.mean(wealth) == pytest.approx(1.0, abs=4 * float(np.std(wealth)) / math.sqrt(400))
 
 
@@ -100,8 +97,9 @@ def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
     def boundary(batch: int) -> float:
         rule = bs.Tilt(1, effect=0.5, power=0.9, guarantee="gaussian", batch=batch)
         procedure = block_procedure(bs.Design(["a", "b"], bs.Gaussian(1), rule))
-        assert procedure.steps.boundary is not None
-        return procedure.steps.boundary(1.0, procedure.threshold, procedure.shape)
+        line = procedure.boundary(1.0)
+        assert line is not None
+        return line
 
     # The last block may end beyond the horizon, and its look counts.
     assert boundary(20) > boundary(1)
@@ -119,18 +117,18 @@ def test_what_decides_is_the_same_without_the_bets_that_make_intervals(
 ) -> None:
     procedure = block_procedure(bs.Design(["a", "b", "c"], outcome, rule))
     generator = np.random.default_rng(7)
-    whole, less = (procedure.lay_out(bs.Statistics.empty(3)) for _ in range(2))
-    decides = [
-        bets_of(0, 3, i, j) + k for i, j in itertools.permutations(range(3), 2) for k in (0, STAKE)
-    ]
+    whole, less = (procedure.rows(bs.Statistics.empty(3)) for _ in range(2))
+    decides = [first + k for first in (MINE, THEIRS) for k in (0, STAKE)]
     for _ in range(150):
         values = (generator.random(4) < [0.3, 0.3, 0.4, 0.3]).astype(float)
-        for steps, state in ((procedure.steps, whole), (procedure.steps.deciding, less)):
-            state[6:9] = 2, 1, 1
-            for arm, value in zip((0, 0, 1, 2), values, strict=True):
-                steps.observe(state, 0, 3, arm, float(value))
-            steps.fold(state, 0, 3, 1.0)
-            state[9:12] = 0.0
-        assert whole[decides].tolist() == less[decides].tolist()
+        for intervals, (arms, pairs) in ((1.0, whole), (0.0, less)):
+            for arm, units in zip(arms, (2.0, 1.0, 1.0), strict=True):
+                arm[BLOCK_UNITS] = units
+            for at, value in zip((0, 0, 1, 2), values, strict=True):
+                procedure.evidence.observe(arms[at], float(value))
+            params = procedure.params._replace(intervals=intervals)
+            procedure.steps.fold(arms, pairs, 3, params)
+        for one, other in zip(whole[1], less[1], strict=True):
+            assert [one[k] for k in decides] == [other[k] for k in decides]
     # The others were played on one side only.
-    assert whole[bets_of(0, 3, 0, 1) + 1] > 0.0 == less[bets_of(0, 3, 0, 1) + 1]
+    assert whole[1][0][MINE + 1] > 0.0 == less[1][0][MINE + 1]

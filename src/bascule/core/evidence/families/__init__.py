@@ -1,0 +1,1 @@
+"""Families of evidence: what blocks have shown of two arms, and what follows from it."""

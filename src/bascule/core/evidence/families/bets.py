@@ -1,0 +1,169 @@
+"""Bets: outcomes within limits. Proofs: docs/explanation/evidence.md.
+
+Each block is one round: on the pair (i, j) a gambler bets that i is better, and is paid the
+difference of the block's means, divided by the width of the limits to lie within -1 and 1. A batch
+is that many rounds of the same sizes, because one large round would pay as little as a small one.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.betting import (
+    BETS,
+    bet,
+    log_shifted_wealth,
+    log_wealth,
+    shift_ruled_out,
+)
+from bascule.core.evidence.families.rows import (
+    ARM_OF_SQUARES,
+    ARM_SQUARES,
+    ARM_SUM,
+    BLOCK_SUM,
+    BLOCK_UNITS,
+    CLOCK,
+    UNITS,
+    Ends,
+    Family,
+    Params,
+    Row,
+    Rows,
+    add_block,
+    count_square,
+    fold_square,
+    nothing_shared,
+    observe_square,
+    one_sided,
+)
+
+STAKES = len(BETS)
+"""Numbers that the bets on one arm of a pair take."""
+
+BLOCKS, DIFFERENCES, SQUARES, BEST = range(CLOCK + 1, CLOCK + 5)
+"""Columns of a pair: how many blocks it had, the sum of their differences and of the squares of
+these, and the most that any of the bets has won, as a logarithm."""
+
+MINE = BEST + 1
+"""Where the bets on the first arm begin: what each has won, as a logarithm."""
+
+THEIRS = MINE + STAKES
+"""Where the bets on the second arm begin."""
+
+UNSEEN = 1.0
+"""The spread that is assumed while all outcomes are equal: no arm leads, so any value works."""
+
+
+def spread(arms: Rows, count: int, params: Params) -> float:
+    """Return the standard deviation of all outcomes of complete blocks."""
+    units, total, squares = 0.0, 0.0, 0.0
+    for i in range(count):
+        units += arms[i][UNITS]
+        total += arms[i][ARM_SUM]
+        squares += arms[i][ARM_SQUARES]
+    scaled_variance = units * squares - total * total
+    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
+
+
+def block_difference(mine: Row, theirs: Row, precision: float) -> float:
+    """Return the difference of a block's means, scaled to lie within -1 and 1."""
+    difference: float = (
+        mine[BLOCK_SUM] / mine[BLOCK_UNITS] - theirs[BLOCK_SUM] / theirs[BLOCK_UNITS]
+    )
+    return min(1.0, max(-1.0, difference * precision))
+
+
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Play one round with the bets on either arm."""
+    add_block(pair, mine, theirs, 1.0)
+    pair[BLOCKS] += 1.0
+    scaled = block_difference(mine, theirs, params.precision)
+    # Most blocks of rare events hold none, and then nothing is won or lost.
+    if scaled != 0.0:
+        pair[DIFFERENCES] += scaled
+        pair[SQUARES] += scaled * scaled
+        bet(pair, MINE, scaled, params.centre)
+        bet(pair, THEIRS, -scaled, params.centre)
+        best = pair[MINE]
+        for k in range(MINE + 1, THEIRS + STAKES):
+            best = max(best, pair[k])
+        pair[BEST] = best
+
+
+def has_won(pair: Row, first: int, params: Params) -> bool:
+    """Return whether the bets on one arm have won enough to decide."""
+    return (
+        pair[BEST] >= params.threshold
+        and log_wealth(pair, first, params.centre) >= params.threshold
+    )
+
+
+def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
+    """Return which arm its bets have won for."""
+    found = 0.0
+    # All bets together never have more than the best of them.
+    if pair[BEST] >= params.threshold:
+        if has_won(pair, MINE, params):
+            found = 1.0
+        elif has_won(pair, THEIRS, params):
+            found = -1.0
+    return found
+
+
+def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
+    """Return whether the bets that the difference is within the margin have won enough."""
+    blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
+    threshold, centre = params.threshold, params.centre
+    return (
+        abs(differences) < margin * blocks
+        and log_shifted_wealth(blocks, differences, squares, -margin, centre) >= threshold
+        and log_shifted_wealth(blocks, -differences, squares, -margin, centre) >= threshold
+    )
+
+
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+    """Return the difference and the interval of shifts that no bet has ruled out."""
+    blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
+    if blocks == 0.0:
+        return 0.0, -math.inf, math.inf
+    threshold, centre = params.threshold, params.centre
+    return one_sided(
+        differences / blocks,
+        shift_ruled_out(blocks, differences, squares, threshold, centre),
+        -shift_ruled_out(blocks, -differences, squares, threshold, centre),
+        has_won(pair, MINE, params),
+        has_won(pair, THEIRS, params),
+    )
+
+
+def outlook(
+    pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
+) -> tuple[float, float]:
+    """Return that infinitely much is left: these bets have no horizon."""
+    return math.inf, 0.0
+
+
+def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return 0: these bets have no horizon."""
+    return 0.0
+
+
+BETTING = Family(
+    "bets",
+    ARM_OF_SQUARES,
+    THEIRS + STAKES,
+    split=True,
+    first_ends=False,
+    observe=observe_square,
+    count_ones=count_square,
+    fold_arm=fold_square,
+    shared=nothing_shared,
+    spread=spread,
+    update=update,
+    verdict=verdict,
+    within=within,
+    interval=interval,
+    outlook=outlook,
+    progress=progress,
+)
+"""Outcomes within limits."""

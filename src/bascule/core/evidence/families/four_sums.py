@@ -1,0 +1,80 @@
+"""Bets in four sums: outcomes within limits, with seven numbers a pair, for many arms.
+
+The sums of the first four powers of the blocks' differences say what the bets of `families.bets`
+have won at the least: of each logarithm only the terms from the fourth power on are replaced, by
+their worst case. Proofs: docs/explanation/evidence.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.betting import log_wealth_of_sums, shift_ruled_out, sums_may_reach
+from bascule.core.evidence.families.bets import (
+    BETTING,
+    BLOCKS,
+    DIFFERENCES,
+    SQUARES,
+    block_difference,
+)
+from bascule.core.evidence.families.rows import Ends, Params, Row, add_block, one_sided
+
+CUBES, FOURTHS = range(SQUARES + 1, SQUARES + 3)
+"""Columns of a pair: the sums of the third and fourth powers of the blocks' differences."""
+
+
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Add a complete block to the sums."""
+    add_block(pair, mine, theirs, 1.0)
+    pair[BLOCKS] += 1.0
+    scaled = block_difference(mine, theirs, params.precision)
+    if scaled != 0.0:
+        square = scaled * scaled
+        pair[DIFFERENCES] += scaled
+        pair[SQUARES] += square
+        pair[CUBES] += square * scaled
+        pair[FOURTHS] += square * square
+
+
+def has_won(pair: Row, sign: float, params: Params) -> bool:
+    """Return whether bets on the first arm, or the second if the sign is -1, have won enough."""
+    won = log_wealth_of_sums(
+        sign * pair[DIFFERENCES], pair[SQUARES], sign * pair[CUBES], pair[FOURTHS]
+    )
+    return won >= params.threshold
+
+
+def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
+    """Return which arm its bets have won for."""
+    found = 0.0
+    if sums_may_reach(params.threshold, pair[DIFFERENCES], pair[SQUARES]):
+        if has_won(pair, 1.0, params):
+            found = 1.0
+        elif has_won(pair, -1.0, params):
+            found = -1.0
+    return found
+
+
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+    """Return the difference and the interval of shifts that no bet has ruled out."""
+    blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
+    if blocks == 0.0:
+        return 0.0, -math.inf, math.inf
+    threshold, centre = params.threshold, params.centre
+    return one_sided(
+        differences / blocks,
+        shift_ruled_out(blocks, differences, squares, threshold, centre),
+        -shift_ruled_out(blocks, -differences, squares, threshold, centre),
+        has_won(pair, 1.0, params),
+        has_won(pair, -1.0, params),
+    )
+
+
+FOUR_SUMS = BETTING._replace(
+    name="bets in four sums",
+    pair_columns=FOURTHS + 1,
+    update=update,
+    verdict=verdict,
+    interval=interval,
+)
+"""Outcomes within limits of many arms."""

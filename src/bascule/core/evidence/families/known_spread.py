@@ -1,0 +1,184 @@
+"""Known spread: a normal mixture of a pair's total. Proofs: docs/explanation/evidence.md.
+
+The mixture is spread over differences of any size, or centred at a planned effect. A test with a
+horizon has a flat boundary instead (docs/explanation/horizon.md), which is exact for normal
+outcomes.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.families.rows import (
+    ARM_OF_SUMS,
+    CLOCK,
+    TOTAL,
+    Ends,
+    Family,
+    Params,
+    Row,
+    add_block,
+    fold_sum,
+    nothing_shared,
+    observe_sum,
+    one_sided,
+    unit_spread,
+)
+from bascule.core.evidence.horizon import log_flat
+from bascule.core.evidence.normal import (
+    informed_boundary,
+    log_informed,
+    log_mixture,
+    mixture_boundary,
+)
+
+OCTAVES, PARTS = 42, 16
+"""Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
+
+NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
+"""Floors that ask for the evidence every time."""
+
+
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Add a complete block to the total and the clock."""
+    add_block(pair, mine, theirs, params.precision)
+
+
+def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
+    """Return the log evidence of a total where one outcome has this spread."""
+    standard = total / spread
+    if params.last > 0.0:
+        found = log_flat(standard, params.last)
+    elif params.effect > 0.0:
+        found = log_informed(standard, clock, params.effect / spread)
+    else:
+        found = log_mixture(standard, clock)
+    return found
+
+
+def boundary(clock: float, params: Params) -> float:
+    """Return the total at which the evidence of a known spread reaches the threshold."""
+    return boundary_for(clock, 1.0, params)
+
+
+def boundary_for(clock: float, spread: float, params: Params) -> float:
+    """Return the total, in units of the spread, at which the evidence reaches the threshold."""
+    if params.last > 0.0:
+        found = params.constant * math.sqrt(params.last)
+    elif params.effect > 0.0:
+        found = informed_boundary(clock, params.threshold, params.effect / spread)
+    else:
+        found = mixture_boundary(clock, params.threshold)
+    return found
+
+
+def can_reach(total: float, clock: float, params: Params) -> bool:
+    """Return quickly whether the evidence can reach the threshold.
+
+    An average over effects never exceeds the evidence for the best of them, whose log is
+    total^2 / (2 clock); a flat boundary is not bounded by the clock.
+    """
+    return params.last > 0.0 or total * total >= 2.0 * params.threshold * clock
+
+
+def is_enough(total: float, clock: float, spread: float, params: Params) -> bool:
+    """Return whether the evidence of a total is enough where one outcome has this spread."""
+    return (
+        can_reach(total / spread, clock, params)
+        and log_evidence(total, clock, spread, params) >= params.threshold
+    )
+
+
+def part_of(clock: float) -> int:
+    """In which part of which octave a clock lies.
+
+    >>> part_of(1.0), part_of(1.5), part_of(2.0)
+    (16, 24, 32)
+    """
+    fraction, exponent = math.frexp(clock)
+    part = PARTS * exponent + int((2.0 * fraction - 1.0) * PARTS)
+    return min(max(part, 0), OCTAVES * PARTS - 1)
+
+
+def decides(total: float, clock: float, params: Params) -> bool:
+    """Return whether one arm of a pair has won: the first one where the total is positive."""
+    return (
+        can_reach(total, clock, params)
+        and abs(total) >= params.floors[part_of(clock)]
+        and log_evidence(abs(total), clock, 1.0, params) >= params.threshold
+    )
+
+
+def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
+    """Return the total if it has reached the boundary, else 0."""
+    total: float = pair[TOTAL]
+    return total if decides(total, pair[CLOCK], params) else 0.0
+
+
+def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
+    """Return whether the evidence that the difference is below the margin is enough."""
+    # The nearer end of the margin is the harder one.
+    room = margin * pair[CLOCK] - abs(pair[TOTAL])
+    return room > 0.0 and is_enough(room, pair[CLOCK], 1.0, params)
+
+
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+    """Return the difference and its interval."""
+    total, clock = pair[TOTAL], pair[CLOCK]
+    if clock == 0.0:
+        return 0.0, -math.inf, math.inf
+    if 0.0 < params.last < clock:
+        # Nothing is known of totals beyond the horizon, such as those of a winner that waits.
+        return total / clock, -math.inf, math.inf
+    return scaled_interval(total, clock, 1.0, params)
+
+
+def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Ends:
+    """Return the difference and its interval where one outcome has this spread."""
+    decided = is_enough(abs(total), clock, spread, params)
+    reach = boundary_for(clock, spread, params)
+    standard = total / spread
+    middle, low, high = one_sided(
+        standard / clock,
+        (standard - reach) / clock,
+        (standard + reach) / clock,
+        decided and total > 0.0,
+        decided and total < 0.0,
+    )
+    return spread * middle, spread * low, spread * high
+
+
+def outlook(
+    pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
+) -> tuple[float, float]:
+    """Return what is left of the clock, and the way to the flat boundary."""
+    left = params.reach * params.reach - params.effect * params.effect * pair[CLOCK]
+    return left, params.constant * params.reach - params.effect * sign * pair[TOTAL]
+
+
+def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return which part of the horizon the clock is."""
+    ratio = params.reach / params.effect
+    return pair[CLOCK] / (ratio * ratio)  # type: ignore[no-any-return]
+
+
+KNOWN_SPREAD = Family(
+    "known spread",
+    ARM_OF_SUMS,
+    CLOCK + 1,
+    split=False,
+    first_ends=True,
+    observe=observe_sum,
+    count_ones=observe_sum,
+    fold_arm=fold_sum,
+    shared=nothing_shared,
+    spread=unit_spread,
+    update=update,
+    verdict=verdict,
+    within=within,
+    interval=interval,
+    outlook=outlook,
+    progress=progress,
+    boundary=boundary,
+)
+"""A known spread."""

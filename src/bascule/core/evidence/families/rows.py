@@ -1,0 +1,188 @@
+"""The rows that the evidence of a test in blocks is kept in: one for each arm and for each pair.
+
+A block holds some units of the leader and fewer of each challenger, in random order; how many is
+fixed before it starts. Once it is complete it adds to every pair (i, j) of its arms `S += h D` and
+`V += h`, with D the difference of the block's means, n the block's units and
+`h = n_i n_j / (n_i + n_j)`. `S - gap V` is then a martingale, whatever came before
+(docs/explanation/tilted-blocks.md).
+
+A row is a list of numbers in a live test and a row of an array in the simulator. Its numbers have
+names, the columns below; a family of evidence adds columns of its own to the row of a pair. The
+functions of a family take the rows that they are about, and work on both: the simulator compiles
+them, everything else calls them as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from bascule.core.types import FloatArray
+
+Row = Any
+"""The numbers of an arm or of a pair: a list, or a row of an array."""
+
+Rows = Any
+"""A row for each arm, or for each pair (0, 1), (0, 2) and so on."""
+
+UNITS, ACTIVE, LEAD, BLOCK_UNITS, BLOCK_SUM = range(5)
+"""Columns of every arm: its units in complete blocks, 1 if it is active, how far it is ahead of its
+nearest rival, and the units and the sum of the outcomes of the current block."""
+
+BLOCK_SQUARES, ARM_SUM, ARM_SQUARES = range(5, 8)
+"""Columns of an arm whose spread matters: the squares of the current block, and the sums of all
+outcomes of complete blocks and of their squares."""
+
+BLOCK_CUBES, ARM_CUBES = range(8, 10)
+"""Columns of an arm whose skewness matters: the cubes of the current block and of complete ones."""
+
+ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
+"""How many columns an arm has."""
+
+TOTAL, CLOCK = range(2)
+"""Columns of every pair: S and V, the first arm less the second."""
+
+Ends = tuple[float, float, float]
+"""A difference, and the lower and upper end of its interval."""
+
+
+class Params(NamedTuple):
+    """The numbers that evidence goes by: one type for all families, which use what they need.
+
+    All are in units of the outcomes' scale.
+    """
+
+    precision: float
+    """1 / scale of the outcomes."""
+    arms: float
+    """How many arms are compared."""
+    known: float
+    """1 where the spread of the outcomes is known, else 0."""
+    threshold: float
+    """The log evidence at which an arm is beaten."""
+    effect: float
+    """The planned effect; 0 for none."""
+    centre: float
+    """The share that bets lie around."""
+    reach: float
+    """How many standard errors the planned effect is at the horizon; 0 without a horizon."""
+    constant: float
+    """z of the flat boundary of a test with a horizon."""
+    last: float
+    """The clock up to which a flat boundary holds: the horizon and one block beyond."""
+    futility: float
+    """The conditional power below which a test is futile; 0 for never."""
+    prior: float
+    """The sum of squares that the variance of outcomes within limits starts with."""
+    prior_units: float
+    """The units that it starts with."""
+    least: float
+    """The least variance that is counted with."""
+    leaders: float
+    """Units that a leader gets for each one of a challenger at the most."""
+    batch: float
+    """Units of each challenger in a batch."""
+    intervals: float
+    """1 to keep what only intervals need, 0 where nothing but decisions counts."""
+    floors: FloatArray
+    """Totals, for each part of the clock, below which the evidence need not be computed."""
+
+
+class Family(NamedTuple):
+    """Evidence about two arms: how a block changes it, and what it says.
+
+    `pair` is the row of a pair, `mine` and `theirs` those of its first and second arm.
+    """
+
+    name: str
+    arm_columns: int
+    pair_columns: int
+    split: bool
+    """Whether a batch is as many blocks of the same sizes, in place of one large block."""
+    first_ends: bool
+    """Whether the first pair at its horizon ends a test; else every arm needs one there."""
+    observe: Callable[[Row, float], None]
+    """(arm, value): add one outcome to the current block of an arm."""
+    count_ones: Callable[[Row, float], None]
+    """(arm, ones): add so many outcomes of 1, where a 0 changes nothing."""
+    fold_arm: Callable[[Row], None]
+    """(arm): take the complete block into the arm; what pairs need of the block stays."""
+    shared: Callable[[Rows, int, Params], float]
+    """(arms, number of arms, params) -> the number that all pairs share, such as a variance."""
+    spread: Callable[[Rows, int, Params], float]
+    """(arms, number of arms, params) -> the standard deviation that leads are in units of."""
+    update: Callable[[Row, Row, Row, float, float, Params], None]
+    """(pair, mine, theirs, before, after, params): take a complete block into a pair; the shared
+    number is given as it was before the block and as it is after it."""
+    verdict: Callable[[Row, Row, Row, Params], float]
+    """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
+    within: Callable[[Row, Row, Row, float, Params], bool]
+    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be smaller."""
+    interval: Callable[[Row, Row, Row, Params], Ends]
+    """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
+    outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]]
+    """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
+    and how far the first arm (the second where the sign is -1) is from winning, both in units of
+    the planned effect; infinitely much is left while nothing is known."""
+    progress: Callable[[Row, Row, Row, float, Params], float]
+    """(pair, mine, theirs, shared, params) -> which part of the way to its horizon a pair is."""
+    boundary: Callable[[float, Params], float] | None = None
+    """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
+
+
+def observe_sum(arm: Row, value: float) -> None:
+    """Add one outcome to the current block of an arm of which sums are enough."""
+    arm[BLOCK_SUM] += value
+
+
+def observe_square(arm: Row, value: float) -> None:
+    """Add one outcome, and its square."""
+    # Most outcomes of rare events are 0, which changes nothing.
+    if value != 0.0:
+        arm[BLOCK_SUM] += value
+        arm[BLOCK_SQUARES] += value * value
+
+
+def count_square(arm: Row, ones: float) -> None:
+    """Add so many outcomes of 1."""
+    arm[BLOCK_SUM] += ones
+    arm[BLOCK_SQUARES] += ones
+
+
+def fold_sum(arm: Row) -> None:
+    """Take the complete block into an arm that needs no moments."""
+    arm[UNITS] += arm[BLOCK_UNITS]
+
+
+def fold_square(arm: Row) -> None:
+    """Take the complete block into the sums of an arm."""
+    arm[UNITS] += arm[BLOCK_UNITS]
+    arm[ARM_SUM] += arm[BLOCK_SUM]
+    arm[ARM_SQUARES] += arm[BLOCK_SQUARES]
+    arm[BLOCK_SQUARES] = 0.0
+
+
+def add_block(pair: Row, mine: Row, theirs: Row, precision: float) -> tuple[float, float]:
+    """Add the complete block of both arms to S and V; return what it adds to each."""
+    share = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
+    weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * share
+    lead = mine[BLOCK_SUM] * theirs[BLOCK_UNITS] - theirs[BLOCK_SUM] * mine[BLOCK_UNITS]
+    step = lead * share * precision
+    pair[TOTAL] += step
+    pair[CLOCK] += weight
+    return step, weight
+
+
+def unit_spread(arms: Rows, count: int, params: Params) -> float:
+    """Return 1: totals of outcomes with a known spread are in units of it."""
+    return 1.0
+
+
+def nothing_shared(arms: Rows, count: int, params: Params) -> float:
+    """Return 0 where pairs share nothing."""
+    return 0.0
+
+
+def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:
+    """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
+    return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high

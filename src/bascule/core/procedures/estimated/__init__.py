@@ -1,1 +1,0 @@
-"""Tests in blocks whose outcomes have an unknown spread: it is estimated."""

@@ -1,1 +1,0 @@
-"""Tests in blocks that end at an information horizon."""

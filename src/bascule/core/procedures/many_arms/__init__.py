@@ -1,1 +1,0 @@
-"""Tests in blocks with many arms, of which not every pair is compared."""
