@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_the_loops_run_uncompiled_too(
         return world_interval_kernel.build(steps, within, "", radius_of, spread_of)
 
     monkeypatch.setattr(world_runs, "interval_loop", intervals)
-    monkeypatch.setattr(world_runs, "block_loop", lambda steps: world_block_kernel.build(steps, ""))
+    monkeypatch.setattr(world_runs, "block_loop", partial(world_block_kernel.build, fingerprint=""))
     test = design(rule, outcome, error=0.2, max_units=60)
     means = [0.1, 0.9] if isinstance(outcome, bs.Bernoulli) else [0.0, 1.5]
     quick = bs.simulate(test, means, runs=6, seed=2)

@@ -12,6 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD, NO_FLOORS
 from bascule.core.evidence.families.rows import ARM_OF_CUBES, Family, Params
 from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import Share
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import block_differences
@@ -24,17 +25,19 @@ from bascule.simulation.worlds.world import World
 
 
 @lru_cache(maxsize=16)
-def block_loop(family: Family, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
+def block_loop(
+    family: Family, share: Share, draws: Draws, fixed_arms: int, by_sums: bool = False
+) -> Kernel:
     """The loop for a family of evidence."""
     return compile_loop(
-        lambda fingerprint: build(family, draws, fixed_arms, fingerprint, by_sums), CALLED
+        lambda fingerprint: build(family, share, draws, fixed_arms, fingerprint, by_sums), CALLED
     )
 
 
-@lru_cache(maxsize=1)
-def difference_loop() -> Kernel:
+@lru_cache(maxsize=4)
+def difference_loop(share: Share) -> Kernel:
     """The loop for two arms in blocks of which one number each is drawn."""
-    return compile_loop(block_differences.build, CALLED)
+    return compile_loop(lambda fingerprint: block_differences.build(share, fingerprint), CALLED)
 
 
 @lru_cache(maxsize=1)
@@ -92,11 +95,12 @@ class BlockRuns(Runs):
     @property
     def functions(self) -> tuple[Any, ...]:
         """The functions of the rule that make up the loop."""
-        return (self.procedure.evidence,)
+        return self.procedure.evidence, self.procedure.share
 
     def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
         """Return the loop, uncompiled."""
-        return build(self.procedure.evidence, draws, fixed_arms, "", by_sums)
+        procedure = self.procedure
+        return build(procedure.evidence, procedure.share, draws, fixed_arms, "", by_sums)
 
     @property
     def can_draw_sums(self) -> bool:
@@ -162,8 +166,9 @@ class BlockRuns(Runs):
         chunk, columns = self.order(first_run, runs, control)
         if fast and self.can_draw_differences:
             streams = np.empty(WORDS, np.uint64)
-            loop, settings = difference_loop(), self._difference_settings()
+            loop, settings = difference_loop(self.procedure.share), self._difference_settings()
             loop(np.empty(2), streams, chunk, *settings, columns)
             return
-        loop = block_loop(self.procedure.evidence, self.draws, self.fixed_arms, fast)
+        rule = self.procedure.evidence, self.procedure.share
+        loop = block_loop(*rule, self.draws, self.fixed_arms, fast)
         loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)

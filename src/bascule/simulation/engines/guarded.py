@@ -20,6 +20,7 @@ from bascule.core.evidence.families.rows import Family
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
+from bascule.core.procedures.blocks.steps import Share
 from bascule.core.progress import (
     block_procedure,
     decision,
@@ -237,7 +238,7 @@ class CompiledPlay(GuardedPlay):
         ]
         normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
         draw = kernel.draw_nothing if normal else outcome_of
-        self.loop = guarded_loop(procedure.evidence, tuple(kinds), draw)
+        self.loop = guarded_loop(procedure.evidence, procedure.share, tuple(kinds), draw)
         self.largest_block = procedure.largest_block
         self.settings = BlockSettings(
             self.cap,
@@ -289,11 +290,13 @@ class CompiledPlay(GuardedPlay):
 
 
 @lru_cache(maxsize=16)
-def guarded_loop(family: Family, kinds: tuple[Family, ...], draw: kernel.Draw) -> Kernel:
+def guarded_loop(
+    family: Family, share: Share, kinds: tuple[Family, ...], draw: kernel.Draw
+) -> Kernel:
     """The loop for a family of evidence, and guardrails of some families."""
 
     def build(fingerprint: str) -> Kernel:
-        return kernel.build(family, kinds, draw, fingerprint)
+        return kernel.build(family, share, kinds, draw, fingerprint)
 
     return compile_loop(build, kernel.CALLED)
 

@@ -11,6 +11,7 @@ from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Family
 from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import Share
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf, known_spread
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.types import FloatArray, IntArray
@@ -52,10 +53,10 @@ def interval_loop(
 
 
 @lru_cache(maxsize=8)
-def block_loop(family: Family) -> Kernel:
+def block_loop(family: Family, share: Share) -> Kernel:
     """The loop for a family of evidence."""
     return compile_loop(
-        lambda fingerprint: world_block_kernel.build(family, fingerprint),
+        lambda fingerprint: world_block_kernel.build(family, share, fingerprint),
         world_block_kernel.CALLED,
     )
 
@@ -142,7 +143,7 @@ class WorldBlockRuns(WorldRuns):
         )
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
-        self.loop = block_loop(procedure.evidence)
+        self.loop = block_loop(procedure.evidence, procedure.share)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""

@@ -11,14 +11,14 @@ import numpy as np
 
 from bascule.core.evidence.families.known_spread import decides
 from bascule.core.evidence.families.rows import Params
-from bascule.core.procedures.blocks.steps import lead_of, units_of_leader
+from bascule.core.procedures.blocks.steps import Share, lead_of
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.random.draws import NORMAL
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
 
 
-def build(fingerprint: str) -> Kernel:
+def build(share_of: Share, fingerprint: str) -> Kernel:
     """The loop for two arms of a known spread without a horizon."""
     begin = NORMAL.begin
 
@@ -46,7 +46,7 @@ def build(fingerprint: str) -> Kernel:
             winner = NOBODY
             while winner == NOBODY and control[STOP] == 0:
                 ahead = lead_of(total, clock)
-                share = units_of_leader(abs(ahead), tilt)
+                share = share_of(abs(ahead), tilt)
                 if share != last:
                     # Rarely: so a processor goes on with these before it knows the share.
                     last, size = share, (share + 1) * batch

@@ -22,7 +22,7 @@ from bascule.core.evidence.families.rows import (
     Params,
 )
 from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.procedures.blocks.steps import begin_block, clear, steps_of, units_of_leader
+from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import (
     FINISHED,
@@ -119,7 +119,12 @@ def build_floors(fingerprint: str) -> Kernel:
 
 
 def build(
-    family: Family, draws: Draws, fixed_arms: int, fingerprint: str, by_sums: bool = False
+    family: Family,
+    share_of: Share,
+    draws: Draws,
+    fixed_arms: int,
+    fingerprint: str,
+    by_sums: bool = False,
 ) -> Kernel:
     """The loop for one family; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
 
@@ -164,7 +169,7 @@ def build(
             ended = 0
             while winner == NOBODY and ended == 0 and control[STOP] == 0:
                 front, ahead = leader(arms, pairs, count, params)
-                share = units_of_leader(ahead, tilt)
+                share = share_of(ahead, tilt)
                 if not single or share != last or front != before:
                     # Rare for a pair, so the processor need not wait for the share.
                     last, before = share, front

@@ -29,7 +29,7 @@ from bascule.core.metrics.guard_rule import (
     shipped,
     standing_of,
 )
-from bascule.core.procedures.blocks.steps import begin_block, clear, steps_of, units_of_leader
+from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.procedures.intervals.bounds import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
@@ -151,7 +151,9 @@ def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
     return GuardSteps(observe_any, fold_any, interval_any)
 
 
-def build(family: Family, kinds: Sequence[Family], draw: Draw, fingerprint: str) -> Kernel:
+def build(
+    family: Family, share_of: Share, kinds: Sequence[Family], draw: Draw, fingerprint: str
+) -> Kernel:
     """The loop for a family, and guardrails with up to `KINDS` of them; any number of arms.
 
     Normal outcomes are drawn in bursts, and all others by `draw`.
@@ -254,7 +256,7 @@ def build(family: Family, kinds: Sequence[Family], draw: Draw, fingerprint: str)
                 if back:
                     arms[control_arm][ACTIVE] = 1.0
                 front, ahead = leader(arms, pairs, count, params)
-                share = units_of_leader(ahead, tilt)
+                share = share_of(ahead, tilt)
                 size = begin_block(arms, count, front, share * each, each)
                 if back:
                     arms[control_arm][ACTIVE] = 0.0

@@ -98,7 +98,7 @@ def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Pred
 def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths | None:
     others, best, noise, end_at, stride = asked
     cap = math.inf if end_at is None else end_at
-    shares = shares_of(procedure.tilt)
+    shares = shares_of(procedure.tilt, procedure.share)
     if procedure.horizon is not None:
         spread = _spread(design, others, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach

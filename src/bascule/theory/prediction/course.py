@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.blocks.steps import FULL_TILT_AT, units_of_leader
+from bascule.core.procedures.blocks.steps import FULL_TILT_AT, Share, units_of_leader
 from bascule.core.types import FloatArray
 from bascule.theory.prediction.passage import GRID, Pace, Passage
 
@@ -39,13 +39,13 @@ class Course:
 
 
 @lru_cache(maxsize=64)
-def shares_of(tilt: float) -> FloatArray:
+def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
     """What the leader gets for each unit of the other arm, at each of `LEADS`.
 
     >>> shares_of(3.0)[[0, 250, 500]].tolist()
     [1.0, 2.0, 3.0]
     """
-    return np.array([float(units_of_leader(lead, tilt)) for lead in LEADS])
+    return np.array([float(share(lead, tilt)) for lead in LEADS])
 
 
 def pace_of_blocks(

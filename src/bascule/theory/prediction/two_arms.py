@@ -44,7 +44,7 @@ def course_of_blocks(
     (129, 4100.0)
     """
     gap /= design.outcome.sigma
-    shares = shares_of(procedure.tilt)
+    shares = shares_of(procedure.tilt, procedure.share)
     most = float(shares[-1])
     block = procedure.batch * most / (1 + most)
     pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))

@@ -31,6 +31,7 @@ from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Proced
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
     BlockSteps,
+    Share,
     begin_block,
     pair_index,
     steps_of,
@@ -76,7 +77,8 @@ class BlockProcedure(Procedure):
 
     `evidence` is the family that decides; `effect` is a planned difference in outcome units, 0 for
     none; `batch` units of each challenger are assigned at once; `horizon` says where the test ends,
-    None for nowhere; `centre` is the share that bets on a planned effect stake.
+    None for nowhere; `centre` is the share that bets on a planned effect stake; `share` says how
+    many units the leader gets for each one of a challenger, by its lead and the tilt.
     """
 
     evidence: Family
@@ -85,6 +87,7 @@ class BlockProcedure(Procedure):
     effect: float = 0.0
     horizon: Horizon | None = None
     centre: float = ORDINARY
+    share: Share = units_of_leader
     counts: ClassVar[Literal["blocks"]] = "blocks"
     kind: ClassVar[str] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
@@ -109,7 +112,7 @@ class BlockProcedure(Procedure):
     def _params(self, futility: bool) -> Params:
         horizon, effect = self.horizon, self.effect / self.outcome.scale
         known = not (self.outcome.limited or self.outcome.estimated)
-        leaders = float(units_of_leader(math.inf, self.tilt))
+        leaders = float(self.share(math.inf, self.tilt))
         # A stake is at most what the heaviest block can cost.
         least = effect * leaders / (leaders + 1.0)
         reach, prior = 0.0, (1.0, 1.0)
@@ -146,7 +149,8 @@ class BlockProcedure(Procedure):
     @property
     def largest_block(self) -> int:
         """Units that a block takes at the most."""
-        return self.batch * (units_of_leader(math.inf, self.tilt) + self.arms)
+        most = max(self.share(0.0, self.tilt), self.share(math.inf, self.tilt))
+        return self.batch * (most + self.arms)
 
     @property
     def end_error(self) -> float:
@@ -180,7 +184,7 @@ class BlockProcedure(Procedure):
         arms, pairs = self.rows(statistics)
         front, ahead = self.steps.leader(arms, pairs, self.arms, self.params)
         repeat, each = (self.batch, 1) if self.evidence.split else (1, self.batch)
-        begin_block(arms, self.arms, front, units_of_leader(ahead, self.tilt) * each, each)
+        begin_block(arms, self.arms, front, self.share(ahead, self.tilt) * each, each)
         return Block(tuple(int(arm[BLOCK_UNITS]) for arm in arms), front, repeat)
 
     def coming(self, statistics: AnyStatistics) -> int:

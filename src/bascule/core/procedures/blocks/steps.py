@@ -33,6 +33,10 @@ GOES_ON, HORIZON, FUTILE = range(3)
 """Why the plan ends a test without a decision, or that it does not."""
 
 
+Share = Callable[[float, float], int]
+"""(lead in standard deviations, tilt) -> the leader's units for each one of a challenger."""
+
+
 class BlockSteps(NamedTuple):
     """What happens between blocks: all functions of (arms, pairs, number of arms, ...).
 

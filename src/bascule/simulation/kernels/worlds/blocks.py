@@ -18,7 +18,7 @@ from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
 from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
-from bascule.core.procedures.blocks.steps import begin_block, clear, steps_of, units_of_leader
+from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
@@ -73,7 +73,7 @@ class Covariates(NamedTuple):
     theta: FloatArray
 
 
-def build(family: Family, fingerprint: str) -> Kernel:
+def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
     """The loop for one family of evidence, for any number of arms."""
     leader, fold, drop, winner_of, over, _ = steps_of(family)
     observe, split = family.observe, family.split
@@ -127,7 +127,7 @@ def build(family: Family, fingerprint: str) -> Kernel:
                 if below_cap and dealt == size:
                     if left == 0:
                         front, ahead = leader(arms, pairs, count, params)
-                        share = units_of_leader(ahead, tilt)
+                        share = share_of(ahead, tilt)
                         left = rounds
                     # An arm that was dropped since the batch began gets no units of its blocks.
                     size = begin_block(arms, count, front, share * each, each)

@@ -19,7 +19,6 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import units_of_leader
 from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, log_threshold
 from bascule.core.progress import interval_procedure
 from bascule.theory.proven.solve import units_until
@@ -108,7 +107,7 @@ def block_units(procedure: BlockProcedure, others: tuple[float, ...]) -> tuple[f
     middles = (clocks[1:] + clocks[:-1]) / 2
     leads = min(others) / procedure.outcome.sigma * np.sqrt(middles)
     nodes, weights = np.polynomial.hermite_e.hermegauss(NOISE_NODES)
-    share = np.vectorize(units_of_leader, otypes=[float])
+    share = np.vectorize(procedure.share, otypes=[float])
     units = share(np.abs(leads[:, None] + nodes), procedure.tilt)
     weights = weights / weights.sum()
     of_leader = np.concatenate([[0.0], np.cumsum(np.diff(clocks) * (1 + units @ weights))])
