@@ -92,7 +92,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     # The planner answers beside the form, and again when something else is typed.
     view.get_by_role("link", name="New test").first.click()
     answer = view.locator("#answer-title")
-    assert answer.inner_text().startswith("Tilted blocks, tilt 8: a decision in about")
+    assert answer.inner_text().startswith("Run tilted blocks, tilt 8: a decision in")
     view.get_by_label("Name").fill("checkout-button")
     view.get_by_label("Baseline").fill("10%")
     before = view.locator("#create").bounding_box()
@@ -104,6 +104,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
     view.get_by_role("radio", name="Count the first value recorded").check()
+    view.get_by_text("All designs").click()
     view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)").check()
     view.get_by_role("button", name="Create the test").click()
     view.wait_for_url("**/tests/checkout-button")
@@ -154,7 +155,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
 def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Visit) -> None:
     view = visit.view
     visit.go("/new")
-    view.locator("#answer-title", has_text="a decision in about").wait_for()
+    view.locator("#answer-title", has_text="a decision in").wait_for()
     held: list[Any] = []
 
     def hold(route: Any) -> None:
@@ -165,6 +166,7 @@ def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Vis
     view.route("**/new/plan*", hold)
     with view.expect_request("**/new/plan*"):
         view.get_by_label("Minimum detectable effect").fill("40%")
+    view.get_by_text("All designs").click()
     chosen = view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)")
     assert not chosen.is_checked()
     chosen.check()

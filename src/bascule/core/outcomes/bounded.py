@@ -26,8 +26,12 @@ class Bounded(Outcome):
     250.0
     """
 
-    low: Annotated[float, Option("No outcome lies below.", group="outcome")] = 0.0
-    high: Annotated[float, Option("No outcome lies above.", group="outcome")] = 1.0
+    low: Annotated[
+        float, Option("No outcome lies below.", label="Lower limit", group="outcome")
+    ] = 0.0
+    high: Annotated[
+        float, Option("No outcome lies above.", label="Upper limit", group="outcome")
+    ] = 1.0
     kind: Literal["bounded"] = field(default="bounded", kw_only=True, repr=False)
     example: ClassVar[str] = "Bounded(low, high)"
 

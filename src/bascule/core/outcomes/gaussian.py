@@ -20,7 +20,13 @@ class Gaussian(Outcome):
     """
 
     sigma: Annotated[
-        float, Option("Standard deviation of one outcome.", kind="positive", group="outcome")
+        float,
+        Option(
+            "Standard deviation of one outcome.",
+            label="Standard deviation",
+            kind="positive",
+            group="outcome",
+        ),
     ] = 1.0
     kind: Literal["gaussian"] = field(default="gaussian", kw_only=True, repr=False)
     example: ClassVar[str] = "Gaussian(sigma)"

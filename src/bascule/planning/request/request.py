@@ -35,7 +35,7 @@ BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
 
 ZERO_OR_ONE = Bernoulli()
-LEAST_POWER, MOST_POWER = 0.5, 0.999
+LEAST_POWER, MOST_POWER, MOST_ERROR = 0.5, 0.999, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,12 @@ class PlanRequest:
                 "power",
                 f"power must lie between {LEAST_POWER:g} and {MOST_POWER:g} (got {self.power:g}): "
                 "it is the probability of a decision by the deadline; 0.9 is usual",
+            )
+        if self.error >= MOST_ERROR:
+            raise InputError(
+                "error",
+                f"error must be below {MOST_ERROR:g} (got {self.error:g}): a coin is wrong that "
+                "often; 0.05 is usual",
             )
         if self.futility is not None and self.futility >= self.power:
             raise InputError(

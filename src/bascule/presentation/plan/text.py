@@ -305,8 +305,6 @@ def report(plan: Plan) -> Report:
     parts = [why(plan), value_words(plan), cap_words(plan), *guardrail_lines(plan)]
     if not plan.possible:
         parts += limits(plan)
-    if not plan.complete:
-        parts.append("This plan is not complete: figures without ± are predictions.")
     parts.append(guarantee(plan.design))
     first = Table(tuple(comparison(plan)), strong=(0,))
     notes = tuple(part for part in parts if part)
@@ -332,6 +330,7 @@ def details(plan: Plan) -> Report:
         "" if balanced is None else f"A fixed tilt balances cost and waiting at {balanced:.2g}.",
         fixed_horizon_words(plan),
         origin(plan),
+        "" if plan.complete else "This plan is not complete: figures without ± are predictions.",
     ]
     return Report("", tables=tuple(tables), notes=tuple(part for part in parts if part))
 

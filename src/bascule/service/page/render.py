@@ -18,9 +18,8 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from bascule.planning.request.options import PLAN
 from bascule.presentation.pages import environment
-from bascule.service.page.creation.form import LABELS
+from bascule.service.page.creation import options
 from bascule.service.page.glossary import term
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     made = environment("bascule.service.page")
-    made.globals |= {"static": static_address, "term": term, "fields": PLAN, "labels": LABELS}
+    made.globals |= {"static": static_address, "term": term, "options": options}
     made.filters["tight"] = tight
     return made
 

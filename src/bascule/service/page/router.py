@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -152,23 +153,27 @@ async def _answered(request: Request, form: Form, whole: bool = False) -> dict[s
     plans: Plans = request.app.state.plans
     ask, planner = plans.plan if whole else plans.first, request.app.state.planner
     shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
+    shown["token"] = secrets.token_urlsafe(16)
     try:
         rollout = form.rollout()
         if rollout is not None:
             return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
         plan = await ask(planner, form.request())
     except InputError as error:
-        return {**shown, "problems": {error.field: problem_words(error)}}
+        return {**shown, "problems": problem_words(error)}
     except Problem as problem:
         words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
         return {**shown, "problems": {"": words}}
-    return {**shown, "plan": plan_view(plan, form.rule)}
+    try:
+        return {**shown, "plan": plan_view(plan, form["rule"])}
+    except InputError as error:
+        return {**shown, "plan": plan_view(plan), "problems": problem_words(error)}
 
 
 @router.get("/new")
 async def blank(request: Request, caller: Admin) -> Response:
     """Show the form for a new test."""
-    return page("new.html", caller, **await _answered(request, Form()))
+    return page("new.html", caller, **await _answered(request, Form.read({})))
 
 
 @router.get("/new/plan")
@@ -181,26 +186,36 @@ async def answer(request: Request, caller: Admin) -> Response:
 
 @router.post("/new")
 async def create(request: Request, caller: Changer) -> Response:
-    """Create the test that the form describes."""
-    form = Form.read(_texts(await request.form()))
-    name, store = form.name.strip(), request.app.state.store
+    """Create the test that the form describes, once however often it is sent."""
+    given = _texts(await request.form())
+    form, token, plans = Form.read(given), given.get("token", ""), request.app.state.plans
+    name = form["name"].strip()
     access.allow(caller, name)
-    try:
-        more = {"start": bool(form.start), "description": form.words()}
-        planner, rollout = request.app.state.planner, form.rollout()
-        if rollout is not None:
-            ramped = await planner.rollout(rollout)
-            design, more["audience"] = ramped.design, ramped.audience
-        else:
-            design = form.design(await request.app.state.plans.plan(planner, form.request()))
-            more["audience"] = form.audience()
-        do = store.create if design.segments is None else store.create_segmented
-        await change(request, caller, do, name, design, **more)
-    except InputError as error:
-        shown = await _answered(request, form)
-        shown["problems"] = {error.field: problem_words(error)}
-        return page("new.html", caller, 422, **shown)
-    return RedirectResponse(f"/tests/{name}", 303)
+    async with plans.creating:
+        try:
+            if not token or token not in plans.created:
+                await _create(request, caller, form, name)
+                plans.remember(token, name)
+        except InputError as error:
+            shown = await _answered(request, form)
+            shown["problems"] = {**shown["problems"], **problem_words(error)}
+            return page("new.html", caller, 422, **shown)
+    return RedirectResponse(f"/tests/{plans.created.get(token, name)}", 303)
+
+
+async def _create(request: Request, caller: Caller, form: Form, name: str) -> None:
+    """Create a test with the design that the form shows, which is known: nothing is simulated."""
+    store, planner = request.app.state.store, request.app.state.planner
+    more = {"start": bool(form["start"]), "description": form.words()}
+    rollout = form.rollout()
+    if rollout is not None:
+        ramped = await planner.rollout(rollout)
+        design, more["audience"] = ramped.design, ramped.audience
+    else:
+        design = form.design(await request.app.state.plans.first(planner, form.request()))
+        more["audience"] = form.audience()
+    do = store.create if design.segments is None else store.create_segmented
+    await change(request, caller, do, name, design, **more)
 
 
 @router.get("/sign-in")

@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.service.page.creation.form import Form
+from bascule.service.page.creation.form import Form, FormError, problem_words
 from bascule.service.page.creation.plans import first_stage, plan_view
 
 TYPED = {"name": "button", "arms": "control\r\n green \r\n\r\n", "lift": "50%", "start": "yes"}
@@ -28,7 +28,10 @@ def test_the_recommended_design_is_taken_unless_another_is_chosen(plan: bs.Plan)
     assert Form.read(TYPED).design(plan) == replace(plan.design, measure=week)
     other = next(point for point in plan.points if point.rule != plan.rule)
     assert Form.read({**TYPED, "rule": other.rule.label}).design(plan).rule == other.rule
-    assert Form.read({**TYPED, "rule": "no such"}).design(plan).rule == plan.rule
+    cheapest = Form.read({**TYPED, "rule": "cheapest"}).design(plan)
+    assert cheapest.rule in [point.rule for point in plan.points]
+    with pytest.raises(InputError, match="not among the designs"):
+        Form.read({**TYPED, "rule": "no such"}).design(plan)
 
 
 def test_without_a_window_every_unit_reports(plan: bs.Plan) -> None:
@@ -45,9 +48,8 @@ def test_an_error_of_two_sides_reaches_the_design() -> None:
     form = Form.read({**TYPED, "sides": "2"})
     plan = first_stage(form.request())
     assert form.design(plan).calibration.error == 0.025
-    (*_, figure) = plan_view(plan).figures
-    assert figure[1] == "≤ 2.5 %"
-    assert "either of two equal arms ≤ 5 %" in figure[2]
+    said = plan_view(plan).report.notes[-1]
+    assert "at most 2.5 %; if the arms are equal, either of them with at most 5 %" in said
 
 
 def test_numbers_are_read_as_on_the_command_line() -> None:
@@ -58,8 +60,8 @@ def test_numbers_are_read_as_on_the_command_line() -> None:
 
 
 def test_what_is_not_ticked_is_not_started() -> None:
-    assert not Form.read({"name": "x"}).start
-    assert Form().start
+    assert not Form.read({"name": "x"})["start"]
+    assert Form.read({})["start"]
 
 
 def test_words_about_the_test_are_lists_where_they_have_to_be() -> None:
@@ -69,7 +71,7 @@ def test_words_about_the_test_are_lists_where_they_have_to_be() -> None:
         "tags": ["q3", "b"],
     }
     # What is too long is refused by those who know the limit, and never cut off.
-    assert len(Form.read({"description": "x" * 20_000}).description) == 20_000
+    assert len(Form.read({"description": "x" * 20_000})["description"]) == 20_000
 
 
 @pytest.mark.parametrize(
@@ -99,20 +101,47 @@ def test_limits_and_spread_are_read_where_they_count() -> None:
         Form.read({**known, "sigma": "wide"}).request()
 
 
-def test_the_answer_shows_every_design_and_recommends_one(plan: bs.Plan) -> None:
+def test_the_answer_has_cards_and_every_design(plan: bs.Plan) -> None:
     shown = plan_view(plan)
-    assert len(shown.choices) == len(plan.points)
-    assert [choice.label for choice in shown.choices if choice.recommended] == [plan.rule.label]
-    assert shown.savings
-    other = shown.choices[0].label
-    assert [choice.label for choice in plan_view(plan, other).choices if choice.chosen] == [other]
+    assert {role for card in shown.cards for role in card.roles} == {
+        "Fastest", "Recommended", "Cheapest",
+    }  # fmt: skip
+    assert [card.value for card in shown.cards if card.chosen] == [""]
+    assert len(shown.designs) == len(plan.points)
+    assert not any(one.chosen for one in shown.designs)
+    other = next(one.value for one in shown.designs if one.value != plan.rule.label)
+    again = plan_view(plan, other)
+    assert sum(one.chosen for one in (*again.cards, *again.designs)) == 1
 
 
 def test_an_impossible_wish_says_what_would_do() -> None:
     answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).request()))
     assert not answer.possible
-    assert answer.headline == "No design decides within 2 days"
-    assert "Nearest that would do" in answer.limits[0]
+    assert answer.headline.startswith("No design whose error is proven decides this by day 2")
+    assert any("Nearest that would do" in note for note in answer.report.notes)
+
+
+def test_everything_that_is_wrong_is_named_at_once_in_the_words_of_the_form() -> None:
+    wrong = {"baseline": "x", "units_per_day": "-4", "window": "soon", "switch_cost": "4"}
+    with pytest.raises(FormError) as caught:
+        Form.read({**TYPED, **wrong}).request()
+    said = problem_words(caught.value)
+    assert set(said) == set(wrong)
+    assert said["switch_cost"] == "Cost of switching needs Population: give both, or neither."
+    assert said["baseline"].startswith("Baseline must be a number (got 'x')")
+
+
+def test_another_outcome_has_no_usual_values_of_conversions() -> None:
+    with pytest.raises(FormError) as caught:
+        Form.read({"outcome": "bounded"}).request()
+    assert set(caught.value.problems) == {"baseline", "lift"}
+
+
+def test_nothing_is_replaced_in_silence() -> None:
+    for wrong, field in (({"outcome": "magic"}, "outcome"), ({"error": "60%"}, "error")):
+        with pytest.raises(InputError) as caught:
+            Form.read({**TYPED, **wrong}).request()
+        assert caught.value.field == field
 
 
 def test_metrics_covariate_control_and_ratio_reach_the_design() -> None:
@@ -124,8 +153,9 @@ def test_metrics_covariate_control_and_ratio_reach_the_design() -> None:
     assert (latency.role, latency.goal, latency.margin) == ("guardrail", "decrease", 5.0)
     assert (spend.role, spend.measure) == ("secondary", bs.Measure("3d", "sum"))
     assert design.control == "green"
-    assert replace(form, covariate="age:0:99").request().covariate == bs.Covariate("age", 0, 99)
-    assert any("Guardrail latency" in note for note in plan_view(plan).notes)
+    known = Form({**form.typed, "covariate": "age:0:99"})
+    assert known.request().covariate == bs.Covariate("age", 0, 99)
+    assert any("Guardrail latency" in note for note in plan_view(plan).report.notes)
     clicks = {**TYPED, "outcome": "ratio", "at": "0.1", "per": "4", "baseline": "0.1"}
     form = Form.read({**clicks, "sigma": "0.3", "guarantee": "asymptotic", "aggregate": "last"})
     design = form.design(first_stage(form.request()))
@@ -140,10 +170,10 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
     assert request.outcome == bs.Bounded(0, 90)
     assert request.baseline == pytest.approx(49.455, abs=0.01)
     shown = plan_view(first_stage(request))
-    assert any("within these limits are compared" in note for note in shown.notes)
+    assert any("within these limits are compared" in note for note in shown.report.notes)
     free = {**TYPED, "outcome": "numeric", "sigma": "30", "baseline": "50", "lift": "20%"}
     shown = plan_view(first_stage(Form.read({**free, "guarantee": "asymptotic"}).request()))
-    assert any(note.startswith("For money choose a cap") for note in shown.notes)
+    assert any(note.startswith("For money choose a cap") for note in shown.report.notes)
     with pytest.raises(InputError, match="sample must be a number"):
         Form.read({**money, "sample": "12 many"}).request()
 

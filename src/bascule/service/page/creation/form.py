@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
@@ -14,7 +14,8 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
-from bascule.core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio
+from bascule.core.options import check_given, make, options_of
+from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import Tilt
 from bascule.planning.ramp import ramp_of
 from bascule.planning.request.metric_lines import metric_of
@@ -23,98 +24,53 @@ from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.search.choose import Point
+from bascule.planning.search.choose import Point, accepted
 from bascule.planning.segments import of_all, of_smallest
 from bascule.service.api.schemas.requests import RolloutRequest
+from bascule.service.page.creation.options import CONVERSIONS, FORM, PARAMETERS
 
-LABELS = {
-    "name": "Name",
-    "sigma": "Standard deviation",
-    "low": "Lower limit",
-    "high": "Upper limit",
-    "at": "Expected ratio",
-    "per": "Mean denominator",
-    "ramp": "Rollout schedule",
-    "segments": "Segments",
-    "window": "Conversion window",
-    "share": "Share of traffic",
-    "aggregate": "Combine the events of a unit",
-    "owner": "Owner",
-    "hypothesis": "Hypothesis",
-    "description": "Description",
-    "links": "Links",
-    "tags": "Tags",
-    **{name: field.title for name, field in PLAN.items()},
-}
-"""What the form calls its fields."""
-
-USUAL = {name: field.default for name, field in PLAN.items()}
+Part = TypeVar("Part")
 
 
-@dataclass(frozen=True, slots=True)
+class FormError(InputError):
+    """What is wrong with a form: each problem by its field."""
+
+    def __init__(self, problems: Mapping[str, InputError]) -> None:
+        first = next(iter(problems.values()))
+        super().__init__(first.field, str(first), kind=first.kind)
+        self.problems = dict(problems)
+
+
+@dataclass(frozen=True)
 class Form:
-    """The fields as they were typed; the defaults are the question that is shown first.
+    """The fields as they were typed; those that were not sent have their usual values.
 
-    >>> Form().request().means
+    >>> Form.read({}).request().means
     (0.05, 0.06)
     """
 
-    name: str = ""
-    arms: str = "control\nvariant"
-    outcome: str = "bernoulli"
-    goal: str = USUAL["goal"]
-    sigma: str = "1"
-    low: str = "0"
-    high: str = "100"
-    sample: str = ""
-    cap: str = "99%"
-    at: str = ""
-    per: str = "1"
-    control: str = USUAL["control"]
-    metrics: str = USUAL["metrics"]
-    harm_error: str = USUAL["harm_error"]
-    ramp: str = ""
-    segments: str = ""
-    covariate: str = USUAL["covariate"]
-    correlation: str = USUAL["correlation"]
-    baseline: str = USUAL["baseline"]
-    lift: str = USUAL["lift"]
-    error: str = USUAL["error"]
-    sides: str = USUAL["sides"]
-    power: str = USUAL["power"]
-    futility: str = USUAL["futility"]
-    guarantee: str = USUAL["guarantee"]
-    population: str = USUAL["population"]
-    switch_cost: str = USUAL["switch_cost"]
-    units_per_day: str = USUAL["units_per_day"]
-    deadline_days: str = USUAL["deadline_days"]
-    counts: str = "window"
-    window: str = "7d"
-    aggregate: str = "sum"
-    share: str = "100%"
-    rule: str = ""
-    owner: str = ""
-    hypothesis: str = ""
-    description: str = ""
-    links: str = ""
-    tags: str = ""
-    start: str = "yes"
+    typed: Mapping[str, str]
 
     @classmethod
     def read(cls, given: Mapping[str, object]) -> Form:
-        """The fields that are there; a box that is not ticked is not sent."""
-        known = {field.name for field in fields(cls)}
+        """Return the form with the fields that are there; a box that is not ticked is not sent."""
         typed = {
             name: value.replace("\r\n", "\n")
             for name, value in given.items()
-            if name in known and isinstance(value, str)
+            if name in FORM and isinstance(value, str)
         }
-        return cls(**{"start": "", **typed})
+        usual = {name: option.default for name, option in FORM.items()}
+        if typed.get("outcome", usual["outcome"]) != usual["outcome"]:
+            usual |= dict.fromkeys(CONVERSIONS, "")
+        return cls({**usual, "start": "" if given else usual["start"], **typed})
+
+    def __getitem__(self, name: str) -> str:
+        return self.typed[name]
 
     @property
     def names(self) -> list[str]:
         """The arms, a line each."""
-        return [line.strip() for line in self.arms.splitlines() if line.strip()]
+        return [line.strip() for line in self["arms"].splitlines() if line.strip()]
 
     def request(self) -> PlanRequest:
         """The question for the planner: of one segment, all of equal size, where there are any."""
@@ -123,13 +79,13 @@ class Form:
             return asked
         return of_smallest(asked, dict.fromkeys(segments.all, 1.0 / len(segments.all)))
 
-    def _segments(self) -> Segments | None:
-        """Return the segments, as typed: "country: fr, de; other: rest".
+    def _given(self) -> dict[str, str]:
+        """The fields that are not empty, and that differ from what they stand for when empty."""
+        return {name: text for name, text in self.typed.items() if text.strip()}
 
-        >>> Form(segments="country: fr, de; other: rest")._segments().all
-        ('fr', 'de', 'rest')
-        """
-        text = self.segments.strip()
+    def _segments(self) -> Segments | None:
+        """Return the segments, as typed: "country: fr, de; other: rest"."""
+        text = self["segments"].strip()
         if not text:
             return None
         first, _, last = text.partition(";")
@@ -145,56 +101,90 @@ class Form:
         return Segments(attribute.strip(), listed, other.strip() or None)
 
     def _whole(self) -> PlanRequest:
-        sample = self._sample()
-        given: dict[str, Any] = {
-            name: text
-            for name, field in PLAN.items()
-            if "form" not in field.absent
-            # A field that has a usual value must not be empty.
-            if (text := getattr(self, name).strip()) or field.default
-        }
-        given |= {"outcome": self._outcome(sample), "arms": self.names, "lift": self._lift()}
-        given |= {"metrics": self._metrics(), "sides": {"1": 1, "2": 2}.get(self.sides, self.sides)}
-        given |= {"sample": sample, "cap": None}
-        if sample is not None and not given["baseline"]:
-            del given["baseline"]
-        # Names that no design could have are refused before any planning.
-        Design(self.names, given["outcome"], Tilt(1), control=given.get("control"))
+        """Return the request for the whole test; every field that is wrong is named at once."""
+        problems: dict[str, InputError] = {}
+
+        def attempt(read: Callable[[], Part]) -> Part | None:
+            try:
+                return read()
+            except InputError as error:
+                problems.setdefault(error.field, error)
+                return None
+
+        given: dict[str, Any] = {}
+        for name, option in PLAN.items():
+            if name in FORM and name not in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
+                # A field that has a usual value must not be empty.
+                text = self[name].strip()
+                if not text and name in CONVERSIONS and name == "baseline":
+                    continue
+                if text or option.default:
+                    value = text if text == "auto" else attempt(lambda: option.read(text))  # noqa: B023
+                    given[name] = value
+        attempt(lambda: check_given(FORM, {**self._given(), "name": ""}))
+        sample = attempt(self._sample)
+        given |= {"outcome": attempt(lambda: self._outcome(sample)), "sample": sample}
+        given |= {"arms": self.names, "lift": self._lift(), "metrics": attempt(self._metrics)}
+        self._check_missing(given, problems)
+        attempt(self._segments)
+        attempt(self.audience)
+        if self["counts"] == "window":
+            attempt(lambda: Measure(self["window"], "any"))
+        if not problems:
+            # Names that no design could have are refused before any planning.
+            attempt(
+                lambda: Design(self.names, given["outcome"], Tilt(1), control=given.get("control"))
+            )
+        if problems:
+            raise FormError(problems)
         return plan_request(**given)
 
-    def _lift(self) -> str:
+    def _check_missing(self, given: Mapping[str, Any], problems: dict[str, InputError]) -> None:
+        """Name what only conversions have a usual value of, where it is missing."""
+        outcome = given["outcome"]
+        if outcome is None or outcome.binary:
+            return
+        if given["lift"] is None:
+            words = "lift is missing: give the difference worth finding"
+            problems["lift"] = InputError("lift", words)
+        if "baseline" not in given and outcome.limited and given["sample"] is None:
+            words = "baseline is missing: give the mean of the first arm"
+            problems["baseline"] = InputError("baseline", words)
+
+    def _lift(self) -> str | None:
         """Return the minimum detectable effect, for the better if it has no sign."""
-        text = self.lift.strip()
-        return f"-{text}" if self.goal == "decrease" and text[:1] not in ("+", "-", "−") else text
+        text = self["lift"].strip()
+        if text and self["goal"] == "decrease" and text[:1] not in ("+", "-", "−"):
+            return f"-{text}"
+        return text or None
 
     def rollout(self) -> RolloutRequest | None:
         """The question for the planner if a schedule is given: the test is then a guarded rollout.
 
-        >>> Form(ramp="0d:1%, 1d:50%", metrics="failed; bernoulli; margin 1%").rollout().ramp
+        >>> typed = {"ramp": "0d:1%, 1d:50%", "metrics": "failed; bernoulli; margin 1%"}
+        >>> Form.read(typed).rollout().ramp
         [('0d', 0.01), ('1d', 0.5)]
         """
-        if not self.ramp.strip():
+        if not self["ramp"].strip():
             return None
-        for name in ("control", "segments", "covariate", "futility", "population", "switch_cost"):
-            if getattr(self, name).strip():
-                raise InputError(name, f"{name} does not go with a rollout: leave it empty")
+        check_given(FORM, {**self._given(), "name": ""})
         if self.audience() is not None:
             raise InputError("share", "share does not go with a rollout, whose schedule has it")
         outcome, metrics = self._outcome(self._sample()), self._metrics()
         if not any(metric.is_guardrail for metric in metrics):
             raise InputError("metrics", "metrics need a guardrail for a rollout: give a margin")
-        is_first = self.counts != "window"
+        is_first = self["counts"] != "window"
         if not is_first:
             metrics = tuple(replace(one, measure=self._measure(one.outcome)) for one in metrics)
         return RolloutRequest(
             metrics=list(metrics),
-            ramp=list(ramp_of(self.ramp)),
-            units_per_day=self.units_per_day,
-            deadline_days=self.deadline_days,
-            harm_error=self.harm_error,
+            ramp=list(ramp_of(self["ramp"])),
+            units_per_day=self["units_per_day"],
+            deadline_days=self["deadline_days"],
+            harm_error=self["harm_error"],
             arms=self.names,
             outcome=outcome,
-            goal=self.goal,  # type: ignore[arg-type]
+            goal=self["goal"],  # type: ignore[arg-type]
             measure=None if is_first else self._measure(outcome),
             reports="always" if is_first else None,
             seed=0,
@@ -202,82 +192,92 @@ class Form:
 
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""
-        design, segments = chosen(plan, self.rule).design, self._segments()
+        design, segments = chosen(plan, self["rule"]).design, self._segments()
         if segments is not None:
             design = of_all(design, self._whole(), segments)
-        if self.counts != "window":
+        if self["counts"] != "window":
             return replace(design, reports="always")
         metrics = [replace(one, measure=self._measure(one.outcome)) for one in design.metrics]
         return replace(design, measure=self._measure(design.outcome), metrics=metrics)
 
     def _measure(self, outcome: Outcome) -> Measure:
         """Return what events of a unit add up to: those of a ratio always to their sums."""
-        aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self.aggregate
+        aggregate = "any" if outcome.binary else "sum" if outcome.pairs else self["aggregate"]
         missing = "zero" if aggregate in ("mean", "last") else None
-        return Measure(self.window, aggregate, missing)  # type: ignore[arg-type]
+        return Measure(self["window"], aggregate, missing)  # type: ignore[arg-type]
 
     def _metrics(self) -> tuple[Metric, ...]:
-        return tuple(metric_of(line) for line in self.metrics.splitlines() if line.strip())
+        return tuple(metric_of(line) for line in self["metrics"].splitlines() if line.strip())
 
     def _sample(self) -> Sample | None:
         """Return what earlier outcomes show; they say where to cap money."""
-        if self.outcome != "bounded" or not self.sample.strip():
+        if self["outcome"] != "bounded" or not self["sample"].strip():
             return None
-        values = [_number("sample", text) for text in re.split(r"[\s;,]+", self.sample.strip())]
-        return Sample.of(values, cap=self.cap.strip() or "99%")
+        texts = re.split(r"[\s;,]+", self["sample"].strip())
+        values = [amount("sample", text, "give it as a number") for text in texts]
+        return Sample.of(values, cap=self["cap"].strip() or "99%")
 
     def audience(self) -> Audience | None:
         """Who gets in; None is everyone."""
-        part = amount("share", self.share, "100% is everyone")
+        part = amount("share", self["share"], "100% is everyone")
         return None if part == 1.0 else Audience(share=part)
 
     def words(self) -> dict[str, object]:
         """Words about the test: links are separated by spaces or lines, tags by commas or lines.
 
-        >>> Form(owner="ann ", tags="q3, check out").words()
+        >>> Form.read({"owner": "ann ", "tags": "q3, check out"}).words()
         {'owner': 'ann', 'tags': ['q3', 'check out']}
         """
-        tags = self.tags.replace("\n", ",").split(",")
+        tags = self["tags"].replace("\n", ",").split(",")
         found: dict[str, object] = {
-            "owner": self.owner.strip(),
-            "hypothesis": self.hypothesis.strip(),
-            "description": self.description.strip(),
-            "links": self.links.split(),
+            "owner": self["owner"].strip(),
+            "hypothesis": self["hypothesis"].strip(),
+            "description": self["description"].strip(),
+            "links": self["links"].split(),
             "tags": [tag.strip() for tag in tags if tag.strip()],
         }
         return {name: given for name, given in found.items() if given}
 
     def _outcome(self, sample: Sample | None) -> Outcome:
+        """Return the outcome model with its parameters; one that does not exist is refused."""
+        kind = FORM["outcome"].read(self["outcome"])
         if sample is not None and sample.cap is not None:
             return Bounded(min(0.0, sample.low), sample.cap)
-        if self.outcome == "ratio":
-            expected = _number("at", self.at or self.baseline)
-            return Ratio(expected, _number("per", self.per), _number("sigma", self.sigma))
-        if self.outcome == "gaussian":
-            return Gaussian(_number("sigma", self.sigma))
-        if self.outcome == "numeric":
-            return Numeric(_number("sigma", self.sigma))
-        if self.outcome == "bounded":
-            return Bounded(_number("low", self.low), _number("high", self.high))
-        return Bernoulli()
+        given = {name: text for name, text in self._given().items() if name in PARAMETERS}
+        if "at" in options_of(OUTCOMES.get(kind)) and "at" not in given:
+            given["at"] = self["baseline"]
+        return make(OUTCOMES, kind, given)
 
 
-def chosen(plan: Plan, label: str) -> Point:
-    """The point of the frontier with this label; the recommended one where there is none."""
-    return next((point for point in plan.points if point.rule.label == label), plan.chosen)
+def chosen(plan: Plan, choice: str) -> Point:
+    """Return the point of the frontier that a choice names: by its role, or by its label.
+
+    A choice that is not there is refused, so that no other design runs than the one that was seen.
+    """
+    if not choice:
+        return plan.chosen
+    ready = [point for point in accepted(plan.points) if point.in_time] or [plan.chosen]
+    if choice == "fastest":
+        return min(ready, key=lambda point: point.forecast.days.mean)
+    if choice == "cheapest":
+        return min(ready, key=lambda point: point.forecast.cost.mean)
+    for point in plan.points:
+        if point.rule.label == choice:
+            return point
+    raise InputError(
+        "rule", f"rule {choice!r:.60} is not among the designs of this plan: choose another"
+    )
 
 
-def problem_words(error: InputError) -> str:
-    """What is wrong, with the field as the form calls it.
+def problem_words(error: InputError) -> dict[str, str]:
+    """Return what is wrong by field, with the fields as the form calls them.
 
     >>> problem_words(InputError("baseline", "baseline must be a number (got 'x')"))
-    "Baseline must be a number (got 'x')."
+    {'baseline': "Baseline must be a number (got 'x')."}
     """
-    text = str(error)
-    if error.field in LABELS and text.startswith(f"{error.field} "):
-        text = LABELS[error.field] + text.removeprefix(error.field)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _number(field: str, text: str) -> float:
-    return amount(field, text, "give it as a number")
+    problems = error.problems if isinstance(error, FormError) else {error.field: error}
+    said = {}
+    for name, one in problems.items():
+        text = one.spelled(lambda field: FORM[field].title if field in FORM else field)
+        said[name] = f"{text[:1].upper()}{text[1:]}."
+    return said

@@ -5,8 +5,9 @@ Plans are kept, since the form asks again whenever something was typed.
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, fields
-from math import isnan
+from math import isinf, isnan
 
 from starlette.concurrency import run_in_threadpool
 
@@ -17,9 +18,9 @@ from bascule.planning.result import Plan
 from bascule.planning.rollout import DAYS, Rollout
 from bascule.planning.search.choose import Point
 from bascule.planning.search.stages import stages
-from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
+from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
 from bascule.service.server.planner import Planner
@@ -32,6 +33,16 @@ class Plans:
 
     def __init__(self) -> None:
         self._kept: dict[PlanRequest, Plan] = {}
+        self.creating = asyncio.Lock()
+        """Held while a test is created, so that a second click waits for the first."""
+        self.created: dict[str, str] = {}
+        """The test that was created from each form, by the form's token."""
+
+    def remember(self, token: str, name: str) -> None:
+        """Keep which test a form has created."""
+        if len(self.created) >= MOST_KEPT:
+            self.created.clear()
+        self.created[token] = name
 
     async def first(self, planner: Planner, request: PlanRequest) -> Plan:
         """Return the plan if it is known, or else for two arms what theory says at once.
@@ -80,51 +91,66 @@ def new_plan(request: PlanRequest) -> NewPlan:
 class Choice:
     """A design to choose from: what it is called, and what is expected of it."""
 
-    label: str
+    value: str
+    """What the form sends for it: its role or its label; nothing for the recommended one."""
     name: str
+    roles: tuple[str, ...]
+    """What it is the best in."""
     days: str
+    nine: str
+    """When nine of ten tests have ended."""
     cost: str
     decided: str
-    recommended: bool
     chosen: bool
     in_time: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The planner's answer."""
+    """The planner's answer: what it has to say, and the designs to choose from."""
 
     possible: bool
-    headline: str
-    question: str
-    figures: tuple[tuple[str, str, str], ...]
-    savings: str
-    why: str
-    notes: tuple[str, ...]
-    limits: tuple[str, ...]
-    choices: tuple[Choice, ...]
+    report: Report
+    cards: tuple[Choice, ...]
+    """The fastest design, the recommended one and the cheapest."""
+    designs: tuple[Choice, ...]
+    """Every design that was considered."""
     cost_unit: str
-    guarantee: str
     origin: str
     complete: bool
     """Whether all that is shown was simulated that can be."""
 
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        return self.report.headline
 
-def plan_view(plan: Plan, label: str = "") -> Answer:
-    """The answer, with the design of this label chosen, or the recommended one."""
-    point = chosen(plan, label)
+
+ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
+"""Designs that the form shows as cards, by what it sends for them."""
+
+
+def plan_view(plan: Plan, choice: str = "") -> Answer:
+    """The answer, with the design of this choice, or the recommended one."""
+    picked = chosen(plan, choice)
+    points: dict[str, Point] = {value: chosen(plan, value) for value in ROLES}
+    cards = []
+    for value, point in points.items():
+        alike = tuple(ROLES[other] for other, one in points.items() if one is point)
+        is_first = next(other for other, one in points.items() if one is point) == value
+        if value == "" or (is_first and point is not points[""]):
+            cards.append(_choice(plan, point, value, picked is point, alike))
+    shown = [chosen(plan, one.value) for one in cards]
+    designs = tuple(
+        _choice(plan, one, one.rule.label, picked is one and one not in shown)
+        for one in plan.points
+    )
     return Answer(
         plan.possible,
-        _headline(plan),
-        plan.request.words,
-        _figures(plan, point),
-        words.savings(plan) if point.rule == plan.rule else "",
-        words.why(plan) if point.rule == plan.rule else "",
-        tuple(line for line in (words.cap_words(plan), *words.guardrail_lines(plan)) if line),
-        tuple(words.limits(plan)),
-        tuple(_choice(plan, one, point) for one in plan.points),
+        words.report(plan),
+        tuple(cards),
+        designs,
         plan.request.cost_unit,
-        guarantee(point.design),
         words.origin(plan),
         plan.complete,
     )
@@ -181,38 +207,18 @@ def _choice_name(plan: Plan, point: Point) -> str:
     return name if len(same) == 1 and "," not in label else f"{name} ({label})"
 
 
-def _headline(plan: Plan) -> str:
-    if not plan.possible:
-        return f"No design decides within {plan.request.deadline_days:g} days"
-    days = duration(plan.expected_days.mean)
-    return f"{rule_name(plan.chosen.design)}: a decision in about {days}"
-
-
-def _figures(plan: Plan, point: Point) -> tuple[tuple[str, str, str], ...]:
-    seen, request = point.forecast, plan.request
-    nine = "later than the deadline" if seen.p90_days == float("inf") else duration(seen.p90_days)
-    return (
-        ("Duration", duration(seen.days.mean), f"90 % of tests end by {nine}"),
-        (f"{request.cost_unit.capitalize()} lost", two_digits(seen.cost.mean), "on average"),
-        (f"Decided by day {request.deadline_days:g}", percent(seen.decided.mean), ""),
-        (
-            "Worse arm declared the winner",
-            f"≤ {percent(request.side_error)}",
-            f"{point.design.calibration.guarantee}; either of two equal arms "
-            f"≤ {percent(min(1.0, 2 * request.side_error))}",
-        ),
-    )
-
-
-def _choice(plan: Plan, point: Point, picked: Point) -> Choice:
-    seen = point.forecast
+def _choice(
+    plan: Plan, point: Point, value: str, is_chosen: bool, roles: tuple[str, ...] = ()
+) -> Choice:
+    forecast = point.forecast
     return Choice(
-        point.rule.label,
+        value,
         _choice_name(plan, point),
-        duration(seen.days.mean),
-        two_digits(seen.cost.mean),
-        percent(seen.decided.mean),
-        point.rule == plan.rule,
-        point.rule == picked.rule,
+        roles,
+        duration(forecast.days.mean),
+        "after the deadline" if isinf(forecast.p90_days) else duration(forecast.p90_days),
+        two_digits(forecast.cost.mean),
+        percent(forecast.decided.mean),
+        is_chosen,
         point.in_time,
     )

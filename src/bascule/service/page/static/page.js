@@ -32,6 +32,30 @@
     }
   });
 
+  /* Another outcome has other parameters, and the usual values of conversions say nothing of it. */
+  function fitOutcome(form, clear) {
+    const kind = form.querySelector("[name=outcome]:checked");
+    if (!kind) { return; }
+    form.querySelectorAll("[data-outcomes]").forEach(function (field) {
+      const fits = field.dataset.outcomes.split(" ").includes(kind.value);
+      field.hidden = !fits;
+      if (!fits && clear) { field.querySelectorAll("input, textarea").forEach(function (box) { box.value = box.defaultValue && box.name === "cap" ? box.defaultValue : ""; }); }
+    });
+    if (clear) {
+      form.querySelectorAll("[data-conversion]").forEach(function (box) {
+        box.value = kind.value === "bernoulli" ? box.dataset.conversion : "";
+      });
+    }
+  }
+  document.addEventListener("change", function (event) {
+    if (event.target.name === "outcome") { fitOutcome(event.target.form, true); }
+  }, true);
+  document.querySelectorAll("form.new").forEach(function (form) { fitOutcome(form, false); });
+  document.addEventListener("submit", function (event) {
+    const button = event.target.querySelector("#create");
+    if (button) { setTimeout(function () { button.disabled = true; }); }
+  });
+
   /* A slider and the number beside it show the same. */
   document.addEventListener("input", function (event) {
     const twin = event.target.dataset.mirrors && document.getElementById(event.target.dataset.mirrors);

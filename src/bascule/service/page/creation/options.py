@@ -1,0 +1,213 @@
+"""The fields of the form for a new test: those of a plan, and those of a live test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Literal, TypedDict
+
+from bascule.core.metrics.measure import Aggregate
+from bascule.core.options import Option, Options, options_of, parameters
+from bascule.core.outcomes import OUTCOMES
+from bascule.planning.request.options import PLAN
+
+Counts = Literal["window", "first"]
+
+
+class LiveOptions(TypedDict, total=False):
+    """What a live test is asked for beside its plan."""
+
+    name: Annotated[
+        str,
+        Option(
+            "Letters, digits, dots, dashes and underscores.",
+            label="Name",
+            group="basics",
+            metavar="checkout-button",
+            required=True,
+        ),
+    ]
+    arms: Annotated[
+        str,
+        Option(
+            "One per line. The first is the control.",
+            label="Arms",
+            group="basics",
+            default="control\nvariant",
+            many=True,
+        ),
+    ]
+    counts: Annotated[
+        Counts, Option("What a unit's outcome is.", label="Outcome of a unit", default="window")
+    ]
+    window: Annotated[
+        str,
+        Option(
+            "For example 12h or 7d. A unit counts when its window ends, as 0 without an event.",
+            label="Conversion window",
+            group="basics",
+            default="7d",
+        ),
+    ]
+    aggregate: Annotated[
+        Aggregate,
+        Option(
+            "What the events of a unit add up to; without any event it counts as 0.",
+            label="Combine the events of a unit",
+            default="sum",
+            group="outcome",
+        ),
+    ]
+    share: Annotated[
+        str,
+        Option(
+            "The part of all units that gets in; the others see the control. It can be raised "
+            "later.",
+            label="Share of traffic",
+            kind="number",
+            default="100%",
+        ),
+    ]
+    ramp: Annotated[
+        str,
+        Option(
+            "Empty for a test. With steps such as 0d:1%, 1d:10%, 3d:50% the second arm is rolled "
+            "out to this share of the traffic while no guardrail is harmed, to everyone once all "
+            "have found it within their margins, and back by itself if one is harmed.",
+            label="Rollout schedule",
+            excludes=(
+                "control",
+                "segments",
+                "covariate",
+                "futility",
+                "population",
+                "switch_cost",
+            ),
+            needs=("metrics",),
+        ),
+    ]
+    segments: Annotated[
+        str,
+        Option(
+            "Empty for none. Each has its own decision and a part of the error: an attribute of "
+            "the context and its values, as country: fr, de; other: rest.",
+            label="Segments",
+        ),
+    ]
+    owner: Annotated[str, Option("Who runs it.", label="Owner")]
+    hypothesis: Annotated[str, Option("What you expect, and why.", label="Hypothesis", many=True)]
+    description: Annotated[
+        str, Option("What the arms are, and who should know.", label="Description", many=True)
+    ]
+    links: Annotated[
+        str, Option("One per line, as https://wiki.example/page.", label="Links", many=True)
+    ]
+    tags: Annotated[str, Option("Separated by commas.", label="Tags")]
+    rule: Annotated[
+        str,
+        Option(
+            "fastest, cheapest, or the label of a design; the recommended one if empty.",
+            label="Design",
+        ),
+    ]
+    start: Annotated[str, Option("Start the test now.", label="Start", default="yes")]
+
+
+LIVE = options_of(LiveOptions)
+
+PARAMETERS = parameters(OUTCOMES)
+"""Parameters of the outcome models."""
+
+OFFERED = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).recurring)
+"""Outcome models that the form can ask for: each unit gives one outcome."""
+
+FORM: Options = {
+    **LIVE,
+    **{
+        name: option
+        for name, option in PLAN.items()
+        if name not in LIVE and "form" not in option.absent
+    },
+    **{
+        name: replace(option, default="", unset=option.default)
+        for name, option in PARAMETERS.items()
+        if any(name in (one.flag or at for at, one in options_of(OUTCOMES.get(kind)).items())
+               for kind in OFFERED)
+    },
+    "outcome": replace(PLAN["outcome"], default="bernoulli", choices=OFFERED, unset=""),
+    "sample": replace(
+        PLAN["sample"],
+        kind="text",
+        many=True,
+        help="Empty, or one number for each of some units from before the test, also 0. The cap is "
+        "then taken from them, and so is how much outcomes differ.",
+    ),
+    "cap": replace(PLAN["cap"], default="99%", excludes=()),
+    "metrics": replace(
+        PLAN["metrics"],
+        help="One per line: name; outcome; goal; margin, as latency; gaussian 30; decrease; margin "
+        "5. With a margin it is a guardrail: an arm that is worse than the control by more is not "
+        "shipped, and is removed. Without, it is only shown.",
+    ),
+}  # fmt: skip
+"""Every field of the form."""
+
+CONVERSIONS = ("baseline", "lift")
+"""Fields whose usual value is one of conversions, and says nothing of other outcomes."""
+
+BASICS = ("name", "arms", "window", "baseline", "lift", "units_per_day", "deadline_days")
+"""Fields that are shown first, beside what is counted."""
+
+ABOUT = ("owner", "tags", "hypothesis", "description", "links")
+"""Words about a test."""
+
+OF_OUTCOME = tuple(
+    name for name, option in FORM.items() if option.group == "outcome" and name not in BASICS
+)
+
+ADVANCED = tuple(
+    name
+    for name in FORM
+    if name not in (*BASICS, *ABOUT, *OF_OUTCOME, "outcome", "counts", "rule", "start")
+)
+"""Everything else."""
+
+NAMES = {
+    "bernoulli": "Conversions: 0 or 1",
+    "bounded": "A number within known limits, such as capped revenue",
+    "gaussian": "A number with a known standard deviation",
+    "numeric": "Any other number",
+    "ratio": "A ratio of two sums, such as clicks per view",
+}
+
+ORDER = tuple(kind for kind in NAMES if kind in OFFERED)
+OFFERED = (*ORDER, *(kind for kind in OFFERED if kind not in ORDER))
+
+
+def outcome_name(kind: str) -> str:
+    """Return what the form calls an outcome model; one of a user by the words it has."""
+    return NAMES.get(kind) or OUTCOMES.get(kind).__name__
+
+
+def outcomes_with(name: str) -> tuple[str, ...]:
+    """Return the outcome models that a field is for; all of them if it is no parameter.
+
+    >>> outcomes_with("low")
+    ('bounded',)
+    """
+    if name in ("sample", "cap"):
+        return ("bounded",)
+    if name == "aggregate":
+        return tuple(kind for kind in OFFERED if not OUTCOMES.get(kind).binary)
+    if name not in PARAMETERS:
+        return OFFERED
+    return tuple(
+        kind
+        for kind in OFFERED
+        if any(name == (one.flag or at) for at, one in options_of(OUTCOMES.get(kind)).items())
+    )
+
+
+OWN = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)
+"""Fields that belong to some outcome models."""
+
+ADVANCED = (*(name for name in OF_OUTCOME if name not in OWN), *ADVANCED)
