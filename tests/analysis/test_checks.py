@@ -172,7 +172,7 @@ def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
 
 
 def test_much_that_comes_after_the_windows_is_told() -> None:
-    table = Table({}, {}, 100, late=10, outside=20.0)
+    table = Table({}, {}, 100, late=10)
     assert late_events(replace(table, events=20)).flagged
     assert not late_events(replace(table, events=20_000)).flagged
 

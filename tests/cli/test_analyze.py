@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -88,3 +89,25 @@ def test_two_sides_give_95_percent_intervals(log: Path, capsys: pytest.CaptureFi
     assert code == 0
     assert "a worse one is named with probability at most 2.5 %" in out
     assert "95 % intervals: each bound fails with probability at most 2.5 %" in out
+
+
+def test_all_that_is_unclear_is_asked_at_once_with_a_command_to_copy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(2)
+    path = tmp_path / "a log.csv"
+    lines = ["user,device_id,plan,region,visits,minutes"]
+    for i in range(300):
+        plan, region = ("old", "new")[i % 2], ("north", "south")[i // 2 % 2]
+        lines.append(f"{i},{i % 40},{plan},{region},{rng.poisson(3)},{rng.exponential(5):.2f}")
+    path.write_text("\n".join(lines))
+    code, out, err = run(capsys, path, "--error", "0.01", "--unit", "user")
+    assert (code, out) == (2, "")
+    assert "arm could be plan or region; metric could be visits or minutes" in err
+    assert "Recognised: unit user" in err
+    command = err.split("for example: ")[1].strip()
+    assert command.startswith("bascule analyze ")
+    assert command.endswith("--unit user --error 0.01 --arm plan --metric visits")
+    code, out, _ = run(capsys, *shlex.split(command)[2:])
+    assert code == 0
+    assert "metric: visits" in out

@@ -98,22 +98,8 @@ def analyze(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"
         )
     asked = Request.of(first, design, error, sides, control, until, looks, split)
-    names = Names(
-        unit=unit,
-        arm=arm,
-        time=time,
-        segment=segment,
-        covariate=covariate,
-        cluster=split.cluster,
-        probability=split.probability,
-        row_is_unit=table.row_is_unit,
-        count=table.count,
-        squares=table.squares,
-        cumulative=table.cumulative,
-        time_format=table.time_format,
-        drop_duplicates=table.drop_duplicates,
-        decimal=table.decimal,
-    )
+    columns = {"unit": unit, "arm": arm, "time": time, "segment": segment, "covariate": covariate}
+    names = Names.of(table, split, **columns)
     limit = table.memory or (MEMORY_BY_DAY if asked.by_day or asked.measure else MEMORY)
     sources = [Source(table.source, table.query, "events", table.encoding)]
     if assignments is not None:

@@ -191,21 +191,8 @@ class Together:
             asked("looks"),
             split,
         )
-        names = Names(
-            unit=asked("unit"),
-            arm=asked("arm"),
-            time=asked("time"),
-            cluster=split.cluster,
-            probability=split.probability,
-            row_is_unit=given.row_is_unit,
-            count=given.count,
-            squares=given.squares,
-            cumulative=given.cumulative,
-            time_format=given.time_format,
-            drop_duplicates=given.drop_duplicates,
-            decimal=given.decimal,
-            segment=self.test,
-        ).of_metric(self.metric)
+        columns = {name: asked(name) for name in ("unit", "arm", "time")}
+        names = Names.of(given, split, **columns, segment=self.test).of_metric(self.metric)
         found = recognised(self.table, None, given_names(self.table, names), self.place)
         names = replace(names, unit=found.unit, arm=found.arm, time=found.time, value=found.value)
         names = replace(names, row_is_unit=found.unit is None and names.count is None)

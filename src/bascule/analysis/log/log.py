@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bascule.analysis import call
 from bascule.analysis.call import PER_ROW, LogMetric
 from bascule.analysis.log.columns import Arms, Columns, arms_of
 from bascule.analysis.log.naming import column, named, usual
@@ -38,6 +39,22 @@ class Names(Roles):
     drop_duplicates: bool = False
     decimal: str | None = None
     plain_value: bool = True
+
+    @classmethod
+    def of(cls, log: call.Log, assigned: call.Assigned, **columns: Any) -> Names:
+        """Return the columns that were named, with what is said of the log and of the arms."""
+        return cls(
+            **columns,
+            cluster=assigned.cluster,
+            probability=assigned.probability,
+            row_is_unit=log.row_is_unit,
+            count=log.count,
+            squares=log.squares,
+            cumulative=log.cumulative,
+            time_format=log.time_format,
+            drop_duplicates=log.drop_duplicates,
+            decimal=log.decimal,
+        )
 
     def of_metric(self, metric: LogMetric) -> Names:
         """Return the names with the columns of a metric."""

@@ -281,7 +281,9 @@ class _Recognition:
         groups.append([c for c in sample.free if re.search(TREATED, plain(c))])
         if self._choose("arm", sample, groups):
             return
-        few = [c for c in sample.free if 2 <= sample.different(c) <= 10]
+        # Numbers are arms only if there are two of them, as in a flag.
+        most = {c: 2 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
+        few = [c for c in sample.free if 2 <= sample.different(c) <= most[c]]
         why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
         columns = few or [c for c in sample.free if not usual("time", [c])]
         rest = "" if few else f" (of {_listed(list(sample.table.columns), 'and')})"

@@ -277,7 +277,6 @@ def units_of_events(events: Any, measure: Measure, aggregate: str) -> Any:
         **{name: both[name].min() for name in names},
         rows=both.count(),
         kept=both.count(where=inside),
-        outside=value.sum(where=~inside),
         outcome=aggregated(value, at, aggregate, inside),
     )
 
@@ -300,10 +299,7 @@ def units_in_window(events: Any, units: Any, measure: Measure | None, aggregate:
     if measure is not None:
         closes = both["first"] + _length(measure)
         inside = inside & (at < closes)
-        parts |= {
-            "late": counting(at >= closes).sum(),
-            "outside": value.sum(where=at >= closes),
-        }
+        parts["late"] = counting(at >= closes).sum()
     outcomes = both.group_by("unit").agg(
         **parts,
         events=both.count(),

@@ -73,7 +73,7 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
         sums["clipped"] = counting(clipped).sum()
     if request.exclude:
         sums["without_value"] = counting(value.isnull()).sum()
-    for name in ("early", "late", "outside", "events", "kept"):
+    for name in ("early", "late", "events", "kept"):
         if name in units.columns:
             sums[name] = units[name].sum()
     # A unit that is excluded has no denominator and no covariate either.

@@ -190,7 +190,6 @@ class Table:
     clipped: int = 0
     early: int = 0
     late: int = 0
-    outside: float = 0.0
     events: int = 0
     without_value: int = 0
 
@@ -229,7 +228,6 @@ def table_of(
         int(total("clipped")),
         int(total("early")),
         int(total("late") or (total("rows") - total("kept") if total("kept") else 0)),
-        float(total("outside")),
         int(total("events")),
         int(total("without_value")),
     )
