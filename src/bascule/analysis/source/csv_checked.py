@@ -191,6 +191,8 @@ def _surveyed(local: Any, file: _File) -> _Survey:
 
 def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, str], int], int, int]:
     """Types of columns that have entries, how many do not fit them, rows, and repeated headers."""
+    import ibis
+
     table = _text(local, file)
     repeats = _repeats(table, file.names)
     types = dict(zip(file.names, types_of(file.form), strict=True))
@@ -202,8 +204,10 @@ def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, st
     ]
     for i, (name, kind) in enumerate(tried):
         fits = table[name].re_search(FITS[kind]) & table[name].try_cast(kind).notnull()
-        parts[f"x{i}"] = (~fits & ~_blank(table[name]) & ~repeats).sum()
-        if kind == "float64":
+        # Few entries do not fit, and only these are looked at further.
+        misfit = ibis.ifelse(fits, False, ~_blank(table[name]) & ~repeats)
+        parts[f"x{i}"] = misfit.sum()
+        if types[name] == "DOUBLE":
             # Whether 1.234 is a thousand or a little more than one is not DuckDB's to guess.
             parts |= {
                 f"{form}{i}": table[name].re_search(pattern).sum()
