@@ -302,6 +302,12 @@ def test_a_time_of_numbers_is_not_an_arrival_unless_it_is_named() -> None:
     assert any("time has numbers from" in note for note in found.notes)
     assert len(found.days) == 1
     assert bs.analyze(log, time="time").reading.time == "time"
+    # Units with several rows over so many days are refused before anything large is made.
+    log["id"] = [i // 4 for i in range(800)]
+    log["rx"] = ["ab"[i // 4 % 2] for i in range(800)]
+    with pytest.raises(bs.InputError, match="too many to follow day by day"):
+        bs.analyze(log, time="time")
+    assert bs.analyze(log).units == 200
 
 
 def test_a_rate_per_judged_request_is_one_declaration() -> None:

@@ -21,6 +21,9 @@ from bascule.core.types import FloatArray
 MOST_DAYS = 4000
 """More days than this are no test, but times that were misread."""
 
+MOST_GROWING = 1000
+"""Outcomes that grow are kept for every day of arrival and every later day: 64 MB for two arms."""
+
 IN_TWO_ARMS = "unit in two arms"
 
 Block = str | int
@@ -254,6 +257,13 @@ def _laid_out(
         return (as_date(day) - first).days // step
 
     grows = any("arrival" in row for row in rows)
+    if grows and len(days) > MOST_GROWING:
+        raise InputError(
+            "time",
+            f"time: outcomes that grow over {len(days):,} days are too many to follow day by day: "
+            'give window, or looks="now" (--today) for today\'s answer; if the time is that since '
+            "a unit arrived, it is not the time of its arrival",
+        )
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
     totals, squares, step_squares, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
