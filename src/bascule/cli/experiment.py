@@ -105,7 +105,10 @@ def list_all(
     none = "no experiments yet: bascule experiment create makes one"
     print_rows(
         as_json,
-        {"experiments": [status.to_dict() for status in statuses], "unreadable": [*damaged]},
+        {
+            "experiments": [status.to_dict() for status in statuses],
+            **({"unreadable": damaged} if damaged else {}),
+        },
         (
             *(f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
             *(f"{name:<30}  unreadable: {reason}" for name, reason in damaged.items()),

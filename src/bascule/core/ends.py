@@ -16,7 +16,7 @@ from bascule.core.metrics.effects import Effect, beaten_by, effects
 from bascule.core.metrics.guardrails import all_harmed, guardrails_decide, still_compared
 from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
 from bascule.core.procedures.recurrent.cohorts import CohortStatistics
-from bascule.core.progress import decision
+from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
 
 Seen = TypeVar("Seen", Statistics, CohortStatistics)
@@ -143,10 +143,11 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
         return f"nothing is proven about a winner at delta {promised.delta:.3g}"
     if design.decides == "guardrails":
         return f"the guardrails decide{guard_promise(design)}"
-    twice = min(1.0, 2.0 * promised.error)
+    error = declared_error(design, statistics)
+    twice = min(1.0, 2.0 * error)
     return (
         f"a worse arm is declared the winner{_among(statistics)} with probability at most "
-        f"{percent(promised.error)} ({promised.guarantee}); if arms are equally good, one of them "
+        f"{percent(error)} ({promised.guarantee}); if arms are equally good, one of them "
         f"is declared the winner with probability at most {percent(twice)}{guard_promise(design)}"
     )
 

@@ -91,7 +91,7 @@ def record_and_decide(
         raise InputError("metrics", "a design with metrics needs them too: use record and decision")
     procedure = design.judging(statistics)
     after, reached = procedure.record_and_decide(statistics, arm, value)
-    return _with_bounds(procedure, statistics, after), _promised(design, reached)
+    return _with_bounds(procedure, statistics, after), _promised(design, statistics, reached)
 
 
 def next_block(design: Design, statistics: Statistics) -> Block:
@@ -161,7 +161,7 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    reached = _promised(design, design.judging(statistics).decision(statistics))
+    reached = _promised(design, statistics, design.judging(statistics).decision(statistics))
     if not design.guardrails or not isinstance(statistics, Statistics):
         return reached
     if all_harmed(design, statistics):
@@ -225,11 +225,34 @@ def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = T
     return replace(after, bounds=procedure.bounds(before, after) if look else before.bounds)
 
 
-def _promised(design: Design, reached: Decision | None) -> Decision | None:
-    """Return a decision with the error of the design, however strictly each pair was judged."""
-    if reached is None or reached.error == design.calibration.error:
-        return reached
-    return replace(reached, error=design.calibration.error)
+def declared_error(design: Design, statistics: AnyStatistics) -> float:
+    """Return the probability, at most, that a test declares a worse arm the winner.
+
+    It is the error of the design, unless arms of three or more were removed, or a guardrail may
+    remove one: outcomes may then have decided whether all pairs count. docs/explanation/ends.md
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), error=0.02)
+    >>> seen = bs.Statistics.empty(4)
+    >>> declared_error(design, seen), round(declared_error(design, replace(seen, removed={3})), 9)
+    (0.02, 0.03)
+    """
+    error, arms = design.calibration.error, len(design.arms)
+    may_remove = any(metric.harm_line is not None for metric in design.guardrails)
+    if arms == 2 or not (statistics.removed or may_remove):
+        return error
+    more = 2.0 - 2.0 / arms if design.procedure.assigns == "blocks" else 1.5
+    return min(1.0, more * error)
+
+
+def _promised(
+    design: Design, statistics: AnyStatistics, reached: Decision | None
+) -> Decision | None:
+    """Return a decision with the error of the test, however strictly each pair was judged."""
+    if reached is None:
+        return None
+    error = declared_error(design, statistics)
+    return reached if reached.error == error else replace(reached, error=error)
 
 
 def static_procedure(design: Design) -> StaticProcedure:
