@@ -14,8 +14,10 @@ from typing import get_args
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import checked_values
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.inputs import NAME
 from bascule.live.steps.maturity import judge_value
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, schema, statements
@@ -62,6 +64,18 @@ BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
+LARGEST_VERSION = 2**53
+
+ACTIONS = frozenset(
+    (
+        *("create", "start", "pause", "stop", "release", "decide", "end", "delete", "import"),
+        *("knob", "share", "drop arm", "harm", "pause arm", "resume arm"),
+        *("describe", "alarm", "erase"),
+    )
+)
+"""Actions that the audit log of an experiment has."""
+
+
 class Findings:
     """Differences found so far; beyond `MOST_LISTED` they are only counted."""
 
@@ -99,8 +113,23 @@ def check_state(stored: Loaded, findings: Findings) -> None:
     everyone = state.control.everyone
     if everyone is not None and (everyone not in arms or phase != "stopped"):
         findings.add("stored with an arm for everyone, without a stop")
-    if not _is_time(stored.created):
-        findings.add(f"created stored as {short(stored.created)}, which is no time")
+    control = state.control
+    times = {"created": stored.created, "since": control.since, "latest": state.latest}
+    for name, time in times.items():
+        if time is not None and not _is_time(time):
+            findings.add(f"{name} stored as {short(time)}, which is no time")
+    if not (_is_time(control.ran) and control.ran >= 0.0 and 0.0 <= control.share <= 1.0):
+        findings.add("control stored with a running time or a share that cannot be")
+    if not isinstance(stored.name, str) or not NAME.fullmatch(stored.name):
+        findings.add(f"name stored as {short(stored.name)}, which is none")
+    if not isinstance(stored.version, int) or not 0 <= stored.version < LARGEST_VERSION:
+        findings.add(f"version stored as {short(stored.version)}, which cannot be counted up")
+    values = stored.delivery.values
+    if values is not None:
+        try:
+            checked_values(dict(zip(stored.design.arms, values, strict=True)), stored.design.arms)
+        except DAMAGE as error:
+            findings.add(f"the values of the arms cannot be used: {reason(error)}")
 
 
 def check_outcomes(
@@ -177,7 +206,13 @@ def check_leftovers(
         if progress is not None and not folded <= progress:
             findings.add(f"history after {folded} units, but only {progress} are folded")
     for row, time, action, detail in statements.fetch(connection, AUDIT, experiment):
-        _check_entry(findings, f"audit entry {row} ({action})", time, detail)
+        _check_entry(findings, f"audit entry {row} ({action!r:.40})", time, detail)
+        if action not in ACTIONS:
+            findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
+    try:
+        queries.description_of(connection, experiment)
+    except DAMAGE as error:
+        findings.add(f"the description cannot be read: {reason(error)}")
 
 
 def _check_entry(findings: Findings, where: str, time: object, text: str) -> None:
