@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 from threading import Thread
@@ -78,3 +79,25 @@ def test_many_threads_share_transactions_and_no_unit_has_two_arms(
         assert all(mine == heard[0] for mine in heard)
         assert (test.status().units, test.status().matured) == (20, 20)
         assert test.verify().agrees
+
+
+def test_a_store_that_was_closed_or_forked_answers_nobody(tmp_path: Path) -> None:
+    """A remembered unit is not answered either; a child says what to do and does not hang."""
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    with bs.open(tmp_path / "store.db") as store:
+        test = store.create("test", design)
+        test.assign("known")
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                test.assign("known")
+            except bs.StoreError as problem:
+                os.write(writer, str(problem).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert b"was opened before a fork: open it in this process" in os.read(reader, 1000)
+    calls: list[Any] = [test.assign, test.evaluate, test.assign_soon]
+    for call in calls:
+        with pytest.raises(bs.StoreError, match="was closed: open it again"):
+            call("known")

@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.live.reports import export as module
-from bascule.live.reports.export import export
+from bascule.live.reports.export import export, safe_cell
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -62,3 +62,24 @@ def test_an_empty_experiment_gives_files_with_their_columns(tmp_path: Path) -> N
             export(test, tmp_path, "parquet"), module.COLUMNS.values(), strict=True
         ):
             assert tuple(parquet.read_schema(path).names) == names
+
+
+def test_text_behind_a_byte_order_mark_is_no_formula() -> None:
+    assert safe_cell("\ufeff=HYPERLINK(1)") == "'\ufeff=HYPERLINK(1)"
+    assert safe_cell(" \ufeff @sum") == "' \ufeff @sum"
+
+
+def test_an_export_that_fails_leaves_no_file_with_its_final_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(value: object) -> object:
+        raise OSError(28, "No space left on device")
+
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    with bs.open(":memory:") as store:
+        test = store.create("full", design)
+        test.assign("u")
+        monkeypatch.setattr(module, "_plain", full)
+        with pytest.raises(bs.StoreError, match="the disk is full"):
+            export(test, tmp_path)
+    assert [*tmp_path.iterdir()] == []

@@ -163,13 +163,40 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
                 "recursion",
             ),
             ("UPDATE assignments SET time = 'soon'", "time stored as 'soon'"),
+            ("UPDATE experiments SET name = x'00ff'", "name must be"),
+            ("UPDATE experiments SET version = 9223372036854775807", "cannot be counted up"),
+            (
+                "UPDATE experiments SET state = json_set(state, '$.control.since', 'soon')",
+                "since stored as 'soon'",
+            ),
+            (
+                'INSERT INTO descriptions SELECT id, \'{"links": ["javascript:x"]}\' '
+                "FROM experiments",
+                "description cannot be read",
+            ),
+            (
+                'UPDATE experiments SET delivery = \'{"audience": null, "values": [1]}\'',
+                "values of the arms cannot be used",
+            ),
+            (
+                "INSERT INTO audit (experiment, name, time, actor, action, detail) "
+                "SELECT id, name, created, 'eve', 'decide', '{}' FROM experiments",
+                "differ about whether there is a decision",
+            ),
+            ("ALTER TABLE outcomes DROP COLUMN received", "column received of outcomes"),
+            ("DROP TRIGGER audit_keeps_update", "trigger audit_keeps_update is missing"),
             ("UPDATE assignments SET arm = -5", "arm stored as -5"),
             ("UPDATE outcomes SET value = 9e999", "was changed"),
             ("UPDATE bascule_version SET version = '9999'", "another bascule"),
             ("DROP TABLE bascule_version", "tables that are not bascule's"),
         ]:
-            with pytest.raises((bs.InputError, bs.StoreError), match=words):
+            with pytest.raises((bs.InputError, bs.StoreError), match=words) as refused:
                 store.import_experiment(changed(statement))
+            assert "copy.db" not in str(refused.value)
+            if "SET name" in statement:
+                with pytest.raises(bs.InputError, match=words):
+                    bs.restore(changed(statement), str(tmp_path / "restored.db"))
+                assert not (tmp_path / "restored.db").exists()
         half = tmp_path / "half.db"
         half.write_bytes(good[: len(good) // 2])
         with pytest.raises((bs.InputError, bs.StoreError), match=r"damaged|malformed"):

@@ -131,6 +131,7 @@ class Units:
         """
         future, send = future_and_sender()
         named, store = checked_unit(unit), self.store
+        store.check_open()
         arm = self._at_hand(named)
         if arm is None:
             items = [newcomer(named, covariates, context)]
@@ -196,6 +197,7 @@ class Units:
             arm = hashed_arm(self.name, len(self.arms), named)
             return evaluation(self._named_arms, arm, self._served())
         if named in self._remembered:
+            self.store.check_open()
             found = self.remembered(named, self.store.runner.served(self.id, self.name))
             if found is not None:
                 return found
@@ -298,6 +300,7 @@ class Units:
 
     def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
         """Record outcomes in one transaction without blocking; return a future of receipts."""
+        self.store.check_open()
         future, send = future_and_sender()
         self.store.queue.submit(PendingJob(self._recording(outcomes), send))
         return future
@@ -385,6 +388,7 @@ class Units:
         else:
             if unit not in self._remembered:
                 return None
+            self.store.check_open()
             served = self.store.runner.served(self.id, self.name)
             # Asked again: to look what is served may show that units are to be forgotten.
             remembered = self._remembered.get(unit)

@@ -86,6 +86,7 @@ class StoreContext:
         enrols: bool = False,
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
+        self.check_open()
         job = Job(experiment, name, action, items, acting(self._actor), enrols)
         self.queue.run(job)
         if job.error is not None:
@@ -127,6 +128,10 @@ class StoreContext:
     def is_shared(self) -> bool:
         """Whether several machines may use it: then it is PostgreSQL."""
         return not self._database.is_sqlite
+
+    def check_open(self) -> None:
+        """Raise `StoreError` if the store was closed."""
+        self._database.check_open()
 
     def close(self) -> None:
         """Close the database; of a SQLite file, all that was written is then in the file itself."""

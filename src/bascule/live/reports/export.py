@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain, islice
 from pathlib import Path
+from string import whitespace
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
@@ -141,8 +143,19 @@ def _rows(
         yield row.number, unit, *place, *known
 
 
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield a file that takes the name of `path` when it is complete, and is removed otherwise."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with _whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
         plain = ([_plain(value) for value in row] for row in rows)
         csv.writer(file, lineterminator="\n").writerows(chain([names], plain))
 
@@ -157,7 +170,9 @@ def safe_cell(value: Any) -> Any:
     >>> safe_cell("=HYPERLINK(1)"), safe_cell(-1.5), safe_cell("user-42")
     ("'=HYPERLINK(1)", -1.5, 'user-42')
     """
-    is_formula = isinstance(value, str) and value.lstrip().startswith(("=", "+", "-", "@"))
+    # Spreadsheets skip white space and a byte order mark before a formula.
+    text = value.lstrip(f"{whitespace}\ufeff") if isinstance(value, str) else ""
+    is_formula = text.startswith(("=", "+", "-", "@"))
     return f"'{value}" if is_formula or str(value)[:1] in ("\t", "\r") else value
 
 
@@ -178,7 +193,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
     schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])
-    with parquet.ParquetWriter(path, schema) as writer:
+    with _whole(path) as partial, parquet.ParquetWriter(partial, schema) as writer:
         while some := list(islice(rows, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*some, strict=True)]
             writer.write_table(pyarrow.table(columns, schema=schema))

@@ -17,11 +17,12 @@ from typing import Any
 from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError, StoreError
+from bascule.live.steps.inputs import check_name
 from bascule.live.storage import schema, statements
 from bascule.live.storage.databases.database import LONGEST_COPY, Database
-from bascule.live.storage.databases.sqlite import refuse_other_files
+from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log, refuse_other_files
 from bascule.live.storage.queries import add_experiment
-from bascule.live.storage.upgrade import VERSION_TABLE
+from bascule.live.storage.upgrade import VERSION, VERSION_TABLE, schema_problems
 
 ROWS_AT_ONCE = 5000
 
@@ -50,7 +51,7 @@ def restore_file(source: Path, target: Path) -> None:
         raise InputError(
             "store", f"{target} is there already: move it away, or restore to another path"
         )
-    with _new_file(target) as path:
+    with _new_file(target) as path, _named(path, source):
         _copy_pages(source, path)
         with closing(_checked(path)) as copy, copy.writing() as connection:
             connection.execute(text(f"DELETE FROM {SESSIONS}"))  # nosec B608: a constant
@@ -137,8 +138,22 @@ def opened_copy(path: Path) -> Iterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "copy.db"
         _copy_pages(path, work)
-        with closing(_checked(work)) as database:
+        with _named(work, path), closing(_checked(work)) as database:
             yield database
+
+
+@contextmanager
+def _named(copy: Path, source: Path) -> Iterator[None]:
+    """Let errors name the file that was given, not the copy that was made of it."""
+    try:
+        yield
+    except (StoreError, InputError) as problem:
+        words = str(problem).replace(str(copy), str(source)).replace(copy.name, source.name)
+        if words == str(problem):
+            raise
+        if isinstance(problem, InputError):
+            raise InputError(problem.field, words, kind=problem.kind) from None
+        raise StoreError(words) from None
 
 
 def _checked(path: Path) -> Database:
@@ -155,8 +170,14 @@ def _checked(path: Path) -> Database:
     if said != "ok":
         raise StoreError(f"the file is damaged: {said}")
     with closing(Database(str(path), make=False)) as copy:
-        if copy.version() is None:
+        version = copy.version()
+        if version is None and has_lost_log(path):
+            raise InputError("file", LOST_LOG.format(path.name))
+        if version is None:
             raise InputError("file", "the file is empty: it is no backup or export of bascule's")
+        if version == VERSION:
+            with copy.reading() as connection:
+                _check_tables(connection)
     with closing(Database(":memory:")) as fresh, fresh.reading() as connection:
         asked = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
         ours = {tuple(row) for row in statements.fetch(connection, asked)}
@@ -166,6 +187,15 @@ def _checked(path: Path) -> Database:
             "file", f"the file has code that is not bascule's ({', '.join(strange)[:60]}): refused"
         )
     return Database(str(path))
+
+
+def _check_tables(connection: Connection) -> None:
+    """Raise where a file lacks parts of its tables, or has a name that no experiment can have."""
+    problems = schema_problems(connection)
+    if problems:
+        raise InputError("file", f"the file is damaged or was changed: {'; '.join(problems)[:300]}")
+    for (name,) in statements.fetch(connection, "SELECT name FROM experiments"):
+        check_name(name)
 
 
 @contextmanager

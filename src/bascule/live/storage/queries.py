@@ -173,7 +173,11 @@ def number_of(connection: Connection, name: str) -> int | None:
 
 def all_names(connection: Connection) -> Sequence[tuple[int, str, Phase]]:
     """Return the numbers, names and phases of all experiments, the oldest first."""
-    return fetch(connection, _NAMES)
+    # A name that is no text, in a damaged file, is shown as such.
+    return [
+        (number, name if isinstance(name, str) else f"{name!r:.60}", phase)
+        for number, name, phase in fetch(connection, _NAMES)
+    ]
 
 
 def add_experiment(connection: Connection, values: Mapping[str, Any]) -> int:

@@ -46,6 +46,29 @@ def _is_made(connection: Connection, name: str) -> bool:
     return version is not None
 
 
+def schema_problems(connection: Connection) -> list[str]:
+    """Return what a store of this version lacks of its tables, columns and triggers."""
+    there, problems = inspect(connection), []
+    names = set(there.get_table_names())
+    for table in metadata.sorted_tables:
+        if table.name not in names:
+            problems.append(f"table {table.name} is missing")
+            continue
+        columns = {column["name"] for column in there.get_columns(table.name)}
+        lacking = [column.name for column in table.columns if column.name not in columns]
+        problems += [f"column {name} of {table.name} is missing" for name in lacking]
+    wanted = {one.split()[2] for one in APPEND_ONLY[connection.dialect.name] if "TRIGGER" in one}
+    kept = connection.execute(text(_TRIGGERS[connection.dialect.name])).scalars()
+    problems += [f"trigger {name} is missing" for name in sorted(wanted - {*kept})]
+    return problems
+
+
+_TRIGGERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+    "postgresql": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal",
+}
+
+
 def stored_version(connection: Connection, name: str) -> str | None:
     """Return the version of a store's tables; None for an empty database; raise for others'."""
     there = set(inspect(connection).get_table_names())

@@ -38,7 +38,7 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
         main(["doctor", "--full", "--store", str(path)])
     said = capsys.readouterr().out
     assert left.value.code == 0
-    assert [line.split()[0] for line in said.splitlines()] == ["ok"] * 8
+    assert [line.split()[0] for line in said.splitlines()] == ["ok"] * 9
     assert "button: 300 units" in said
 
 
@@ -48,6 +48,13 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
         ("DELETE FROM experiments", "orphan rows", "300 rows of assignments belong"),
         ("UPDATE bascule_version SET version = '9999'", "version", "this bascule has 1"),
         ("UPDATE experiments SET design = '[]'", "experiment", "it cannot be read"),
+        ("DROP TRIGGER audit_keeps_delete", "tables", "trigger audit_keeps_delete is missing"),
+        ("ALTER TABLE outcomes DROP COLUMN received", "tables", "column received of outcomes"),
+        (
+            "UPDATE experiments SET state = json_set(state, '$.latest', 'soon')",
+            "experiment",
+            "latest",
+        ),
         ("UPDATE experiments SET phase = 'decided'", "experiment", "without a decision"),
         (
             "UPDATE experiments SET state = json_set(state, '$.latest', 9e9)",
@@ -99,5 +106,19 @@ def test_a_server_is_checked(new_database: Callable[[], str]) -> None:
     with bs.open(location) as store:
         store.create("button", DESIGN).assign("u")
     assert [check.name for check in bs.doctor(location) if check.ok] == [
-        *("version", "writing", "clock", "orphan rows", "experiments")
+        *("version", "writing", "tables", "clock", "orphan rows", "experiments")
     ]
+
+
+def test_a_store_is_not_changed_and_one_without_its_log_is_not_empty(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with bs.open(path) as store:
+        store.create("button", DESIGN).assign("u")
+    before = path.read_bytes()
+    bs.doctor(str(path), full=True)
+    assert path.read_bytes() == before
+    lost = tmp_path / "lost.db"
+    with sqlite3.connect(lost) as file:
+        file.execute("PRAGMA journal_mode = WAL")
+    file.close()
+    assert "lost.db-wal was deleted or not copied" in problems(lost)["version"]

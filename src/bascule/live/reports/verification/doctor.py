@@ -23,7 +23,8 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.reports.verification.verify import verify
 from bascule.live.storage import queries, statements
 from bascule.live.storage.databases.database import Database
-from bascule.live.storage.upgrade import VERSION
+from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log
+from bascule.live.storage.upgrade import VERSION, schema_problems
 
 LEAST_FREE = 200 * 2**20
 """Bytes that should be free on the disk of a SQLite file."""
@@ -65,6 +66,9 @@ def _checks(database: Database, location: str, full: bool) -> Iterator[StoreChec
     except (StoreError, InputError) as problem:
         yield StoreCheck("open", False, str(problem))
         return
+    if version is None and database.is_sqlite and has_lost_log(Path(location)):
+        yield StoreCheck("version", False, LOST_LOG.format(location))
+        return
     yield _version(version)
     if database.is_sqlite:
         yield _tried("integrity", lambda: _integrity(database))
@@ -75,6 +79,11 @@ def _checks(database: Database, location: str, full: bool) -> Iterator[StoreChec
         return
     try:
         with database.reporting() as connection:
+            problems = schema_problems(connection)
+            detail = "; ".join(problems)[:300] or "all tables, columns and triggers are there"
+            yield StoreCheck("tables", not problems, detail)
+            if problems:
+                return
             yield _clock(connection)
             yield _orphans(connection)
             yield from _experiments(connection, full)
@@ -131,13 +140,18 @@ def _clock(connection: Connection) -> StoreCheck:
     ahead = [
         f"{loaded.name} ({moment(loaded.state.latest):%Y-%m-%d %H:%M} UTC)"
         for loaded in _readable(connection)
-        if loaded.state.clock != "given" and loaded.state.latest > now + TOLERANCE
+        if loaded.state.clock != "given" and _is_ahead(loaded.state.latest, now)
     ]
     if ahead:
         return StoreCheck(
             "clock", False, f"units came later than now: {', '.join(ahead)}: set the clock"
         )
     return StoreCheck("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all times in it")
+
+
+def _is_ahead(latest: object, now: float) -> bool:
+    # What is no time is listed with its experiment.
+    return isinstance(latest, (int, float)) and latest > now + TOLERANCE
 
 
 def _orphans(connection: Connection) -> StoreCheck:

@@ -205,8 +205,12 @@ def check_leftovers(
         _check_entry(findings, f"history after {folded} units", time, statistics)
         if progress is not None and not folded <= progress:
             findings.add(f"history after {folded} units, but only {progress} are folded")
-    for row, time, action, detail in statements.fetch(connection, AUDIT, experiment):
-        _check_entry(findings, f"audit entry {row} ({action!r:.40})", time, detail)
+    entries = statements.fetch(connection, AUDIT, experiment)
+    is_logged = any(action == "decide" for _, _, action, _ in entries)
+    if stored is not None and is_logged != (stored.state.verdict is not None):
+        findings.add("the audit log and what is stored differ about whether there is a decision")
+    for row, time, action, detail in entries:
+        _check_entry(findings, f"audit entry {row} ({action})", time, detail)
         if action not in ACTIONS:
             findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
     try:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from os import getpid
 from pathlib import Path
 from threading import Condition, RLock
-from time import time
 from typing import Any
 
 from sqlalchemy import Connection, Engine, make_url, text
@@ -64,6 +64,10 @@ PLAIN_WORDS = (
 )
 
 
+class _TakenBackError(Exception):
+    """Ends a transaction that is not to be kept."""
+
+
 class Database:
     """Connections to one database, whose tables are made if it is empty.
 
@@ -73,6 +77,7 @@ class Database:
     def __init__(self, location: str, make: bool = True) -> None:
         self.name = shown(location)
         self._is_closed = False
+        self._process = getpid()
         self._is_memory = location == MEMORY
         # In memory there is one connection, which everyone shares.
         self._alone = RLock()
@@ -105,7 +110,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Run a transaction that is on disk when it ends, or has not happened."""
-        self._check_open()
+        self.check_open()
         try:
             with self._begin() as connection:
                 yield connection
@@ -138,7 +143,7 @@ class Database:
 
     @contextmanager
     def _snapshot(self, engine: Engine) -> Iterator[Connection]:
-        self._check_open()
+        self.check_open()
         options: dict[str, Any] = {"reading": True}
         if not self.is_sqlite:
             options["isolation_level"] = "REPEATABLE READ"
@@ -198,13 +203,11 @@ class Database:
             return stored_version(connection, self.name)
 
     def check_writable(self) -> None:
-        """Write something that nobody reads; raise `StoreError` if that fails."""
-        with self.writing() as connection:
-            if self.is_sqlite:
-                # It has to differ from what is there, or nothing is written.
-                connection.execute(text(f"PRAGMA user_version = {int(1000 * time()) % 2**31}"))
-            else:
-                connection.execute(text("UPDATE bascule_version SET version = version"))
+        """Write something and take it back; raise `StoreError` if that fails."""
+        with suppress(_TakenBackError), self.writing() as connection:
+            connection.execute(text("CREATE TABLE bascule_probe (probe TEXT)"))
+            connection.execute(text("INSERT INTO bascule_probe VALUES ('probe')"))
+            raise _TakenBackError
 
     def close(self) -> None:
         """Close every connection; a SQLite file then has everything that was written."""
@@ -222,9 +225,13 @@ class Database:
         for engine in self._engines:
             engine.dispose()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise `StoreError` if it was closed, or opened before this process was forked."""
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
+        if self._process != getpid():
+            # Locks that other threads held when the process was forked are never given back.
+            raise StoreError(f"{self.name} was opened before a fork: open it in this process")
 
     def _error(self, problem: Exception) -> StoreError:
         return StoreError(_line(self.name, problem))

@@ -168,3 +168,17 @@ def _with_listeners(engine: Engine, cache: int) -> Engine:
     event.listen(engine, "connect", connected)
     event.listen(engine, "begin", begun)
     return engine
+
+
+LOST_LOG = (
+    "{} has no tables, but was written with a log beside it: {0}-wal was deleted or not copied; "
+    "restore a backup"
+).replace("{}", "{0}")
+
+
+def has_lost_log(path: Path) -> bool:
+    """Whether a file without tables was in use with a write-ahead log, which is not there."""
+    with path.open("rb") as file:
+        head = file.read(20)
+    # Bytes 18 and 19 are the versions for writing and reading: 2 is a write-ahead log.
+    return len(head) == 20 and head[18:20] == b"\x02\x02"
