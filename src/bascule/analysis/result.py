@@ -70,7 +70,7 @@ class Score:
     All differences are the treatment minus the control, with the interval that holds at any time,
     or at one look if that was asked for. `p_value` is always that of one look, not corrected for
     the number of comparisons. `verdict` is "better", "worse" or "open", and for a guardrail
-    "within margin", "harmed" or "open".
+    "within margin", "harmed" or "open". Where outcomes are `binary`, 0 or 1, means are shares.
     """
 
     metric: str
@@ -88,6 +88,7 @@ class Score:
     p_value: float | None
     verdict: str
     guarantee: Guarantee
+    binary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,6 +340,7 @@ def _scores(one: Analysis) -> tuple[Score, ...]:
                 p_value=None if look is None else look.p_value,
                 verdict=_verdict(one, treatment, effect),
                 guarantee=effect.guarantee,
+                binary=one.design.outcome.binary,
             )
         )
     return tuple(rows)

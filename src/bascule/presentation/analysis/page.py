@@ -93,13 +93,12 @@ def page(analysis: Analysis) -> str:
 
 def score_rows(analysis: Analysis) -> list[Cells]:
     """The scorecard: a row of cells for each metric and treatment."""
-    amounts = {one.name: amounts_of(one) for one in (analysis, *analysis.metrics)}
     rows = []
     for row in analysis.scores:
         lift = relative(row.lift) if row.lift is not None else ""
         if known(row.lift_low) and known(row.lift_high):
             lift += f" ({relative(row.lift_low)} to {relative(row.lift_high)})"
-        means = (amounts[row.metric].mean(one) for one in (row.control_mean, row.treatment_mean))
+        means = map(Amounts(row.binary).mean, (row.control_mean, row.treatment_mean))
         p_value = "" if row.p_value is None else p_words(row.p_value)
         rows.append((row.metric, row.treatment, *means, lift, p_value, row.verdict))
     return rows

@@ -54,14 +54,13 @@ def scorecard(analysis: Analysis) -> list[str]:
         f"{fitted('metric', 24)}{fitted('treatment', 16)}{'control':>12}{'treatment':>12}"
         f"{'lift':>10}{'from':>10}{'to':>10}{'p, one look':>13}  at any time",
     ]
-    amounts = {one.name: amounts_of(one) for one in (analysis, *analysis.metrics)}
-    rows = (score_cells(row, amounts[row.metric]) for row in analysis.scores)
-    lines += ["".join(cells).rstrip() for cells in rows]
+    lines += ["".join(score_cells(row)).rstrip() for row in analysis.scores]
     return [*lines, "", f"The first metric, {analysis.name}, decides:"]
 
 
-def score_cells(row: Score, amounts: Amounts) -> list[str]:
+def score_cells(row: Score) -> list[str]:
     """The cells of a row of the scorecard, each as wide as its column."""
+    amounts = Amounts(row.binary)
     lifts = (row.lift, row.lift_low, row.lift_high)
     p_value = "" if row.p_value is None else p_words(row.p_value)
     return [
