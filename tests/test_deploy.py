@@ -26,6 +26,9 @@ def test_the_table_of_settings_has_every_variable_of_serve() -> None:
     for name, parameter in inspect.signature(serve.command).parameters.items():
         option: Any = parameter.default
         flags = [flag for flag in option.param_decls or () if flag.startswith("--")]
+        if option.envvar is None:
+            # Help.
+            continue
         found[str(option.envvar)] = flags[0] if flags else f"--{name.replace('_', '-')}"
     assert rows == found
 
