@@ -36,8 +36,6 @@ LOOK_EVERY = 0.5
 
 LONGEST_LINE = 2**24
 
-JSON = {"application/json": "object"}
-
 router = APIRouter(prefix="/v1", tags=["planning"])
 
 
@@ -138,31 +136,40 @@ class Planner:
         return await replies.readline()
 
 
-PLAN = ("The plan, as `bascule plan --json` prints it.", JSON)
-SEGMENTS = ("The plan, as `bascule plan --by NAME --json` prints it.", JSON)
-ROLLOUT = ("The plan, as `bascule plan --rollout --json` prints it.", JSON)
+PLANS: dict[str, tuple[type[models.Model], str, str]] = {
+    "/plan": (
+        models.NewPlan,
+        "Choose a design for a request, with its expected duration and cost.",
+        "bascule plan --json",
+    ),
+    "/plan/segments": (
+        models.SegmentsRequest,
+        "Choose a design for all segments of a test, with the expected duration of each.",
+        "bascule plan --by NAME --json",
+    ),
+    "/plan/rollout": (
+        models.RolloutRequest,
+        "Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back.",
+        "bascule plan --rollout --json",
+    ),
+}
+"""What can be asked for, by path: the body, words, and the command that prints the same."""
 
 
-@router.post("/plan", **described(422, sent=models.NewPlan, experiment=False, ok=PLAN))
-async def plan(request: Request) -> Response:
-    """Choose a design for a request, with its expected duration and cost."""
-    return await _answer(request, models.NewPlan)
+def _add_plan(path: str) -> None:
+    sent, words, command = PLANS[path]
+
+    async def endpoint(request: Request) -> Response:
+        return await _answer(request, sent)
+
+    ok = (f"The plan, as `{command}` prints it.", {"application/json": "object"})
+    name = path.strip("/").replace("/", "_")
+    extra = described(422, sent=sent, experiment=False, ok=ok)
+    router.post(path, name=name, description=words, **extra)(endpoint)
 
 
-@router.post(
-    "/plan/segments", **described(422, sent=models.SegmentsRequest, experiment=False, ok=SEGMENTS)
-)
-async def plan_segments(request: Request) -> Response:
-    """Choose a design for all segments of a test, with the expected duration of each."""
-    return await _answer(request, models.SegmentsRequest)
-
-
-@router.post(
-    "/plan/rollout", **described(422, sent=models.RolloutRequest, experiment=False, ok=ROLLOUT)
-)
-async def plan_rollout(request: Request) -> Response:
-    """Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back."""
-    return await _answer(request, models.RolloutRequest)
+for _path in PLANS:
+    _add_plan(_path)
 
 
 async def _answer(request: Request, model: type[models.Model]) -> Response:

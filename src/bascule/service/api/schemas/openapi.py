@@ -14,26 +14,16 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.server.responses import MEDIA_TYPE
 
 REFS = "#/components/schemas/"
-SENT: tuple[type[BaseModel], ...] = (
-    models.NewExperiment,
-    models.Knob,
-    models.ArmChange,
-    models.Words,
-    models.Stop,
-    models.Share,
-    models.Link,
-    models.Unit,
-    models.UnitToErase,
-    models.NewOutcome,
-    models.NewOutcomes,
-    models.NewPlan,
-    models.SegmentsRequest,
-    models.RolloutRequest,
-    models.EvaluationRequest,
-    answers.ProblemDetails,
-    answers.EvaluationFailure,
-    answers.ServerFailure,
-)
+PARTS: dict[str, type[BaseModel]] = {
+    model.__name__: model
+    for model in (
+        models.NewOutcome,
+        answers.ProblemDetails,
+        answers.EvaluationFailure,
+        answers.ServerFailure,
+    )
+}
+"""Models that the description names; bodies of routes are added where routes are declared."""
 
 WORDS = {
     400: "The body is not what was asked for.",
@@ -71,6 +61,7 @@ def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
 
 def body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
     """Describe a JSON body that the endpoint reads itself."""
+    PARTS[model.__name__] = model
     content = {"application/json": {"schema": {"$ref": REFS + model.__name__}}}
     return {"requestBody": {"required": required, "content": content}}
 
@@ -108,7 +99,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         routes=app.routes,
     )
     _, sent = models_json_schema(
-        [(model, "validation") for model in SENT], ref_template=REFS + "{model}"
+        [(model, "validation") for model in PARTS.values()], ref_template=REFS + "{model}"
     )
     parts = data.setdefault("components", {}).setdefault("schemas", {})
     parts.update(sent["$defs"])
