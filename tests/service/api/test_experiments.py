@@ -117,7 +117,7 @@ def test_what_the_framework_refuses_is_a_problem_too(
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == status
     if status == 405:
-        assert answer.headers["allow"] == "GET, POST"
+        assert answer.headers["allow"] == "GET, HEAD, POST"
 
 
 def test_a_list_of_many_tests_is_computed_once() -> None:

@@ -35,7 +35,7 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
         assert (await made.plan(WISH)).possible
         await made.close()
         # One that takes too long is ended, in the middle of its work.
-        monkeypatch.setattr(planner, "SECONDS", 0.05)
+        monkeypatch.setattr(planner, "ALONE_SECONDS", 0.05)
         with pytest.raises(Problem, match="longer than"):
             await made.plan(WISH)
         await made.close()
@@ -48,3 +48,24 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
         gc.collect()
     assert after <= before
     assert set(left) <= known
+
+
+def test_a_plan_is_ended_sooner_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "SECONDS", 0.05)
+    monkeypatch.setattr(planner, "LOOK_EVERY", 0.01)
+    slow = NewPlan.model_validate({"baseline": "10%", "lift": "0.3%"})
+
+    async def use() -> list[object]:
+        made = Planner()
+        try:
+            first = asyncio.ensure_future(made.make(slow, "viewer"))
+            await asyncio.sleep(0)
+            second = asyncio.ensure_future(made.make(WISH, "admin"))
+            return list(await asyncio.gather(first, second, return_exceptions=True))
+        finally:
+            await made.close()
+
+    ended, planned = asyncio.run(use())
+    assert isinstance(ended, Problem)
+    assert "while others waited" in ended.detail
+    assert not isinstance(planned, Exception)

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import pickle  # nosec B403: it reads only what our own process has written
 import sys
+import time
 from asyncio.subprocess import PIPE
 from collections import Counter
 from contextlib import suppress
@@ -25,14 +26,18 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
     from bascule.planning.rollout import Rollout
 
-SECONDS, START_SECONDS = 30.0, 180.0
-"""How long a plan may take, and the start of the process, which compiles what most plans need."""
+SECONDS, ALONE_SECONDS = 30.0, 180.0
+"""How long a plan may take while others wait, and while nobody does: it may have to compile what
+only few plans need."""
+
+START_SECONDS = 180.0
+"""How long the process may take to start, when it compiles what most plans need."""
 
 MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""
 
 LOOK_EVERY = 0.5
-"""Seconds after which it is looked again whether a client has hung up."""
+"""Seconds after which it is looked again whether a client has hung up, or others wait."""
 
 LONGEST_LINE = 2**24
 
@@ -76,14 +81,13 @@ class Planner:
                 if self._process is None:
                     async with asyncio.timeout(START_SECONDS):
                         await self._start()
-                async with asyncio.timeout(SECONDS):
-                    line = await self._ask(asked.model_dump_json().encode() + b"\n")
+                line = await self._in_time(asked.model_dump_json().encode() + b"\n")
             except TimeoutError:
                 await self.close()
                 raise Problem(
                     422,
-                    f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
-                    "metrics",
+                    f"planning took longer than {SECONDS:g} s while others waited, or "
+                    f"{ALONE_SECONDS:g} s: ask for a larger lift, or for fewer metrics",
                 ) from None
             except BaseException:
                 # The next one to ask must not get this answer.
@@ -124,6 +128,19 @@ class Planner:
         assert self._process.stdout is not None
         # It says that it is ready.
         await self._process.stdout.readline()
+
+    async def _in_time(self, line: bytes) -> bytes:
+        asking, since = asyncio.ensure_future(self._ask(line)), time.monotonic()
+        try:
+            while not (await asyncio.wait([asking], timeout=LOOK_EVERY))[0]:
+                limit = SECONDS if self._asked.total() > 1 else ALONE_SECONDS
+                if time.monotonic() - since > limit:
+                    raise TimeoutError
+            return asking.result()
+        finally:
+            asking.cancel()
+            # Until it has ended, nobody else can read the process's output.
+            await asyncio.wait([asking])
 
     async def _ask(self, line: bytes) -> bytes:
         assert self._process is not None
