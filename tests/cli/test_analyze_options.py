@@ -49,7 +49,7 @@ def test_every_option_exists_in_both() -> None:
 def test_help_is_short_and_all_of_it_is_there(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     shown = []
     for asked in ("--help", "--help-all"):
         with pytest.raises(SystemExit):

@@ -124,16 +124,16 @@ def command(
         'How long a unit\'s events count: "7d".', "TIME", rich_help_panel=METRICS
     ),
     aggregate: Aggregate | None = option(
-        "What they add up to; sum if not given, any for bernoulli.", rich_help_panel=METRICS
+        "What they add up to: sum, any, mean or last.", "HOW", rich_help_panel=METRICS
     ),
     missing: str | None = option(
         "The outcome of a unit without any value, 0 if not given; or: exclude.",
         "NUMBER",
         rich_help_panel=METRICS,
     ),
-    goal: Goal | None = option("Whether the highest mean is best.", rich_help_panel=METRICS),
+    goal: Goal | None = option("increase, or decrease.", "GOAL", rich_help_panel=METRICS),
     outcome: OutcomeName | None = option(
-        "Outcome model; as the options or the log suggest if not given.", rich_help_panel=METRICS
+        "Outcome model, as bernoulli; the log suggests one.", "MODEL", rich_help_panel=METRICS
     ),
     low: float | None = _rare("For bounded: no outcome lies below.", panel=METRICS),
     high: float | None = _rare("For bounded: no outcome lies above.", panel=METRICS),
@@ -151,6 +151,7 @@ def command(
     ),
     sides: int | None = option(
         "2: --error is two-sided, and 0.05 gives 95 % intervals.",
+        "1|2",
         min=1,
         max=2,
         rich_help_panel=LOOKS,
