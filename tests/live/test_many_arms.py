@@ -15,10 +15,10 @@ def coins(arms: int, rule: bs.Tilt | None = None) -> bs.Design:
 
 
 def enrol(test: bs.Experiment, units: list[str], seed: int) -> None:
-    """Two of the arms sell four times as much as the others."""
+    """Two of the arms sell six times as much as the others."""
     source = random.Random(seed)
     arms = test.assign_many(units)
-    rates = (0.4 if arm in ("arm 7", "arm 8") else 0.1 for arm in arms)
+    rates = (0.6 if arm in ("arm 7", "arm 8") else 0.1 for arm in arms)
     test.record_many([(u, float(source.random() < r)) for u, r in zip(units, rates, strict=True)])
 
 

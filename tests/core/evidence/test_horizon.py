@@ -10,10 +10,8 @@ import pytest
 
 from bascule.core.evidence.horizon import (
     conditional_power,
-    flat_bound_boundary,
-    flat_boundary,
     log_flat,
-    log_flat_bound,
+    normal_constant,
     room_left,
     stake,
     upper_quantile,
@@ -35,11 +33,8 @@ def test_the_quantile_goes_on_far_out(log_tail: float) -> None:
 
 @pytest.mark.parametrize("level", [0.4, 0.05, 1e-6])
 def test_the_evidence_reaches_its_threshold_at_the_boundary(level: float) -> None:
-    threshold = -math.log(level)
-    assert log_flat(flat_boundary(threshold, 70.0), 70.0) == pytest.approx(threshold)
-    assert log_flat_bound(flat_bound_boundary(threshold, 70.0), 70.0) == pytest.approx(threshold)
-    # What holds for every sub-Gaussian sum asks for more than what holds for normal ones.
-    assert flat_bound_boundary(threshold, 70.0) > flat_boundary(threshold, 70.0)
+    line = normal_constant(level) * math.sqrt(70.0)
+    assert log_flat(line, 70.0) == pytest.approx(-math.log(level))
 
 
 @pytest.mark.parametrize("share", [0.9, 0.05, 1e-5])

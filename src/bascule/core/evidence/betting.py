@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from bascule.core.types import FloatArray
 
 BETS = tuple(0.99 * 0.5**j for j in range(14))
@@ -175,7 +173,8 @@ def shift_ruled_out(
 ) -> float:
     """Return the largest shift that bets have ruled out, below the mean difference.
 
-    `shifts_ruled_out` searches in the same way for many pairs at once.
+    It is where `log_shifted_wealth` reaches the threshold, found by Newton's method, and by halving
+    where that would leave the interval known to hold it.
 
     >>> round(shift_ruled_out(1000.0, 100.0, 200.0, 3.0), 4)
     0.0558
@@ -244,75 +243,3 @@ def sums_may_reach(threshold: float, differences: float, squares: float) -> bool
     these is at most 3/2 (sum of x)^2 / (sum of x^2).
     """
     return 1.5 * differences * differences >= threshold * squares and squares > 0.0
-
-
-def shifts_ruled_out(
-    blocks: FloatArray,
-    differences: FloatArray,
-    squares: FloatArray,
-    threshold: float,
-    centre: float = ORDINARY,
-) -> FloatArray:
-    """Return for each pair the largest shift that bets have ruled out, below the mean difference.
-
-    It is where `log_shifted_wealth` reaches the threshold, found for all pairs at once by Newton's
-    method, and by halving where that would leave the interval known to hold it. Every pair has a
-    block at least.
-
-    >>> one = shifts_ruled_out(np.array([1000.0]), np.array([100.0]), np.array([200.0]), 3.0)
-    >>> round(float(one[0]), 4), round(log_shifted_wealth(1000.0, 100.0, 200.0, float(one[0])), 9)
-    (0.0558, 3.0)
-    """
-    shifts = np.empty_like(blocks)
-    left = np.arange(blocks.size)
-    means = differences / blocks
-    # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
-    near, far = np.zeros_like(means), 1.0 + means
-    below = np.minimum(np.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
-    for _ in range(HALVINGS):
-        excess, slope = _excess_and_slope(
-            blocks, differences, squares, means - below, threshold, centre
-        )
-        far = np.where(excess >= 0.0, below, far)
-        near = np.where(excess >= 0.0, near, below)
-        step = below - excess / np.where(slope > 0.0, slope, math.inf)
-        # A step that is too small to change anything is the end, not a reason to halve.
-        inside = (slope > 0.0) & (near <= step) & (step <= far)
-        after = np.where(inside, step, 0.5 * (near + far))
-        on = np.abs(after - below) > CLOSE * after
-        shifts[left] = means - after
-        if not on.any():
-            break
-        left, below, near, far, means = left[on], after[on], near[on], far[on], means[on]
-        blocks, differences, squares = blocks[on], differences[on], squares[on]
-    return shifts
-
-
-def _excess_and_slope(
-    blocks: FloatArray,
-    differences: FloatArray,
-    squares: FloatArray,
-    shifts: FloatArray,
-    threshold: float,
-    centre: float,
-) -> tuple[FloatArray, FloatArray]:
-    """Return `log_shifted_wealth` of each pair less the threshold, and its slope downwards."""
-    places = range(len(BETS))
-    bets = np.array([share_at(j, centre) for j in places])
-    curves = np.array([curve_at(j, centre) for j in places])
-    possible = shifts > -1.0
-    scale = 1.0 / np.where(possible, 1.0 + shifts, 1.0)
-    rest = differences - blocks * shifts
-    charge = squares + shifts * (blocks * shifts - 2.0 * differences)
-    logs = np.outer(rest * scale, bets)
-    logs -= np.outer(charge * scale * scale, curves)
-    logs += np.array([log_part_at(j, centre) for j in places])
-    top = logs.max(axis=1)
-    logs -= top[:, None]
-    wealths = np.exp(logs, out=logs)
-    wealth = wealths.sum(axis=1)
-    # How fast the gains and the charge grow as the shift decreases.
-    gained = blocks * scale + rest * scale * scale
-    charged = 2.0 * scale * scale * (rest + charge * scale)
-    slope = (gained * (wealths @ bets) - charged * (wealths @ curves)) / wealth
-    return np.where(possible, top + np.log(wealth) - threshold, math.inf), slope

@@ -70,33 +70,6 @@ def log_flat(total: float, horizon: float) -> float:
     return max(0.0, -LOG_2 - log_normal_cdf(-total / math.sqrt(horizon)))
 
 
-def flat_boundary(log_threshold: float, horizon: float) -> float:
-    """The total at which `log_flat` reaches a threshold; the same at every clock.
-
-    >>> round(flat_boundary(math.log(20.0), 100.0), 2)
-    19.6
-    """
-    return normal_constant(math.exp(-log_threshold)) * math.sqrt(horizon)
-
-
-def log_flat_bound(total: float, horizon: float) -> float:
-    """Log of 1 / p, with p a bound for sums whose noise is only known to be sub-Gaussian.
-
-    >>> round(log_flat_bound(24.48, 100.0), 3)
-    2.996
-    """
-    return 0.5 * total * max(0.0, total) / horizon
-
-
-def flat_bound_boundary(log_threshold: float, horizon: float) -> float:
-    """The total at which `log_flat_bound` reaches a threshold; the same at every clock.
-
-    >>> round(flat_bound_boundary(math.log(20.0), 100.0), 2)
-    24.48
-    """
-    return math.sqrt(2.0 * log_threshold * horizon)
-
-
 def upper_quantile(log_tail: float) -> float:
     """Return the z beyond which a standard normal variable lies with probability exp(`log_tail`).
 
