@@ -40,11 +40,12 @@ from bascule.core.evidence.families.rows import (
 STAKES = len(BETS)
 """Numbers that the bets on one arm of a pair take."""
 
-BLOCKS, DIFFERENCES, SQUARES, BEST = range(CLOCK + 1, CLOCK + 5)
+BLOCKS, DIFFERENCES, SQUARES, WON = range(CLOCK + 1, CLOCK + 5)
 """Columns of a pair: how many blocks it had, the sum of their differences and of the squares of
-these, and the most that any of the bets has won, as a logarithm."""
+these, and what the bets on the arm that is ahead have won at the most, as a logarithm: all that is
+looked at while it is too little."""
 
-MINE = BEST + 1
+MINE = WON + 1
 """Where the bets on the first arm begin: what each has won, as a logarithm."""
 
 THEIRS = MINE + STAKES
@@ -84,29 +85,30 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
         pair[SQUARES] += scaled * scaled
         bet(pair, MINE, scaled, params.centre)
         bet(pair, THEIRS, -scaled, params.centre)
-        best = pair[MINE]
-        for k in range(MINE + 1, THEIRS + STAKES):
-            best = max(best, pair[k])
-        pair[BEST] = best
+        # Only the bets on the arm that is ahead can have won anything, and all of them together
+        # never have more than the best of them.
+        first = MINE if pair[DIFFERENCES] > 0.0 else THEIRS
+        most = pair[first]
+        for k in range(1, STAKES):
+            most = max(most, pair[first + k])
+        if most >= params.threshold:
+            most = log_wealth(pair, first, params.centre)
+        pair[WON] = most
 
 
 def has_won(pair: Row, first: int, params: Params) -> bool:
     """Return whether the bets on one arm have won enough to decide."""
-    return (
-        pair[BEST] >= params.threshold
-        and log_wealth(pair, first, params.centre) >= params.threshold
-    )
+    return log_wealth(pair, first, params.centre) >= params.threshold
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     """Return which arm its bets have won for."""
     found = 0.0
-    # All bets together never have more than the best of them.
-    if pair[BEST] >= params.threshold:
-        if has_won(pair, MINE, params):
-            found = 1.0
-        elif has_won(pair, THEIRS, params):
-            found = -1.0
+    if pair[WON] >= params.threshold:
+        if pair[DIFFERENCES] > 0.0:
+            found = 1.0 if has_won(pair, MINE, params) else 0.0
+        else:
+            found = -1.0 if has_won(pair, THEIRS, params) else 0.0
     return found
 
 
