@@ -124,7 +124,6 @@ MUTUAL = {
     ("core.covariates", "core.inputs"),
     ("core.inputs", "core.metrics"),
     ("core.inputs", "core.outcomes"),
-    ("core.procedures.intervals", "core.procedures.recurrent"),
     ("live.api", "live.reports"),
     ("live.steps", "live.storage"),
     ("service.api", "service.server"),

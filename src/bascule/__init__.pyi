@@ -16,6 +16,7 @@ from .analysis import (
 )
 from .analysis.live_test import analyze_experiment
 from .contract import check_contract
+from .core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from .core.covariates.model import Covariate
 from .core.design import Design
 from .core.diagnostics import AllocationStatistics, Diagnostic, diagnose
@@ -32,7 +33,6 @@ from .core.metrics.measure import Measure
 from .core.metrics.metric import Metric
 from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Outcome, Ratio, Recurrent
 from .core.procedures.base import Block, Decision, Interval, Procedure
-from .core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from .core.procedures.static.procedure import Look
 from .core.progress import (
     close_stage,

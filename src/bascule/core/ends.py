@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Literal, TypeVar
 
 from bascule.core.approximate import percent, size
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, beaten_by, effects
 from bascule.core.metrics.guardrails import all_harmed, guardrails_decide, still_compared
 from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
@@ -26,7 +27,6 @@ from bascule.core.metrics.guardrails import (
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics

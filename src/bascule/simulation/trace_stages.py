@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.progress import close_stage, recurrent_procedure
 from bascule.simulation.engines.feasible import check_feasible, units_cap

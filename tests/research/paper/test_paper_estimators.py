@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts
+from bascule.core.cohorts import ArmCohorts
 from bascule.core.procedures.recurrent.estimators import (
     equal_weight,
     mean_of_means,

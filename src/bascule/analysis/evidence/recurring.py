@@ -16,11 +16,11 @@ import numpy as np
 from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of_looks
 from bascule.analysis.reduce.sums import Sums, as_date, days_between
 from bascule.analysis.source.backend import Row
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Recurrent
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.procedures.recurrent.estimators import mean_of_means
 from bascule.core.procedures.static.procedure import pair_scales
 from bascule.core.progress import decision, look, static_procedure

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Literal, NoReturn, Protocol
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.families.rows import Ends
@@ -25,7 +26,6 @@ from bascule.core.procedures.intervals.bounds import (
     is_due,
     with_dropped,
 )
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 

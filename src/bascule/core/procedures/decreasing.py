@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.families.rows import Ends
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import (
@@ -23,7 +24,6 @@ from bascule.core.procedures.base import (
     Procedure,
 )
 from bascule.core.procedures.intervals.bounds import Bounds
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Seen = TypeVar("Seen", bound=AnyStatistics)

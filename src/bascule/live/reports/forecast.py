@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.procedures.base import AnyStatistics
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import next_arm
 from bascule.live.reports.metric_status import open_guardrails
 from bascule.live.steps.folding import with_knob

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, winner_promise
@@ -19,7 +20,6 @@ from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.control import places_left

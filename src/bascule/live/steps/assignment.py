@@ -11,11 +11,11 @@ from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.enrolment.bucket import cuts, point
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.serving import shipped

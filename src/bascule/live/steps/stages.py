@@ -15,11 +15,11 @@ from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
 from bascule.live.storage.state import Crowd, ExperimentState

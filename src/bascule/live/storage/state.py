@@ -16,9 +16,9 @@ from functools import cached_property, lru_cache
 from itertools import chain, count, starmap
 from typing import Any, Literal, NamedTuple
 
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]

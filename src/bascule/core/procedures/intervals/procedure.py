@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, TypeVar
 
 import numpy as np
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.families.rows import Ends
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import Radius, radius
@@ -26,7 +27,6 @@ from bascule.core.procedures.intervals.state import (
     value_of,
     width,
 )
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts
+from bascule.core.cohorts import ArmCohorts
 
 Weight = Callable[[float, float, float], float]
 """(outcomes, sigma_unit, sigma_noise) -> the weight of a unit, by its number of outcomes."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn
 
+from bascule.core.cohorts import ArmCohorts
 from bascule.core.evidence.bernstein import bernstein_radius
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 
 

@@ -14,13 +14,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.base import AnyStatistics, Interval
 from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape
 from bascule.core.procedures.intervals.state import place, width
-from bascule.core.procedures.recurrent.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight, weighted
 from bascule.core.procedures.recurrent.shapes import UnitShape, clock_radius
 from bascule.core.statistics import Statistics

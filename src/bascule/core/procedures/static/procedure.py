@@ -10,13 +10,13 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.evidence.families.rows import Ends
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Procedure
-from bascule.core.procedures.recurrent.cohorts import CohortStatistics
 from bascule.core.procedures.static import population
 from bascule.core.procedures.static.population import Threshold
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
