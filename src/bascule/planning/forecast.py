@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -70,20 +71,32 @@ class Forecast:
 def design_of(request: PlanRequest, rule: Rule) -> Design:
     """Return the design with this rule that a request asks for; its cap is the deadline.
 
+    With a window it has a measure where the outcomes say which.
+
     >>> import bascule as bs
     >>> design_of(PlanRequest(), bs.Tilt(3)).max_units
     140000
     """
+    measure = request.measure_of(request.outcome)
+    measured = [request.measure_of(metric.outcome) for metric in request.metrics]
+    metrics = request.metrics
+    if measure is None or None in measured:
+        measure = None
+    else:
+        # The metrics of a design are measured if its primary one is.
+        pairs = zip(request.metrics, measured, strict=True)
+        metrics = tuple(replace(one, measure=its) for one, its in pairs)
     return Design(
         arms=request.names,
         outcome=request.outcome,
         rule=rule,
+        measure=measure,
         error=request.error,
         sides=request.sides,
         max_units=request.max_units,
         goal=request.goal,
         control=request.control,
-        metrics=request.metrics,
+        metrics=metrics,
         harm_error=request.harm_error,
         covariates=request.covariates,
     )
@@ -91,17 +104,34 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
 
 def played_design(request: PlanRequest, design: Design) -> Design:
     """Return the design that stands for this one in a simulation: of the primary metric alone."""
-    return replace(design, outcome=request.played_outcome, metrics=())
+    return replace(design, outcome=request.played_outcome, measure=None, metrics=())
+
+
+def even_rule(rule: Rule) -> Rule:
+    """Return the rule with its knob at the least, where tilted blocks are an even split.
+
+    >>> import bascule as bs
+    >>> even_rule(bs.Tilt(5, effect=0.5))
+    Tilt(tilt=1.0, effect=0.5, batch=1)
+    """
+    return rule if rule.knob is None else rule.with_knob(rule.knob.least)
 
 
 @lru_cache(maxsize=256)
 def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
     """Return what theory says of a rule, without the deadline; None if nothing.
 
+    Times count units whose outcomes are known: with a window the test takes that much longer.
+
     >>> import bascule as bs
     >>> prediction(PlanRequest(arms=20), bs.Tilt(3)) is None
     True
     """
+    return _with_window(request, rule, _asked)
+
+
+def _asked(request: PlanRequest, rule: Rule) -> Prediction | None:
+    """What theory says of a rule without a window, if the lift is as requested."""
     design = played_design(request, design_of(request, rule))
     noise = request.spread
     if request.covariates is not None and request.outcome.estimated:
@@ -122,18 +152,23 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     found = prediction(request, rule)
     if found is None or not found.course:
         return None
-    cap = request.max_units
+    cap, waiting = request.max_units, min(request.waiting_units, request.max_units)
     decided = found.decided_by(cap)
-    kept = _kept(found, cap)
+    whole = _open_time(found) or math.inf
+
+    def days_after(units: float) -> float:
+        return units / request.units_per_day + request.window_days
 
     def days_until(share: float) -> float:
-        return found.time_until(share) / request.units_per_day if share <= decided else math.inf
+        return days_after(found.time_until(share)) if share <= decided else math.inf
 
+    # Units that arrive while the first window is open are shared evenly.
+    blind = waiting * sum(request.gaps) / len(request.names)
     return Forecast(
-        days=_exact(kept * found.decision_time / request.units_per_day),
+        days=_exact(days_after(found.decision_time * _open_time(found, cap) / whole)),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
-        cost=_exact(kept * found.regret),
+        cost=_exact(blind + found.regret * _open_time(found, cap - waiting) / whole),
         decided=_exact(decided),
         wrong=_exact(found.wrong),
     )
@@ -147,18 +182,78 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
     26
     """
+    found = _with_window(request, rule, _equal_arms)
+    if found is None:
+        return None
+    days = found.decision_time / request.units_per_day + request.window_days
+    decided = found.decided_by(request.max_units)
+    ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
+    return Forecast(*ends)
+
+
+def _equal_arms(request: PlanRequest, rule: Rule) -> Prediction | None:
+    """What theory says of a rule without a window, if no arm is better than another."""
     design = played_design(request, design_of(request, rule))
     if design.procedure.counts != "blocks":
         return None
     zeros, cap = (0.0,) * len(request.gaps), float(request.max_units)
     try:
-        found = predict(design, zeros, best=request.baseline, noise=request.spread, cap=cap)
+        return predict(design, zeros, best=request.baseline, noise=request.spread, cap=cap)
     except NoPredictionError:
         return None
-    days = found.decision_time / request.units_per_day
-    decided = found.decided_by(cap)
-    ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
-    return Forecast(*ends)
+
+
+def _with_window(
+    request: PlanRequest, rule: Rule, predicted: Callable[[PlanRequest, Rule], Prediction | None]
+) -> Prediction | None:
+    """What theory says with the window of the request, in units whose outcomes are known."""
+    found = predicted(request, rule)
+    if found is None or not request.waiting_units:
+        return found
+    even = even_rule(rule)
+    if not design_of(request, even).procedure.even:
+        return None
+    alike = found if even == rule else predicted(request, even)
+    return None if alike is None else after_even_start(found, alike, request.waiting_units)
+
+
+def after_even_start(found: Prediction, even: Prediction, waiting: float) -> Prediction:
+    """Return the prediction of a test whose first `waiting` units are shared evenly.
+
+    As no outcome is known before the first window closes, a test proceeds as its `even` split up to
+    there, and then as without a window; what it had learned until then is a part of all that it has
+    to learn, `waiting` of the time of the even split.
+
+    >>> slow, quick = Prediction(300.0, 30.0, (150, 150)), Prediction(200.0, 50.0, (100, 100))
+    >>> after_even_start(slow, quick, 100.0).decision_time
+    250.0
+    """
+    times, decided = np.array(found.course).T if found.course else (np.empty(0),) * 2
+    if found.course and even.course:
+        at, reached = np.array(even.course).T
+        evenly = np.interp(decided, reached, at)
+        course = np.maximum.accumulate(_mixed_time(times, evenly, waiting))
+        last = float(_mixed_time(found.open_until, even.open_until, waiting))
+        new = replace(
+            found,
+            course=tuple(zip(course.tolist(), decided.tolist(), strict=True)),
+            open_until=last if found.limited and even.limited else math.inf,
+        )
+        part = _open_time(new) / _open_time(found)
+    else:
+        new = found
+        mean = _mixed_time(found.decision_time, even.decision_time, waiting)
+        part = float(mean) / found.decision_time
+    units = tuple(part * one for one in found.units)
+    return replace(
+        new, decision_time=part * found.decision_time, regret=part * found.regret, units=units
+    )
+
+
+def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
+    """Units until the end of a test that is even while `waiting` units arrive."""
+    evenly = np.maximum(even, 1e-9)
+    return np.where(evenly <= waiting, evenly, waiting + (1.0 - waiting / evenly) * time)
 
 
 def forecast_of(result: Simulation, units_per_day: float) -> Forecast:
@@ -215,8 +310,8 @@ def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> fl
     return float(np.sort(values)[math.ceil(share * len(values)) - 1])
 
 
-def _kept(found: Prediction, end: float) -> float:
-    """Which part of the expected time lies before an end: the area above the course up to it."""
+def _open_time(found: Prediction, end: float = math.inf) -> float:
+    """The average time for which a test is open up to an end: the area above its course."""
     times, decided = (np.array(column) for column in zip(*found.course, strict=True))
     times = np.concatenate([[0.0], times])
     still_open = 1.0 - np.concatenate([[0.0], decided])
@@ -224,6 +319,4 @@ def _kept(found: Prediction, end: float) -> float:
         times = np.append(times, max(found.open_until, times[-1]))
         still_open = np.append(still_open, still_open[-1])
     middle = (still_open[1:] + still_open[:-1]) / 2
-    whole = float(np.diff(times) @ middle)
-    before = float(np.diff(np.minimum(times, end)) @ middle)
-    return before / whole if whole > 0 else 1.0
+    return float(np.diff(np.minimum(times, end)) @ middle)

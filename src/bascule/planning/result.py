@@ -148,8 +148,10 @@ class Plan:
             metric.name: units_within_margin(self.design, metric)
             for metric in self.design.guardrails
         }
-        rate = self.request.units_per_day
-        return {name: None if need is None else need / rate for name, need in units.items()}
+        rate, window = self.request.units_per_day, self.request.window_days
+        return {
+            name: None if need is None else need / rate + window for name, need in units.items()
+        }
 
     @property
     def frontier(self) -> tuple[Point, ...]:

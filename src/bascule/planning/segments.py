@@ -41,7 +41,10 @@ class SegmentedPlan:
     def expected_days(self) -> dict[str, float]:
         """Days until each segment is decided, on average, if the lift is the same in all."""
         least, days = min(self.weights.values()), self.smallest.expected_days.mean
-        return {name: days * least / weight for name, weight in self.weights.items()}
+        window = self.smallest.request.window_days
+        return {
+            name: window + (days - window) * least / weight for name, weight in self.weights.items()
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain data; `bascule plan --json` prints it."""

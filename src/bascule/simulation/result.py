@@ -219,9 +219,10 @@ class Simulation(SimulationResult):
     """The runs of one design in one world.
 
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
-    `decision_time` in units assigned, `regret` against giving every unit the arm that was best at
-    its time, in outcome units, and `units` with one column an arm. A run
-    that reached the cap counts with the units and regret it had there.
+    `decision_time` in units that have arrived, `regret` against giving every unit the arm that was
+    best at its time, in outcome units, and `units` with one column an arm. A run that reached the
+    cap counts with the units and regret it had there, and its time with what it waited for outcomes
+    under way.
 
     With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
     variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what

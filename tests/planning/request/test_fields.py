@@ -36,6 +36,7 @@ TYPED = {
     "futility": "20%",
     "units_per_day": "4k",
     "deadline_days": "30",
+    "window": "3d",
     "population": "1M",
     "switch_cost": "2.5",
     "covariate": "age:0:99",
@@ -96,7 +97,7 @@ def test_a_field_has_the_same_meaning_in_every_place() -> None:
 def test_an_error_of_auto_is_chosen_for_the_population_in_every_place() -> None:
     typed = {"error": "auto", "population": "1M"}
     asked = plan_request(population=1e6, choose_error=True)
-    assert Form.read(typed).request() == asked
+    assert Form.read({**typed, "counts": "first"}).request() == asked
     assert command.requested(parsed("--error=auto", "--population=1M")) == asked
     given = arguments(NewPlan.model_validate(typed))
     assert given.pop("seed") == 0

@@ -9,6 +9,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.design_parts import MOST_ARMS
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.options import Lift
@@ -103,6 +104,22 @@ def checked_rate(outcome: Outcome, outcomes_per_day: float | None) -> float | No
             f"outcomes_per_day belongs to Recurrent outcomes, not to {outcome!r}",
         )
     return None
+
+
+def checked_window(outcome: Outcome, window: float | str | None) -> float | None:
+    """Return a conversion window in seconds; None if there is none.
+
+    >>> from bascule.core.outcomes import Bernoulli
+    >>> checked_window(Bernoulli(), "7d")
+    604800.0
+    """
+    if window is None:
+        return None
+    if outcome.recurring:
+        raise InputError("window", f"window does not go with {outcome!r}: leave it out")
+    length = Measure(window).window
+    assert length is not None
+    return float(length)
 
 
 def checked_covariate(

@@ -99,6 +99,17 @@ class PlanOptions(TypedDict, total=False):
             default="28",
         ),
     ]
+    window: Annotated[
+        Number | None,
+        Option(
+            "How long a unit's events count, as 7d or 12h: its outcome is known when its window "
+            "closes.",
+            label="Conversion window",
+            group="basics",
+            unset="an outcome is known at once",
+            metavar="DURATION",
+        ),
+    ]
     error: Annotated[
         Number,
         Option(

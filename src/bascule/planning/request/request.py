@@ -16,6 +16,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.inputs import checks
 from bascule.core.inputs.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
@@ -24,11 +25,12 @@ from bascule.planning.request.checks import (
     check_means,
     checked_covariate,
     checked_rate,
+    checked_window,
     lifts_of,
 )
 from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
-from bascule.simulation import World
+from bascule.simulation import Delay, World
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 BASELINE, LIFT = 0.05, "20%"
@@ -48,18 +50,20 @@ class PlanRequest:
     list has one for each arm after the first. `covariate` is known of each unit before it is
     assigned, a `Covariate` or its name, and has this `correlation` with the outcome. `spread` is
     that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
-    where outcomes recur. `waiting_cost` is
-    what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
-    and a lift is usually negative. `error` bounds that a worse arm is declared the winner, or with
-    `sides=2` that either of two equal arms is. `metrics` are guardrails and secondary metrics of
-    the design; a plan says how long the guardrails take. `power` is the probability with which a
-    design has to decide by the deadline if the lift is as requested. `guarantee` is the weakest
-    that is accepted: "proven", "gaussian" for designs that are exact for normal outcomes, or
-    "asymptotic" for those that are right in the long run. `futility` ends designs with a horizon
-    early, once the probability to find the lift by their end is below it. `population` are all
-    units that the decision is for, those of the test included, and `switch_cost` what changing
-    from the first arm to another costs: a plan then takes the design by which they lose the least,
-    and with `choose_error` also the error.
+    where outcomes recur. `window` is how long a unit's events count: seconds, or text such as "7d".
+    Its outcome is then known when the window closes, and no unit is enrolled whose window would
+    close after the deadline. `waiting_cost` is what a day is worth, in outcome units. With the goal
+    "decrease" the lowest mean is the best, and a lift is usually negative. `error` bounds that
+    a worse arm is declared the winner, or with `sides=2` that either of two equal arms is.
+    `metrics` are guardrails and secondary metrics of the design; a plan says how long the
+    guardrails take. `power` is the probability with which a design has to decide by the
+    deadline if the lift is as requested. `guarantee` is the weakest that is accepted: "proven",
+    "gaussian" for designs that are exact for normal outcomes, or "asymptotic" for those that
+    are right in the long run. `futility` ends designs with a horizon early, once the
+    probability to find the lift by their end is below it. `population` are all units that the
+    decision is for, those of the test included, and `switch_cost` what changing from the first
+    arm to another costs: a plan then takes the design by which they lose the least, and with
+    `choose_error` also the error.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -74,6 +78,7 @@ class PlanRequest:
     error: float = DEFAULT_ERROR
     units_per_day: float = 5000.0
     deadline_days: float = 28.0
+    window: float | str | None = None
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
@@ -101,6 +106,7 @@ class PlanRequest:
                 put(self, name, option.read(given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
+        put(self, "window", checked_window(self.outcome, self.window))
         checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
         if not LEAST_POWER <= self.power <= MOST_POWER:
             raise InputError(
@@ -191,8 +197,36 @@ class PlanRequest:
 
     @property
     def max_units(self) -> int:
-        """Units that there are until the deadline."""
-        return min(MOST_UNITS, math.floor(self.units_per_day * self.deadline_days))
+        """Units that are enrolled by the deadline at most: those whose windows close by then.
+
+        >>> PlanRequest(window="7d").max_units
+        105000
+        """
+        days = self.deadline_days - self.window_days
+        return min(MOST_UNITS, math.floor(self.units_per_day * days))
+
+    @property
+    def window_days(self) -> float:
+        """Days from a unit's assignment until its outcome is known."""
+        return 0.0 if self.window is None else float(self.window) / SECONDS["d"]
+
+    @property
+    def waiting_units(self) -> int:
+        """Units that arrive while the window of one is open."""
+        return math.ceil(self.units_per_day * self.window_days)
+
+    def measure_of(self, outcome: Outcome) -> Measure | None:
+        """Return what events of a unit add up to where that is certain; None without a window.
+
+        Conversions are any event and ratios are sums. Of other outcomes it has to be said whether
+        they are sums, means or last values.
+
+        >>> PlanRequest(window="7d").measure_of(Bernoulli()).aggregate
+        'any'
+        """
+        if self.window is None or not (outcome.binary or outcome.pairs):
+            return None
+        return Measure(self.window, "any" if outcome.binary else "sum")
 
     @property
     def played_outcome(self) -> Outcome:
@@ -233,12 +267,13 @@ class PlanRequest:
 
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
+        delay = None if self.window is None else Delay(self.waiting_units)
         if self.spread is None or self._spread_is_usual:
-            return World(means, correlation=self.correlation)
+            return World(means, delay=delay, correlation=self.correlation)
         low, high = self.outcome.low, self.outcome.high
         room = (self.baseline - low) * (high - self.baseline)
         noise = Beta(room / self.spread**2 - 1.0, low, high)
-        return World(means, noise=noise, correlation=self.correlation)
+        return World(means, noise=noise, delay=delay, correlation=self.correlation)
 
     def scaled(self, factor: float) -> PlanRequest | None:
         """Return the request with every lift multiplied; None if outcomes have no room for that.
@@ -269,6 +304,7 @@ class PlanRequest:
             "means": list(self.means),
             "lift": list(self.lifts),
             **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
+            "window": self.window,
             "sides": self.sides or 1,
             "guarantee": self.guarantee,
             "error_was_chosen": self.choose_error,
@@ -330,13 +366,21 @@ class PlanRequest:
                 f"units_per_day times deadline_days must be at most {most:.0e} "
                 f"(got {self.units_per_day * self.deadline_days:.2g}): fewer units a day will do",
             )
+        if self.window_days >= self.deadline_days:
+            raise InputError(
+                "window",
+                f"window ({self.window_days:g} days) must be shorter than deadline_days "
+                f"({self.deadline_days:g}): no outcome would be known by then",
+                others=("deadline_days",),
+            )
         least = FIRST_UNITS * len(self.names)
+        enough = least / self.units_per_day + self.window_days
         if self.max_units < least:
             raise InputError(
                 "deadline_days",
                 f"deadline_days ({self.deadline_days:g}) is too short: {self.units_per_day:g} "
                 f"units a day make {self.max_units} units by then, and the first blocks take "
-                f"{least}; give it {least / self.units_per_day:.2g} days or more",
+                f"{least}; give it {enough:.2g} days or more",
             )
 
     def _check_population(self) -> None:

@@ -14,6 +14,7 @@ from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.planning.forecast import (
     Forecast,
     design_of,
+    even_rule,
     forecast_of,
     hopeless,
     played_design,
@@ -131,7 +132,8 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         # What theory does not reach has to be played, and many arms take long.
         tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
         looked_at += [rule for tilt in tilts for rule in with_horizon(request, tilt)]
-        if len(request.names) == 2:
+        # UCB_alpha has no prediction with a window, and blocks are cheaper to play.
+        if len(request.names) == 2 and request.window is None:
             ucbs = [UCB(alpha, stop="mixture") for alpha in ALPHAS]
             looked_at += [rule for rule in ucbs if is_possible(request, rule)]
     return tuple(dict.fromkeys([*looked_at, *rules]))
@@ -143,7 +145,7 @@ def series(rule: Rule) -> Rule:
     >>> series(Tilt(5, effect=0.5)) == series(Tilt(3, effect=0.5)) != series(Tilt(3))
     True
     """
-    return rule if rule.knob is None else rule.with_knob(rule.knob.least)
+    return even_rule(rule)
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:

@@ -166,12 +166,13 @@ def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point |
 def best_tilt(request: PlanRequest) -> float | None:
     """Return the tilt that balances cost and waiting when the tilt holds from the first unit on.
 
-    It is `sqrt(1 + D / c)` where one unit of time costs c: a check on what the search finds.
+    It is `sqrt(1 + D / c)` where one unit of time costs c: a check on what the search finds. None
+    with a conversion window, while which no unit can be tilted.
 
     >>> round(best_tilt(PlanRequest(waiting_cost=50.0 / 8)), 6)
     3.0
     """
-    if request.waiting_cost is None:
+    if request.waiting_cost is None or request.window is not None:
         return None
     return math.sqrt(1.0 + request.gap * request.units_per_day / request.waiting_cost)
 

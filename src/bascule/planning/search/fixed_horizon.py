@@ -25,7 +25,10 @@ ROUNDS = 50
 
 @dataclass(frozen=True, slots=True)
 class FixedHorizon:
-    """Units in each arm, days until its one look, and what it costs by then."""
+    """Units in each arm, days until its one look, and what it costs by then.
+
+    With a conversion window the look comes when that of the last unit has closed.
+    """
 
     units_per_arm: int
     days: float
@@ -56,7 +59,8 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
-    days, cost = arms * units / request.units_per_day, units * sum(request.gaps)
+    days = arms * units / request.units_per_day + request.window_days
+    cost = units * sum(request.gaps)
     return FixedHorizon(units, days, cost, request.power)
 
 

@@ -50,18 +50,20 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     (True, True)
     """
     needed = time_needed(request) * factor
-    days = needed / request.units_per_day
+    days = needed / request.units_per_day + request.window_days
     known = math.isfinite(needed)
     return Reach(
         _lift_for(request, needed, factor) if known else None,
         _error_for(request, needed, factor) if known else None,
         days if known else None,
-        needed / request.deadline_days if known else None,
+        needed / (request.deadline_days - request.window_days) if known else None,
     )
 
 
 def time_needed(request: PlanRequest) -> float:
     """Units by which the soonest design has decided often enough, predicted; inf if unknown.
+
+    They are units with known outcomes: a window comes on top of them.
 
     More arms than theory follows are taken for as many pairs as they are, each at its part of the
     error. Where only the average time is known, it is that, and who asks has to know by how much it

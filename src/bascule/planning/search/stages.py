@@ -35,10 +35,10 @@ from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach, time_needed
 from bascule.planning.search.value import value_of
 from bascule.planning.sweep import Budget, Sweep, unit_weight
-from bascule.simulation import World
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.guarded import can_compile
 from bascule.simulation.random.streams import checked_seed
+from bascule.simulation.worlds.world import MOST_UNDER_WAY
 from bascule.theory.guardrails import metric_spread
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
@@ -118,7 +118,7 @@ class _Planning:
             expected = answer.chosen.expected
             apart = 0.0 if expected.simulated else abs(expected.decided.mean - request.power)
             budget, days = (CLOSE if apart < NEAR else MAIN), expected.days.mean
-            shown = self._play("the design", answer.design, request.world, days, budget)
+            shown = self._play("the design", answer.design, request.means, days, budget)
             if shown is None:
                 break
             answer = answer.with_point(answer.chosen.with_simulation(shown))
@@ -127,7 +127,7 @@ class _Planning:
         for rule in _neighbours(answer):
             point = answer.point_of(rule)
             days = point.expected.days.mean
-            shown = self._play(rule.label, point.design, request.world, days)
+            shown = self._play(rule.label, point.design, request.means, days)
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
@@ -166,11 +166,13 @@ class _Planning:
         request, shown = self.request, None
         if case.means is not None:
             # The time goes with the inverse square of the lift, nearly.
-            days = answer.expected_days.mean / factor**2 if factor else request.deadline_days
+            days = request.deadline_days
+            if factor:
+                known = answer.expected_days.mean - request.window_days
+                days = request.window_days + known / factor**2
             if not factor and answer.chosen.zero is not None:
                 days = answer.chosen.zero.days.mean
-            world = request.world_at(case.means)
-            shown = self._play(f"{case.name} lift", answer.design, world, days)
+            shown = self._play(f"{case.name} lift", answer.design, case.means, days)
         others = tuple(_expected(request, point.rule, factor) for point in answer.alternatives)
         forecast = shown or _expected(request, answer.rule, factor)
         return replace(case, forecast=forecast, others=others)
@@ -181,6 +183,9 @@ class _Planning:
         Guardrails of unknown spread are not played, nor are designs without a compiled loop.
         """
         request, known = self.request, all(map(metric_spread, answer.design.metrics))
+        if request.window is not None:
+            # The loop with guardrails plays outcomes that are known at once.
+            return None
         design = replace(answer.design, outcome=request.played_outcome)
         plain = request.world.plain_for(design.outcome) and design.covariates is None
         if not known or not plain or not can_compile(design.increasing):
@@ -197,7 +202,12 @@ class _Planning:
         return forecast_of(shown, request.units_per_day) if shown else None
 
     def _play(
-        self, what: str, design: Design, world: World, days: float, main: Budget | None = None
+        self,
+        what: str,
+        design: Design,
+        means: tuple[float, ...],
+        days: float,
+        main: Budget | None = None,
     ) -> Forecast | None:
         """What runs of a design show; None where they would take too long.
 
@@ -212,13 +222,14 @@ class _Planning:
         if self.runs is not None:
             # `runs` is for the recommended design; others are played at least `fewest` times.
             runs = self.runs if main else max(runs, SIDE.fewest)
-        if not runs:
+        if not runs or request.waiting_units > MOST_UNDER_WAY:
             return None
+        world = request.world_at(means)
         try:
             return forecast_of(self.sweep.play(played, world, runs), request.units_per_day)
         except InfeasibleError:
             # The deadline is so near that every run would end undecided.
-            return hopeless(request, world.start)
+            return hopeless(request, means)
 
 
 def _choice(points: Sequence[Point], request: PlanRequest) -> Point:
@@ -258,7 +269,8 @@ def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
     """How many times as long the soonest design takes as `time_needed` says."""
     first = next(point.expected for point in points if point.rule == soonest(request))
     alone = time_needed(request) / request.units_per_day
-    return first.p90_days / alone if math.isfinite(first.p90_days) else 1.0
+    taken = first.p90_days - request.window_days
+    return taken / alone if math.isfinite(taken) else 1.0
 
 
 def _silent(what: str, done: int, total: int) -> None:

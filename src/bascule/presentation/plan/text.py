@@ -49,6 +49,8 @@ def conditions(request: PlanRequest) -> str:
         f"{request.units_per_day:,.6g} units a day for {request.deadline_days:g} days",
         f"error {percent(request.error)}, {sides_words(request)}",
     ]
+    if request.window is not None:
+        parts.insert(1, f"known {duration(request.window_days)} after the assignment")
     if request.waiting_cost is not None:
         parts.append(f"a day of waiting is worth {request.waiting_cost:g} {request.cost_unit}")
     return "; ".join(parts)
@@ -290,13 +292,16 @@ def _fixed_fits(plan: Plan) -> str:
     )
 
 
-def design_in_words(design: Design, units_per_day: float) -> str:
+def design_in_words(design: Design, request: PlanRequest) -> str:
     """Say what the design does with the next unit, and when it ends."""
     assert design.max_units is not None
-    days = design.max_units / units_per_day
+    days = design.max_units / request.units_per_day
+    end = "it ends undecided"
+    if request.window is not None:
+        end = f"nobody is enrolled, and {duration(request.window_days)} later {end}"
     return (
         f"{design.rule.explain(len(design.arms))} After {count(design.max_units)} units, which is "
-        f"{days:.4g} days at {units_per_day:,.6g} a day, it ends undecided."
+        f"{days:.4g} days at {request.units_per_day:,.6g} a day, {end}."
     )
 
 
@@ -339,10 +344,11 @@ def fixed_horizon_words(plan: Plan) -> str:
     """Say which fixed-horizon test the design is compared with."""
     sides = "two" if plan.request.sides == 2 else "one"
     units = count(plan.fixed_horizon.units_per_arm)
+    windows = "" if plan.request.window is None else " and the end of their windows"
     return (
         f"The fixed-horizon test has the same {sides}-sided error, "
         f"{percent(plan.request.error)}, by the normal approximation; it looks once, after {units} "
-        f"units in each arm, with {percent(plan.fixed_horizon.power)} power at this lift."
+        f"units in each arm{windows}, with {percent(plan.fixed_horizon.power)} power at this lift."
     )
 
 

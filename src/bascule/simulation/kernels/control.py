@@ -49,15 +49,15 @@ def finish_run(
     first: int,
     arms: int,
     row: int,
-    units: int,
+    time: int,
     winner: int,
     columns: RunColumns,
 ) -> None:
     """Write how a run ended into its row of the result; `state[first:]` holds the units."""
     times, winners, counts, control = columns
-    times[row] = units
+    times[row] = time
     winners[row] = winner
     for arm in range(arms):
         counts[row * arms + arm] = np.int64(state[first + arm])
     control[FINISHED] += 1
-    control[STEPS] += units
+    control[STEPS] += time

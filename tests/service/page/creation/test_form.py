@@ -34,8 +34,10 @@ def test_the_recommended_design_is_taken_unless_another_is_chosen(plan: bs.Plan)
         Form.read({**TYPED, "rule": "no such"}).design(plan)
 
 
-def test_without_a_window_every_unit_reports(plan: bs.Plan) -> None:
+def test_without_a_window_every_unit_reports() -> None:
     form = Form.read({**TYPED, "counts": "first"})
+    plan = first_stage(form.request())
+    assert plan.design.measure is None
     assert form.design(plan) == replace(plan.design, reports="always")
 
 
@@ -115,9 +117,9 @@ def test_the_answer_has_cards_and_every_design(plan: bs.Plan) -> None:
 
 
 def test_an_impossible_wish_says_what_would_do() -> None:
-    answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "2"}).request()))
+    answer = plan_view(first_stage(Form.read({"lift": "2%", "deadline_days": "9"}).request()))
     assert not answer.possible
-    assert answer.headline.startswith("No design whose error is proven decides this by day 2")
+    assert answer.headline.startswith("No design whose error is proven decides this by day 9")
     assert any("Nearest that would do" in note for note in answer.report.notes)
 
 

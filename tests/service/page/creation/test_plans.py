@@ -59,6 +59,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
 ) -> None:
     """The lift is so large that the simulation takes no time."""
     question = {"baseline": "50%", "lift": "0.25", "units_per_day": "1k", "deadline_days": "14"}
+    question["window"] = "7d"
 
     async def ask() -> tuple[Any, Any]:
         planner, plans = Planner(), Plans()

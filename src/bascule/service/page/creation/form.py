@@ -113,6 +113,8 @@ class Form:
 
         given: dict[str, Any] = {}
         for name, option in PLAN.items():
+            if name == "window" and self["counts"] != "window":
+                continue
             if name in FORM and name not in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
                 # A field that has a usual value must not be empty.
                 text = self[name].strip()

@@ -39,15 +39,6 @@ class LiveOptions(TypedDict, total=False):
     counts: Annotated[
         Counts, Option("What a unit's outcome is.", label="Outcome of a unit", default="window")
     ]
-    window: Annotated[
-        str,
-        Option(
-            "For example 12h or 7d. A unit counts when its window ends, as 0 without an event.",
-            label="Conversion window",
-            group="basics",
-            default="7d",
-        ),
-    ]
     aggregate: Annotated[
         Aggregate,
         Option(
@@ -142,6 +133,11 @@ FORM: Options = {
         "then taken from them, and so is how much outcomes differ.",
     ),
     "cap": replace(PLAN["cap"], default="99%", excludes=()),
+    "window": replace(
+        PLAN["window"],
+        default="7d",
+        help="For example 12h or 7d. A unit counts when its window ends, as 0 without an event.",
+    ),
     "metrics": replace(
         PLAN["metrics"],
         help="One per line: name; outcome; goal; margin, as latency; gaussian 30; decrease; margin "

@@ -4,7 +4,7 @@ A block is folded in when all of its outcomes have come or are known to be missi
 block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
 next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
 length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
-awaited.
+awaited, and time goes on as if units were.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         readies[opened & turn] = ready
                         lasts[opened & turn] = left
                         opened += 1
-                clock += 1
+                if below_cap or folded < opened:
+                    clock += 1
                 while (
                     winner == NOBODY
                     and ended == 0
@@ -192,7 +193,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, count, row, units, winner, columns)
+            finish_run(assigned, 0, count, row, clock, winner, columns)
 
     return play
 

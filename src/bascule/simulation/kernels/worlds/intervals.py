@@ -210,7 +210,7 @@ def build(
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, columns)
+            finish_run(assigned, 0, arms, row, clock, winner, columns)
 
     return play
 
