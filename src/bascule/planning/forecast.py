@@ -130,6 +130,7 @@ def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
     return _with_window(request, rule, _asked)
 
 
+@lru_cache(maxsize=256)
 def _asked(request: PlanRequest, rule: Rule) -> Prediction | None:
     """What theory says of a rule without a window, if the lift is as requested."""
     design = played_design(request, design_of(request, rule))
@@ -191,6 +192,7 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     return Forecast(*ends)
 
 
+@lru_cache(maxsize=256)
 def _equal_arms(request: PlanRequest, rule: Rule) -> Prediction | None:
     """What theory says of a rule without a window, if no arm is better than another."""
     design = played_design(request, design_of(request, rule))
@@ -228,25 +230,24 @@ def after_even_start(found: Prediction, even: Prediction, waiting: float) -> Pre
     >>> after_even_start(slow, quick, 100.0).decision_time
     250.0
     """
-    times, decided = np.array(found.course).T if found.course else (np.empty(0),) * 2
-    if found.course and even.course:
+    mean = float(_mixed_time(found.decision_time, even.decision_time, waiting))
+    part = mean / found.decision_time
+    course, last = found.course, found.open_until
+    if course and even.course:
+        times, decided = np.array(course).T
         at, reached = np.array(even.course).T
-        evenly = np.interp(decided, reached, at)
-        course = np.maximum.accumulate(_mixed_time(times, evenly, waiting))
-        last = float(_mixed_time(found.open_until, even.open_until, waiting))
-        new = replace(
-            found,
-            course=tuple(zip(course.tolist(), decided.tolist(), strict=True)),
-            open_until=last if found.limited and even.limited else math.inf,
-        )
-        part = _open_time(new) / _open_time(found)
-    else:
-        new = found
-        mean = _mixed_time(found.decision_time, even.decision_time, waiting)
-        part = float(mean) / found.decision_time
-    units = tuple(part * one for one in found.units)
+        mixed = _mixed_time(times, np.interp(decided, reached, at), waiting)
+        ordered = np.maximum.accumulate(mixed)
+        course = tuple(zip(ordered.tolist(), decided.tolist(), strict=True))
+        if found.limited and even.limited:
+            last = float(_mixed_time(found.open_until, even.open_until, waiting))
     return replace(
-        new, decision_time=part * found.decision_time, regret=part * found.regret, units=units
+        found,
+        decision_time=mean,
+        regret=part * found.regret,
+        units=tuple(part * one for one in found.units),
+        course=course,
+        open_until=last,
     )
 
 

@@ -87,6 +87,22 @@ class Plan:
         return tuple(found)
 
     @property
+    def cheaper_at_lift(self) -> Point | None:
+        """The cheapest design at the planned lift that takes longer at no effect; None if none."""
+        mine = self.chosen.zero
+        if mine is None or not self.possible:
+            return None
+        cheaper = [
+            point
+            for point in accepted(self.points)
+            if point.in_time
+            and point.zero is not None
+            and point.zero.days.mean > mine.days.mean
+            and point.expected.cost.mean < self.chosen.expected.cost.mean
+        ]
+        return min(cheaper, key=lambda point: point.expected.cost.mean, default=None)
+
+    @property
     def weaker(self) -> Point | None:
         """Where no accepted design is in time, the best whose guarantee is weaker; None if none."""
         if self.possible:

@@ -162,8 +162,9 @@ class Tilt(Rule):
 
     @property
     def label(self) -> str:
-        """`Tilt_r`, with the effect, power and reach when there are."""
-        named = [(name, getattr(self, name)) for name in ("effect", "power", "reach")]
+        """`Tilt_r`, with the effect, power, reach and futility when there are."""
+        parts = ("effect", "power", "reach", "futility")
+        named = [(name, getattr(self, name)) for name in parts]
         about = "".join(f", {name} {value:g}" for name, value in named if value is not None)
         normal = ", gaussian" if self.guarantee == "gaussian" else ""
         return f"Tilt_{self.tilt:g}{about}{normal}"

@@ -7,6 +7,7 @@ whatever rules a user adds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.inputs.written_numbers import tidy
@@ -32,6 +33,13 @@ ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
 
 INFORMED_TILTS = (1.0, 3.0, 8.0)
 """Tilts that are looked at with bets on 0/1 outcomes around the planned effect."""
+
+FUTILITY = 0.2
+"""The futility of designs with a horizon that are looked at if the request names none."""
+
+MARGINS = (1.0, 0.8, 0.6)
+"""How much of the risk to miss the lift a design with futility may plan for: the largest that still
+decides with the power that was asked for."""
 
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
@@ -92,6 +100,22 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
     return [rule for rule in (proven,) if is_possible(request, rule)]
 
 
+def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
+    """Return the rule with futility, of as little power as decides often enough; none if none does.
+
+    >>> (rule,) = with_futility(PlanRequest(), with_horizon(PlanRequest(), 3.0)[0])
+    >>> rule.futility
+    0.2
+    """
+    for margin in MARGINS:
+        found = replace(rule, futility=FUTILITY, power=tidy(1 - margin * (1 - request.power)))
+        if not is_possible(request, found) or (expected := predicted(request, found)) is None:
+            return []
+        if expected.decided.mean >= request.power:
+            return [found]
+    return []
+
+
 def _baseline(request: PlanRequest) -> float | None:
     """The mean of 0/1 outcomes without the effect, which says how they vary."""
     plain = request.outcome.binary and request.covariates is None
@@ -131,7 +155,16 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
             looked_at += [rule for rule in informed if is_possible(request, rule)]
         # What theory does not reach has to be played, and many arms take long.
         tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
-        looked_at += [rule for tilt in tilts for rule in with_horizon(request, tilt)]
+        ending = [rule for tilt in tilts for rule in with_horizon(request, tilt)]
+        looked_at += ending
+        if request.futility is None:
+            # With more arms a prediction takes longer.
+            looked_at += [
+                found
+                for rule in ending
+                if len(request.names) == 2 or rule.tilt in INFORMED_TILTS
+                for found in with_futility(request, rule)
+            ]
         # UCB_alpha has no prediction with a window, and blocks are cheaper to play.
         if len(request.names) == 2 and request.window is None:
             ucbs = [UCB(alpha, stop="mixture") for alpha in ALPHAS]

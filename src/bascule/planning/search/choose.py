@@ -12,12 +12,16 @@ from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.value import Value, value_of
 
 DEFAULT_REQUEST = PlanRequest()
 
 EvidenceKind = Literal["mixture", "effect", "horizon"]
 """What the evidence of a design is made for: any effect, the planned one, or an end as well."""
+
+NO_EFFECT = 0.5
+"""How much the days at no effect count in the days of a design; the rest are those at the lift."""
 
 NEARLY = 0.02
 """Prices that differ by this part are taken for equal, and then the sooner design is better."""
@@ -71,6 +75,26 @@ class Point:
     def zero(self) -> Forecast | None:
         """What is expected if no arm is better than another; None where theory does not say."""
         return predicted_at_zero(self.request, self.rule)
+
+    @property
+    def weighed_days(self) -> float:
+        """The days that are expected, those at no effect counted with their weight.
+
+        Where theory does not say how long a test without an effect takes, it is the deadline.
+        """
+        at_zero = self.request.deadline_days if self.zero is None else self.zero.days.mean
+        return (1 - NO_EFFECT) * self.expected.days.mean + NO_EFFECT * at_zero
+
+    @property
+    def short_at_zero(self) -> bool:
+        """Whether it takes no longer than the fixed-horizon test where no arm is better.
+
+        Without a horizon nearly all such tests go on until the deadline.
+        """
+        fixed = fixed_horizon(self.request).days
+        if not self.design.procedure.has_horizon:
+            return self.request.deadline_days <= fixed
+        return self.zero is not None and self.zero.days.mean <= fixed
 
     def beats(self, other: Point) -> bool:
         """Whether it is in time and no worse in days, in cost, and where no arm is better."""
@@ -138,29 +162,32 @@ def nearest(points: Sequence[Point]) -> Point:
 
 
 def price(point: Point, waiting_cost: float | None) -> float:
-    """Return what a design is expected to cost, with what its days are worth.
+    """Return what a design is expected to cost, with what its weighed days are worth.
 
     With a population it is what all of that loses.
     """
     expected, value = point.expected, point.value
     cost = expected.cost.mean if value is None else value.loss
-    return cost + (waiting_cost or 0.0) * expected.days.mean
+    return cost if waiting_cost is None else cost + waiting_cost * point.weighed_days
 
 
 def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point | None:
     """Return the point that the rule of the choice takes; None when none is in time.
 
-    Of all that cost nearly the least, it is the one that decides soonest. Prices are as expected,
-    because simulated ones differ by chance, and the luckiest would be taken for the cheapest.
+    Designs that take longer than a fixed-horizon test where no arm is better are taken only if
+    there are no others. Of all that cost nearly the least, it is the one with the fewest weighed
+    days. Prices are as expected, because simulated ones differ by chance, and the luckiest would be
+    taken for the cheapest.
     """
-    eligible = [point for point in points if point.in_time]
-    if not eligible:
+    in_time = [point for point in points if point.in_time]
+    if not in_time:
         return None
+    eligible = [point for point in in_time if point.short_at_zero] or in_time
     prices = [price(point, waiting_cost) for point in eligible]
     least = min(prices)
     enough = least * (1 + NEARLY) + _doubt(eligible[prices.index(least)].expected)
     cheapest = [p for p, paid in zip(eligible, prices, strict=True) if paid <= enough]
-    return min(cheapest, key=lambda point: point.expected.days.mean)
+    return min(cheapest, key=lambda point: point.weighed_days)
 
 
 def best_tilt(request: PlanRequest) -> float | None:

@@ -138,10 +138,20 @@ def why(plan: Plan) -> str:
     if request.population is not None:
         best = "Least loss to the population of the designs"
     text = f"{best} that decides in {request.deadline_days:g} days"
-    text = text.replace("designs that decides", "designs that decide")
+    if plan.chosen.short_at_zero:
+        text += " and takes no longer than a fixed-horizon test at no effect"
+    if "designs" in best:
+        text = text.replace("that decides", "that decide").replace("and takes", "and take")
     zero = plan.chosen.zero
     if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
         text += f"; it ends after {duration(zero.days.mean)} on average if there is no difference"
+    other = plan.cheaper_at_lift
+    if other is not None and other.zero is not None:
+        text += (
+            f". {other.rule.label} would cost {amount(other.expected.cost.mean)} "
+            f"{request.cost_unit} at this lift, but take {duration(other.zero.days.mean)} at no "
+            "effect"
+        )
     beaten = ""
     if plan.fixed_is_better:
         beaten = (
