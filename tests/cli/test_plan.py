@@ -162,11 +162,11 @@ def test_an_interruption_keeps_what_is_there(
 
     monkeypatch.setattr(sweep, "simulate", impatient)
     design = tmp_path / "design.json"
-    code, out, err = run(capsys, *QUICK, "--runs", "50", "--json", "--save", str(design))
+    code, out, err = run(capsys, *QUICK, "--runs", "200", "--json", "--save", str(design))
     assert code == 130
     data = json.loads(out)
     assert data["complete"] is False
-    assert data["runs"] == 50
+    assert data["runs"] == 200
     assert data["even_split"]["runs"] == 0
     assert "interrupted" in err
     assert bs.Design.load(design) == bs.Design.from_dict(data["design"])

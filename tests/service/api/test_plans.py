@@ -97,7 +97,7 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
         answer = browser.get("/new/plan", params=form).text
         assert "slow worse by twice its margin" in answer
         refused = browser.get("/new/plan", params={**form, "segments": "country: fr, de"}).text
-        assert "Segments does not go with a rollout" in refused
+        assert "Rollout schedule does not go with Segments" in refused
         token = re.search(r'name="csrf_token" value="([0-9a-f]+)"', browser.get("/new").text)
         assert token is not None
         created = browser.post("/new", data={**form, "start": "yes", "csrf_token": token[1]})
