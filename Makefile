@@ -17,7 +17,7 @@ LONG := tests/research docs/how-to/regenerate-the-paper.md docs/how-to/compare-r
 	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/schemas/test_openapi.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
-	tests/core/procedures/many_arms/test_procedure.py tests/live/test_knob.py \
+	tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py tests/planning/search/test_value.py \
 	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
 	docs/how-to/add-a-rule.md \

@@ -1,4 +1,4 @@
-"""What newcomers do with the README's own design, in Python, over HTTP and over OFREP."""
+"""What newcomers do with their first design, in Python, over HTTP and over OFREP."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import random
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import httpx
 import pytest
@@ -14,18 +13,20 @@ from tests.service.running import Service
 
 import bascule as bs
 
-README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
 Ask = Callable[[str], tuple[str, str]]
 """(a unit) -> the arm to serve, and the reason."""
 
 
 @pytest.fixture(scope="module")
 def design() -> bs.Design:
-    """The design of "Run it live"."""
-    found = re.search(r"^button = (bs\.Design\(.*?^\))", README, re.DOTALL | re.MULTILINE)
-    assert found is not None
-    made: bs.Design = eval(found[1], {"bs": bs})
-    return made
+    """A test of a button, as a newcomer writes it."""
+    return bs.Design(
+        arms=["control", "green"],
+        outcome=bs.Bernoulli(),
+        rule=bs.Tilt(8),
+        error=0.05,
+        measure=bs.Measure("7d", "any"),
+    )
 
 
 @pytest.fixture(params=["python", "http", "ofrep"])
