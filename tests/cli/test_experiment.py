@@ -70,7 +70,7 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     run(capsys, "release", "button")
     run(capsys, "stop", "button", "--yes")
     run(capsys, "delete", "button", "--yes")
-    assert json.loads(run(capsys, "list", "--json")) == {"experiments": [], "unreadable": []}
+    assert json.loads(run(capsys, "list", "--json")) == {"experiments": []}
 
 
 MARKUP = "[/red]"

@@ -90,4 +90,4 @@ def test_words_on_the_command_line(
     )
     assert "button" in run("list", "--search", "ann q3")
     assert run("list", "--search", "bob") == "no experiment has 'bob'\n"
-    assert "owner: Ann" in run("show", "button")
+    assert "owner: Ann" in run("status", "button")

@@ -112,7 +112,7 @@ def log_wealth(state: FloatArray, first: int, centre: float = ORDINARY) -> float
     """Log of what all the bets together have made of one unit; never above the best of them.
 
     >>> import numpy as np
-    >>> state = np.zeros(len(BETS))
+    >>> state = [0.0] * len(BETS)
     >>> for _ in range(10):
     ...     bet(state, 0, 1.0)
     >>> round(float(log_wealth(state, 0)), 3)
@@ -212,7 +212,7 @@ def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths
     themselves, played on every block, would have won hardly more: of each logarithm only the
     terms from the fourth power on are replaced, by their worst case.
 
-    >>> state = np.zeros(len(BETS))
+    >>> state = [0.0] * len(BETS)
     >>> for difference in (1.0, 1.0, 0.5, -1.0, 1.0) * 20:
     ...     bet(state, 0, difference)
     >>> sums = (50.0, 85.0, 42.5, 81.25)

@@ -187,7 +187,7 @@ class Units:
         >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
         >>> with bs.open(":memory:") as store:
         ...     test = store.create("flag", design)
-        ...     test.pause()
+        ...     places = test.pause()
         ...     found = test.evaluate("user-42")
         >>> found.arm, found.reason, found.enrolled
         ('a', 'DISABLED', False)

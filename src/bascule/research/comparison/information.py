@@ -41,7 +41,7 @@ def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
 
     >>> import bascule as bs
     >>> round(oracle_of([0.05, 0.06], bs.Bernoulli(), 0.05))
-    3115
+    3113
     """
     gap = min(rival_gaps(means))
     if gap == 0:

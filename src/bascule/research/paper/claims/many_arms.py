@@ -111,7 +111,7 @@ def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
 
     >>> one = iid.design(UCB(32), 12.0, arms=ARMS[:3])
     >>> round(corollary_regret(one, UNEQUAL_GAPS))
-    3790
+    3398
     """
     rule = design.rule
     knob = rule.knob
