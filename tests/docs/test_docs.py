@@ -79,6 +79,9 @@ PAGES = {
 }
 """Terms that people search for, and the page that a search should find first."""
 
+HELP = {"--help", "--help-all"}
+"""Options that every command has."""
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -152,9 +155,9 @@ def test_reference_has_every_command_with_its_options_and_no_others() -> None:
             for command in each.values()
             for parameter in command.params
             for option in parameter.opts
-            if option.startswith("--") and option not in {"--help", "--help-all"}
+            if option.startswith("--") and option not in HELP
         }
-        documented[title] = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) - {"--help", "--help-all"}
+        documented[title] = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", section)) - HELP
         # An audit takes options of `simulate` and says so.
         elsewhere = documented["bascule simulate"] if names == ["audit"] else set()
         assert options <= documented[title] | elsewhere, title
