@@ -339,3 +339,17 @@ def test_covariates_go_and_what_can_still_be_computed_is_verified(
     with store.writing() as connection:
         connection.exec_driver_sql("UPDATE outcomes SET value = 9 WHERE number = 20")
     assert "total stored as" in str(test.verify())
+
+
+@pytest.mark.parametrize("joins", [True, False])
+def test_names_that_are_linked_and_erased_again_are_erased(store: bs.Store, joins: bool) -> None:
+    """A pending unit keeps its hash: linking or assigning its names anew makes no second one."""
+    test = store.create("again", SALES)
+    test.assign("u")
+    test.link("u", "v")
+    store.erase("u")
+    test.link("u", "v")
+    if joins:
+        test.assign("v")
+    assert store.erase("v") == ("again",)
+    assert test.verify().agrees

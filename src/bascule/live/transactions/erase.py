@@ -56,13 +56,21 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     connection, experiment = work.connection, work.before.id
     hidden = {name: pseudonym(key, name) for name in names}
     _forget_ids(work, key, [one.number for one in found])
+    # A name that was erased, linked and assigned again may have an earlier unit under its hash:
+    # outcomes go to that one, and the later unit gets a random name.
+    taken = queries.find_units(connection, experiment, [hidden[one.unit] for one in found])
     for one in found:
-        renamed = (hidden[one.unit], experiment, one.number)
+        name = hidden[one.unit]
+        name = f"{PREFIX}{secrets.token_hex(8)}" if name in taken else name
+        renamed = (name, experiment, one.number)
         statements.execute(connection, _RENAME, renamed)
         work.add("erased", one.number, work.now)
+    # The other names of a unit that has not counted still lead to it; so do those of an earlier
+    # erasure, if a name was linked again since.
+    linked = queries.identities(connection, experiment, [hidden[name] for name in roots])
     for name, root in roots.items():
-        # The other names of a unit that has not counted still lead to it.
-        queries.add_link(connection, experiment, hidden[name], hidden[root])
+        if hidden[name] not in linked:
+            queries.add_link(connection, experiment, hidden[name], hidden[root])
     forgotten = [(f"{PREFIX}{secrets.token_hex(8)}", experiment, name) for name in names]
     statements.execute(connection, _FORGET_EXCLUDED, forgotten)
     state = work.state

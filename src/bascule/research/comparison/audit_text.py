@@ -63,7 +63,7 @@ def table(audit: Audit) -> list[str]:
     for row in rows:
         first, *middle, last = zip(row, widths, strict=True)
         amounts = "  ".join(f"{cell:>{width}}" for cell, width in middle)
-        lines.append(f"{first[0]:<{first[1]}}  {amounts}  {last[0]}")
+        lines.append(f"{first[0]:<{first[1]}} {amounts}  {last[0]}")
     return lines
 
 
