@@ -35,7 +35,7 @@ DESIGNS = {
     name: Design(
         arms=list(BUY),
         outcome=Bernoulli(),
-        rule=Tilt(tilt, effect=0.05, power=0.9, baseline=0.1),
+        rule=Tilt(tilt, effect=0.05, power=0.9, baseline=0.1, futility=0.2),
         error=0.05,
         sides=2,
         max_units=DEADLINE_DAYS * PER_DAY,
