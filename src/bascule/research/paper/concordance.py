@@ -321,6 +321,11 @@ def recorded() -> dict[str, str]:
     return verdicts
 
 
+def claims_with_verdicts(entry: Entry) -> str:
+    """Return the claims of a place, each with its verdict; a new one has none on record."""
+    return ", ".join(f"{name} ({recorded().get(name, 'not recorded')})" for name in entry.claims)
+
+
 def rows() -> list[tuple[str, str, str, str, str, str]]:
     """Return the table: place, subject, functions, page, claims with verdicts, command."""
     return [
@@ -329,7 +334,7 @@ def rows() -> list[tuple[str, str, str, str, str, str]]:
             entry.subject,
             ", ".join(entry.functions),
             entry.page,
-            ", ".join(f"{name} ({recorded()[name]})" for name in entry.claims),
+            claims_with_verdicts(entry),
             entry.command,
         )
         for entry in ENTRIES
@@ -367,7 +372,7 @@ def markdown_text(runs: int) -> str:
     ]
     for entry in ENTRIES:
         functions = ", ".join(f"`{name.removeprefix('bascule.')}`" for name in entry.functions)
-        claims = ", ".join(f"{name} ({recorded()[name]})" for name in entry.claims)
+        claims = claims_with_verdicts(entry)
         cells = (
             entry.place,
             entry.subject,
