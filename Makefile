@@ -13,20 +13,20 @@ install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
-LONG := tests/research docs/how-to/regenerate-the-paper.md docs/how-to/compare-rules.md \
-	docs/how-to/audit-a-rule.md docs/explanation/coverage.md tests/service/api/schemas/test_openapi.py \
+LONG := tests/research docs/research/regenerate-the-paper.md docs/research/compare-rules.md \
+	docs/research/audit-a-rule.md docs/research/coverage.md tests/service/api/schemas/test_openapi.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/live/test_knob.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py tests/planning/search/test_value.py \
 	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
-	docs/how-to/add-a-rule.md \
-	docs/explanation/tilted-blocks.md
+	docs/research/add-a-rule.md \
+	docs/research/tilted-blocks.md
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-engines lint bench predictions peeking honesty peers docs images clean clients browser java pytest
+.PHONY: install demo test test-engines lint dist bench predictions peeking honesty peers docs images clean clients browser java pytest
 
 install: $(INSTALLED)
 
@@ -97,6 +97,11 @@ lint: install
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The wheel and the source distribution; tests/engines/test_wheel.py installs a wheel and runs it.
+dist: install
+	@$(PIP) build
+	$(BIN)/python -m build --outdir dist .
 
 bench: install
 	$(BIN)/python -m bench

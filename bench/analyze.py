@@ -1,7 +1,8 @@
 """Twenty million rows in Parquet: today's answer and the days, against tea-tasting and plain SQL.
 
-Two shapes: a row a unit, and ten events a unit. Each answer is taken in a process of its own,
-imports included, which also tells its peak memory. What is compared is how long a core is busy.
+A row a unit with outcomes of 0 and 1 or with revenue, ten events a unit, and a CSV file in which
+one value is no number. Each answer is taken in a process of its own, imports included, which also
+tells its peak memory. What is compared is how long a core is busy.
 """
 
 from __future__ import annotations
@@ -16,8 +17,14 @@ from pathlib import Path
 from bench.measure import Figure
 
 ROWS, DAYS = 20_000_000, 28
-SHAPES = {"a row a unit": ROWS, "ten events a unit": ROWS // 10}
+SHAPES = {
+    "a row a unit, 0 or 1": (ROWS, "converted"),
+    "a row a unit, revenue": (ROWS, "revenue"),
+    "ten events a unit": (ROWS // 10, "revenue"),
+}
+"""Units of a log, and the column that is compared."""
 ROUNDS = 3
+BAD_ROWS = ROWS * 3 // 20
 
 MAKE = """
 COPY (
@@ -25,7 +32,8 @@ COPY (
         CASE WHEN hash(user_id) % 2 = 0 THEN 'control' ELSE 'green' END AS variant,
         TIMESTAMP '2026-01-01' + to_microseconds(CAST(
             (came + ({days} * 86400 - came) * later * later) * 1000000 AS BIGINT)) AS ts,
-        CASE WHEN buys < 0.2 THEN round(-20 * ln(spent + 1e-9), 2) ELSE 0.0 END AS revenue
+        CASE WHEN buys < 0.2 THEN round(-20 * ln(spent + 1e-9), 2) ELSE 0.0 END AS revenue,
+        CAST(buys < 0.2 AS INTEGER) AS converted
     FROM (
         SELECT CAST(hash(i * 7 + 1) % {users} AS BIGINT) AS user_id,
             (hash(hash(i * 7 + 1) % {users} + 11) % ({days} * 86400)) * 1.0 AS came,
@@ -45,7 +53,7 @@ warnings.simplefilter("ignore")
 TEA = """
 import ibis, tea_tasting as tt
 rows = ibis.duckdb.connect().read_parquet({path!r})
-asked = {{"a": tt.Mean("revenue"), "c": tt.SampleRatio()}}
+asked = {{"a": tt.Mean({column!r}), "c": tt.SampleRatio()}}
 if {grouped}:
     rows = rows.group_by("user_id", "variant").agg(visits=rows.count(), revenue=rows.revenue.sum())
     asked["b"] = tt.RatioOfMeans("revenue", "visits")
@@ -56,13 +64,13 @@ SQL = """
 import duckdb
 rows = {path!r}
 source = f"(SELECT user_id, variant, sum(revenue) AS revenue FROM '{{rows}}' GROUP BY ALL)"
-duckdb.execute(f"SELECT variant, count(*), sum(revenue), sum(revenue * revenue) "
+duckdb.execute(f"SELECT variant, count(*), sum({column}), sum({column} * {column}) "
                f"FROM {{source if {grouped} else repr(rows)}} GROUP BY ALL").fetchall()
 """
 
 OURS = """
 import bascule as bs
-str(bs.analyze({path!r}, {options}))
+str(bs.analyze({path!r}, {column!r}, {options}))
 """
 
 FOOT = """
@@ -102,17 +110,17 @@ def taken(script: str) -> tuple[float, float]:
 def figures(rows: int = ROWS, rounds: int = ROUNDS) -> list[Figure]:
     """Time as a ratio to tea-tasting's, in turns; memory as a part of half a gigabyte."""
     found, peaks = [], []
-    for shape, users in SHAPES.items():
+    for shape, (users, column) in SHAPES.items():
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.parquet"
             make(path, rows, users * rows // ROWS)
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in ("SQL", *ASKED)}
-            where = {"path": str(path), "grouped": users < ROWS}
+            where = {"path": str(path), "grouped": users < ROWS, "column": column}
             for _ in range(rounds):
                 reference, _ = taken(TEA.format(**where))
                 times["SQL"].append((taken(SQL.format(**where))[0], reference))
                 for name, (options, _) in ASKED.items():
-                    seconds, peak = taken(OURS.format(path=str(path), options=options))
+                    seconds, peak = taken(OURS.format(**where, options=options))
                     times[name].append((seconds, reference))
                     peaks.append(peak)
         for name, pairs in times.items():
@@ -127,6 +135,7 @@ def figures(rows: int = ROWS, rounds: int = ROUNDS) -> list[Figure]:
                     against="tea-tasting on Ibis and DuckDB: Mean, SampleRatio, RatioOfMeans",
                 )
             )
+    found.append(_with_a_bad_value(rows * BAD_ROWS // ROWS))
     found.append(
         Figure(
             name=f"{rows:,} rows, peak memory",
@@ -139,3 +148,40 @@ def figures(rows: int = ROWS, rounds: int = ROUNDS) -> list[Figure]:
         )
     )
     return found
+
+
+BAD = """
+COPY (
+    SELECT user_id, variant, ts,
+        CASE WHEN user_id = {rows} - 5 THEN 'n. d.' ELSE CAST(revenue AS VARCHAR) END AS revenue
+    FROM '{source}'
+) TO '{path}' (HEADER)
+"""
+
+PLAIN = """
+import duckdb
+duckdb.execute("SELECT variant, count(*), sum(revenue), sum(revenue * revenue) FROM "
+               "read_csv({path!r}, types = {{'revenue': 'DOUBLE'}}, ignore_errors = true) "
+               "GROUP BY ALL").fetchall()
+"""
+
+
+def _with_a_bad_value(rows: int) -> Figure:
+    """A CSV file in which one value is no number, against DuckDB that leaves such lines out."""
+    import duckdb
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, path = (str(Path(folder) / name) for name in ("rows.parquet", "rows.csv"))
+        make(Path(source), rows, rows)
+        duckdb.execute(BAD.format(rows=rows, source=source, path=path))
+        reference, _ = taken(PLAIN.format(path=path))
+        seconds, _ = taken(OURS.format(path=path, column="revenue", options=""))
+    return Figure(
+        name=f"{rows:,} rows of CSV, one bad value",
+        value=seconds,
+        reference=reference,
+        ratio=seconds / reference,
+        target="",
+        unit="s of a core",
+        against="DuckDB that leaves out the line",
+    )

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from bascule.research import paper
 from bascule.research.paper import concordance
 
-PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "concordance.md"
+PAGE = Path(__file__).parent.parent / "docs" / "research" / "concordance.md"
 SEED = 0
 
 

@@ -37,15 +37,15 @@ CELLS: Sequence[tuple[str, Any, Any, Sequence[float]]] = [
 
 def row(name: str, rule: Any, outcome: Any, means: Sequence[float]) -> str:
     """One line of the table: units that a test takes all in all, forecast and simulated."""
-    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule)
-    seen = bs.Statistics.empty(len(means))
+    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule, sides=1)
+    seen = bs.progress.Statistics.empty(len(means))
     for _ in range(BLOCKS):
         # Ten units whose mean and spread are those of the arm.
         block = [
-            bs.ArmStatistics(10, 10 * mean, 10 * (mean if outcome.binary else mean**2 + 1))
+            bs.progress.ArmStatistics(10, 10 * mean, 10 * (mean if outcome.binary else mean**2 + 1))
             for mean in means
         ]
-        seen = bs.fold_block(design, seen, block, look=False)
+        seen = bs.progress.fold_block(design, seen, block, look=False)
     left = units_left(design, seen, 0.0)
     assert left is not None
     forecast = left + seen.units

@@ -39,8 +39,10 @@ def figures() -> list[Figure]:
         return []
 
 
-def _figure(name: str, outcome: bs.Outcome, rule: bs.Rule, means: list[float]) -> Figure:
-    design = bs.Design(list("ab"), outcome, rule, error=0.05)
+def _figure(
+    name: str, outcome: bs.design.Outcome, rule: bs.design.Rule, means: list[float]
+) -> Figure:
+    design = bs.Design(list("ab"), outcome, rule, error=0.05, sides=1)
     _, cpu_rate, same = _agreement(design, means)
     rate, target = _kernel_rate(design, means), TARGETS[name]
     return Figure(
@@ -62,7 +64,7 @@ def rows() -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for name, outcome, rule, means in CASES:
-        design = bs.Design(list("abcde")[: len(means)], outcome, rule, error=0.05)
+        design = bs.Design(list("abcde")[: len(means)], outcome, rule, error=0.05, sides=1)
         cpu, cpu_rate, same = _agreement(design, means)
         _, double_rate = _rate(design, means, RUNS, device="cuda", precision="double")
         single, single_rate = _rate(design, means, RUNS, device="cuda")
@@ -76,7 +78,9 @@ def rows() -> list[str]:
     return lines
 
 
-def _agreement(design: bs.Design, means: list[float]) -> tuple[bs.Simulation, float, float]:
+def _agreement(
+    design: bs.Design, means: list[float]
+) -> tuple[bs.simulation.Simulation, float, float]:
     """Runs on the CPU, their rate, and the share of them that is the same on the GPU."""
     # The first runs on either device compile its loop.
     bs.simulate(design, means, 1000, seed=4, device="cuda")
@@ -89,7 +93,7 @@ def _agreement(design: bs.Design, means: list[float]) -> tuple[bs.Simulation, fl
 
 def _rate(
     design: bs.Design, means: list[float], runs: int, **options: str
-) -> tuple[bs.Simulation, float]:
+) -> tuple[bs.simulation.Simulation, float]:
     # `seconds` is without compilation, which runs that outgrow a table need for a second loop.
     result = bs.simulate(design, means, runs, seed=4, **options)  # type: ignore[arg-type]
     return result, result.steps / result.seconds

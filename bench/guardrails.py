@@ -4,7 +4,7 @@ The primary metric has a clear winner; all metrics are normal with spread 1. `py
 bench.guardrails RUNS TILT ...` simulates some tilts only, `... removal RUNS` a harmful arm among
 three, `... ramp RUNS` guarded rollouts, `... speed` compares the compiled player with the one that
 calls the core step by step, and `... store RUNS` takes tests and rollouts through a live store. The
-tables of docs/explanation/guardrails.md are what this prints. Seeds are fixed.
+tables of docs/research/guardrails.md are what this prints. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def design(tilt: float, cap: int = CAP) -> bs.Design:
         ["control", "green"],
         bs.Gaussian(1),
         bs.Tilt(tilt, batch=BATCH),
+        sides=1,
         metrics=[bs.Metric("guard", bs.Gaussian(1), margin=MARGIN, error=ERROR)],
         harm_error=ERROR,
         max_units=cap,
@@ -83,6 +84,7 @@ def removals(runs: int = RUNS) -> None:
         ["control", "green", "blue"],
         bs.Gaussian(1),
         bs.Tilt(3, batch=BATCH),
+        sides=1,
         metrics=guards,
         harm_error=ERROR,
         max_units=2 * CAP,
@@ -148,7 +150,7 @@ def in_store(runs: int = STORE_RUNS, tilt: float = 3.0) -> None:
     print(f"  shipped {share(list(shipped))}, removed {share(list(removed))}")
 
 
-def rollout(harm: str, runs: int) -> bs.Rollout:
+def rollout(harm: str, runs: int) -> bs.planning.Rollout:
     """Return the plan of a rollout of six days; `harm` says which versions are rolled back."""
     metric = bs.Metric("guard", bs.Gaussian(1), margin=0.2, harm=harm)  # type: ignore[arg-type]
     return bs.plan_rollout([metric], RAMP, 1000, deadline_days=6, runs=runs, seed=5)

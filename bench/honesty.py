@@ -25,7 +25,7 @@ from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import pure_cells
 from bench.honesty_simulated import simulated_cells
 
-OUT = Path("docs/explanation/honesty.md")
+OUT = Path("docs/research/honesty.md")
 
 MODES = {
     "pure functions": pure_cells,

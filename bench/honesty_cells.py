@@ -87,7 +87,8 @@ def design_of(
 ) -> bs.Design:
     """Return a design with arms named in the order of their means."""
     names = [f"arm{i:02}" for i in range(arms)]
-    return bs.Design(names, outcome or bs.Gaussian(1), rule, error, reports="always", **more)
+    given = {"reports": "always", "sides": 1, **more}
+    return bs.Design(names, outcome or bs.Gaussian(1), rule, error, **given)
 
 
 def drawn(design: bs.Design, rng: np.random.Generator, arm: int, units: int) -> np.ndarray:

@@ -75,7 +75,7 @@ def drop_in_a_store(batches: int, each: int) -> Play:
             test.record_many([event for some in outcomes for event in some])
             seen, decision = _shown(test)
             if decision is None and test.state == "running" and not out:
-                pair = wrong_pair(_increasing(design, bs.effects(design, seen)))
+                pair = wrong_pair(_increasing(design, bs.progress.effects(design, seen)))
                 if pair is not None:
                     for name in design.arms:
                         # A removal may be what ends a test with a horizon.
@@ -164,22 +164,24 @@ def ship_at_the_margin(batches: int, each: int) -> Play:
     return play
 
 
-def _increasing(design: bs.Design, found: tuple[bs.Effect, ...]) -> tuple[bs.Effect, ...]:
+def _increasing(
+    design: bs.Design, found: tuple[bs.progress.Effect, ...]
+) -> tuple[bs.progress.Effect, ...]:
     """Return differences in which more is better."""
     if design.goal == "increase":
         return found
     return tuple(
-        bs.Effect(e.first, e.second, -e.difference, -e.high, -e.low, e.error, e.guarantee)
+        bs.progress.Effect(e.first, e.second, -e.difference, -e.high, -e.low, e.error, e.guarantee)
         for e in found
     )
 
 
-def _shown(test: bs.Experiment) -> tuple[bs.Statistics, str | None]:
+def _shown(test: bs.Experiment) -> tuple[bs.progress.Statistics, str | None]:
     """Return what a live test has shown and its decision, without the forecasts of a status."""
     test.settle()
     with test.store.reading() as connection:
         state = test.store.load(connection, test.id, test.name).state
-    assert isinstance(state.statistics, bs.Statistics)
+    assert isinstance(state.statistics, bs.progress.Statistics)
     return state.statistics, None if state.verdict is None else state.verdict.name
 
 

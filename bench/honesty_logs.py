@@ -41,7 +41,7 @@ def is_wrong(cell: LogCell, rng: np.random.Generator) -> bool:
 
     Arms are alike, so the first one stands for the best arm and any other as winner is wrong.
     """
-    analysis = bs.analyze(**call_of(cell.draw(rng), error=ERROR, **cell.options))
+    analysis = bs.analyze(**call_of(cell.draw(rng), error=ERROR, sides=1, **cell.options))
     assert analysis.guarantee == cell.guarantee, (cell, analysis.guarantee)
     decision = analysis.decision
     return decision is not None and decision.name != "arm00"

@@ -13,7 +13,7 @@ CPU time, all 13 about 25 minutes of it. On a machine with 16 cores:
         'python -m bench.honesty_metrics --cell "$0" --slices "$1" --out "out/$0-$1.json"'
     python -m bench.honesty_metrics --add out/*.json
 
-The last command writes the rows of these cells into docs/explanation/honesty.md, and exits with 1
+The last command writes the rows of these cells into docs/research/honesty.md, and exits with 1
 if one exceeds its error. `--list` prints cells with four slices each; one such part by itself is
 
     python -m bench.honesty_metrics --cell normal --slices 0:4 --out out/normal-0:4.json
@@ -172,12 +172,14 @@ def in_any_segment(segments: bs.Segments, units: int) -> Play:
         order.seed(int(rng.integers(2**31)))
         assert one.error is not None
         whole = replace(one, segments=segments, error=len(segments.all) * one.error)
-        test = store.create_segmented(f"segmented-{next(NUMBERS)}", whole)
-        for first in range(0, units * len(segments.all), 500):
-            names = [str(i) for i in range(first, min(units * len(segments.all), first + 500))]
-            test.assign_many(names, segments=[names_of[int(i) % len(names_of)] for i in names])
-            test.record_many(zip(names, rng.normal(size=len(names)).tolist(), strict=True))
-        return any(winner(one) == 1 for one in test.tests.values())
+        tests = store.create_segments(f"segmented-{next(NUMBERS)}", whole).tests
+        for first in range(0, units, 250):
+            for segment in names_of:
+                names = [f"{segment} {i}" for i in range(first, min(units, first + 250))]
+                tests[segment].assign_many(names)
+                outcomes = rng.normal(size=len(names)).tolist()
+                tests[segment].record_many(zip(names, outcomes, strict=True))
+        return any(winner(one) == 1 for one in tests.values())
 
     return play
 
@@ -195,7 +197,7 @@ def named_cells(times: Callable[[int], int]) -> dict[str, Cell]:
     both = ["arm00", "arm01"]
 
     def of(rule: bs.Tilt, outcome: Any, **more: Any) -> bs.Design:
-        return bs.Design(both, outcome, rule, ERROR, **{"reports": "always", **more})
+        return bs.Design(both, outcome, rule, ERROR, **{"reports": "always", "sides": 1, **more})
 
     def cell(design: bs.Design, about: str, play: Play) -> Cell:
         made = times(RUNS)

@@ -15,7 +15,7 @@ from bascule.core.rules import Rule
 from bench.honesty_cells import Cell, Play, cell_of, design_of, drawn
 
 
-def wrong_pair(effects: tuple[bs.Effect, ...]) -> tuple[str, str] | None:
+def wrong_pair(effects: tuple[bs.progress.Effect, ...]) -> tuple[str, str] | None:
     """Return a better and a worse arm of which the worse one has beaten the better one."""
     for effect in effects:
         if effect.high <= 0.0:
@@ -23,37 +23,41 @@ def wrong_pair(effects: tuple[bs.Effect, ...]) -> tuple[str, str] | None:
     return None
 
 
-def fold_next(design: bs.Design, seen: bs.Statistics, rng: np.random.Generator) -> bs.Statistics:
+def fold_next(
+    design: bs.Design, seen: bs.progress.Statistics, rng: np.random.Generator
+) -> bs.progress.Statistics:
     """Return the statistics after the next block or unit."""
     arms = len(design.arms)
     if design.procedure.assigns == "units":
-        arm = bs.next_arm(design, seen)
-        return bs.record(design, seen, arm, float(drawn(design, rng, arm, 1)[0]))
-    block = bs.next_block(design, seen)
+        arm = bs.progress.next_arm(design, seen)
+        return bs.progress.record(design, seen, arm, float(drawn(design, rng, arm, 1)[0]))
+    block = bs.progress.next_block(design, seen)
     outcomes = []
     for arm in range(arms):
         values = drawn(design, rng, arm, block.units[arm])
-        outcomes.append(bs.ArmStatistics(len(values), float(values.sum()), float(values @ values)))
-    return bs.fold_block(design, seen, outcomes)
+        outcomes.append(
+            bs.progress.ArmStatistics(len(values), float(values.sum()), float(values @ values))
+        )
+    return bs.progress.fold_block(design, seen, outcomes)
 
 
 def remove_after_looking(steps: int) -> Play:
     """Return the adversary that waits for a wrong pair and then removes all other arms."""
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
-        seen = bs.Statistics.empty(len(design.arms))
+        seen = bs.progress.Statistics.empty(len(design.arms))
         for _ in range(steps):
             seen = fold_next(design, seen, rng)
-            reached = bs.decision(design, seen)
+            reached = bs.progress.decision(design, seen)
             if reached is None and end_reason(design, seen) is not None:
                 return False
             if reached is None and not seen.removed and seen.dropped:
-                pair = wrong_pair(bs.effects(design, seen))
+                pair = wrong_pair(bs.progress.effects(design, seen))
                 if pair is not None:
                     for name in design.arms:
                         if name not in pair:
-                            seen = bs.remove_arm(design, seen, name)
-                    reached = bs.decision(design, seen)
+                            seen = bs.progress.remove_arm(design, seen, name)
+                    reached = bs.progress.decision(design, seen)
             if reached is not None:
                 left = [a for a in range(len(design.arms)) if a not in seen.removed]
                 return reached.arm != left[0]
@@ -70,13 +74,13 @@ def pause_when_behind(steps: int) -> Play:
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
         arms = len(design.arms)
-        seen = bs.Statistics.empty(arms)
+        seen = bs.progress.Statistics.empty(arms)
         for _ in range(steps):
             behind = seen.arms[1].units >= 3 and seen.arms[1].mean < seen.arms[0].mean
             for arm in range(arms):
                 if not (behind and arm == 1):
-                    seen = bs.record(design, seen, arm, float(rng.normal()))
-            if bs.effects(design, seen)[0].low > 0.0:
+                    seen = bs.progress.record(design, seen, arm, float(rng.normal()))
+            if bs.progress.effects(design, seen)[0].low > 0.0:
                 return True
         return False
 
@@ -91,16 +95,16 @@ def pause_the_lucky(steps: int) -> Play:
     """
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
-        seen = bs.Statistics.empty(len(design.arms))
+        seen = bs.progress.Statistics.empty(len(design.arms))
         for _ in range(3):
             for arm in range(len(design.arms)):
-                seen = bs.record(design, seen, arm, float(rng.normal()))
+                seen = bs.progress.record(design, seen, arm, float(rng.normal()))
         for _ in range(steps):
             first, second = seen.arms[:2]
             luck = first.mean * math.sqrt(first.units), -second.mean * math.sqrt(second.units)
             arm = int(luck[1] < luck[0])
-            seen = bs.record(design, seen, arm, float(rng.normal()))
-            if bs.effects(design, seen)[0].low > 0.0:
+            seen = bs.progress.record(design, seen, arm, float(rng.normal()))
+            if bs.progress.effects(design, seen)[0].low > 0.0:
                 return True
         return False
 
@@ -111,12 +115,12 @@ def turn_the_knob(steps: int) -> Play:
     """Return the adversary that tilts towards whichever arm would mislead the most."""
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
-        seen = bs.Statistics.empty(len(design.arms))
+        seen = bs.progress.Statistics.empty(len(design.arms))
         for _ in range(steps):
             misled = bool(seen.pairs) and seen.pairs[0][0] < 0.0
             turned = replace(design, rule=design.rule.with_knob(8.0 if misled else 1.0))
             seen = fold_next(turned, seen, rng)
-            reached = bs.decision(turned, seen)
+            reached = bs.progress.decision(turned, seen)
             if reached is not None:
                 return reached.arm != 0
             if end_reason(turned, seen) is not None:

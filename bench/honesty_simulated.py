@@ -11,7 +11,7 @@ import numpy as np
 import bascule as bs
 from bascule.core.rules import Rule
 from bench.honesty_cells import Cell, design_of, label_of
-from bench.unknown_spread import null_worlds
+from bench.unknown_spread import money_worlds, null_worlds
 
 ERROR, CAP, MARGIN = 0.05, 4000, 0.5
 LOOKS = "looks at every step"
@@ -31,17 +31,26 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
         adversary = LOOKS if mean == 0.3 else f"{LOOKS}; means of {100 * mean:g} %"
         return _cell(design, adversary, runs, means=[mean] * arms)
 
-    def in_world(name: str, world: bs.World, rule: Rule, outcome: Any, **more: Any) -> Cell:
+    def in_world(name: str, world: bs.worlds.World, rule: Rule, outcome: Any, **more: Any) -> Cell:
         design = replace(design_of(2, rule, ERROR, outcome, **more), max_units=5 * CAP)
         return _cell(design, f"{LOOKS}; {name}", runs, world=world)
 
     def skewed(name: str, tilt: float) -> Cell:
         noise = null_worlds()[name]
-        world = bs.World([noise.means[0]] * 2, noise=noise)
+        world = bs.worlds.World([noise.means[0]] * 2, noise=noise)
         return in_world(name, world, bs.Tilt(tilt), bs.Numeric())
 
-    related = bs.World([0.3, 0.3], correlation=0.7)
-    trend = bs.World([0.0, 0.0], correlation=0.7, trend=bs.Trend("fading", -1, 500))
+    def money(name: str, tilt: float) -> Cell:
+        design = design_of(2, bs.Tilt(tilt, effect=0.3, power=0.9), ERROR, bs.Numeric())
+        noise = money_worlds()[name]
+        # The arm with the longer tail comes first: the other one is more likely to win wrongly.
+        turned = replace(noise, weights=noise.weights[::-1])
+        return _cell(
+            design, f"{LOOKS}; {name}", times(2000), world=bs.worlds.World([1.0, 1.0], noise=turned)
+        )
+
+    related = bs.worlds.World([0.3, 0.3], correlation=0.7)
+    trend = bs.worlds.World([0.0, 0.0], correlation=0.7, trend=bs.worlds.Trend("fading", -1, 500))
     return [
         equal(2, bs.Tilt(1)),
         equal(3, bs.Tilt(8, batch=10)),
@@ -73,6 +82,7 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
         skewed("spending, equal arms", 8.0),
         skewed("normal, spreads 1 and 3", 8.0),
         skewed("spending against 300 or nothing", 8.0),
+        *[money(name, tilt) for tilt in (1.0, 8.0) for name in money_worlds()],
         in_world("related covariate", related, bs.Tilt(3), coin, covariates=limited),
         in_world(
             "related covariate, trend", trend, bs.Tilt(3), bs.Numeric(1), covariates=covariate
@@ -83,12 +93,12 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
 
 def _cell(design: bs.Design, adversary: str, runs: int, **world: Any) -> Cell:
     promise = design.calibration
-    stated = promise.error if design.sides is None else 2.0 * promise.error
+    stated = (design.sides or 1) * promise.error
 
     def count(first: int, last: int) -> int:
         played = bs.simulate(design, runs=last - first, seed=1, threads=1, **world)
         # Arms are equal: the first is beaten as often as a best arm would be at the most.
-        return int(np.sum(played.winner > (0 if design.sides is None else -1)))
+        return int(np.sum(played.winner > (-1 if design.sides == 2 else 0)))
 
     about = (label_of(design), len(design.arms), adversary, promise.guarantee, stated)
     return Cell("simulate", *about, runs, count, whole=True)

@@ -1,6 +1,6 @@
 """`python -m bench.horizon`: errors, power and durations of tests with an information horizon.
 
-The tables of docs/explanation/horizon.md are what this prints. Seeds are fixed.
+The tables of docs/research/horizon.md are what this prints. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
-from bascule.core.evidence.horizon import conditional_power, normal_constant
-from bascule.core.numerics import turning_point
+from bascule.core.inputs.written_numbers import tidy
+from bascule.core.outcomes.noise import Noise, Normal
 
-RUNS, MANY = 4000, 1000
+RUNS = 20_000
 ERROR, POWER = 0.05, 0.9
 GAP = 0.1
 """The difference of the normal arms, whose spread is 1."""
@@ -26,12 +26,12 @@ def played(
     means: Sequence[float],
     outcome: Any = None,
     error: float = ERROR,
-    runs: int = RUNS,
-) -> bs.Simulation:
+    noise: Noise | None = None,
+) -> bs.simulation.Simulation:
     """Runs of a rule; normal outcomes with spread 1 unless others are given."""
     arms = [f"arm {i}" for i in range(len(means))]
-    design = bs.Design(arms, outcome or bs.Gaussian(1), rule, error=error)
-    return bs.simulate(design, means, runs=runs, seed=17)
+    design = bs.Design(arms, outcome or bs.Gaussian(1), rule, error=error, sides=1)
+    return bs.simulate(design, world=bs.worlds.World(means, noise=noise), runs=RUNS, seed=17)
 
 
 def row(
@@ -55,54 +55,58 @@ HEAD = (
 )
 
 
+FEW = ((0.01, 0.03), (0.05, 0.10), (0.2, 0.3), (0.3, 0.6), (0.6, 0.9))
+"""Means of 0/1 outcomes of which a test sees few."""
+
+
 def main() -> None:
     """Print every table."""
     print(HEAD)
     for tilt in (1, 3, 8):
-        for guarantee in ("proven", "gaussian"):
-            rule = bs.Tilt(tilt, effect=GAP, power=POWER, guarantee=guarantee)
-            print(row(f"tilt {tilt}, {guarantee}", rule, [0.0, GAP], [0.0, 0.0]), flush=True)
-    for futility in (0.1, 0.2, 0.3):
-        rule = bs.Tilt(1, effect=GAP, power=POWER, futility=futility)
-        print(row(f"tilt 1, futility {futility}", rule, [0.0, GAP], [0.0, 0.0]), flush=True)
-    five = bs.Tilt(3, effect=GAP, power=POWER)
-    print(row("tilt 3, 5 arms", five, [0.0] * 4 + [GAP], [0.0] * 5, runs=MANY), flush=True)
-    print("\n" + HEAD)
+        for futility in (None, 0.2):
+            rule = bs.Tilt(tilt, effect=GAP, power=POWER, futility=futility)
+            name = f"tilt {tilt}" + ("" if futility is None else f", futility {futility}")
+            print(row(name, rule, [0.0, GAP], [0.0, 0.0]), flush=True)
+    normal = bs.Tilt(1, effect=GAP, power=POWER, guarantee="gaussian")
+    print(row("tilt 1, gaussian", normal, [0.0, GAP], [0.0, 0.0]), flush=True)
     for tilt in (1, 3, 8):
-        for low, high in ((0.05, 0.06), (0.03, 0.033)):
-            rule = bs.Tilt(tilt, effect=high - low, power=POWER, baseline=low)
-            runs = RUNS if low > 0.04 else MANY
-            more = {"outcome": bs.Bernoulli(), "runs": runs}
-            name = f"{100 * low:g} % v {100 * high:g} %, tilt {tilt}"
-            print(row(name, rule, [low, high], [low, low], **more), flush=True)
-    guesses = (None, 0.02, 0.15)
-    for guess in guesses:
+        rule = bs.Tilt(tilt, effect=GAP, power=POWER)
+        more = {"outcome": bs.Numeric(), "noise": Normal(1.0)}
+        print(row(f"tilt {tilt}, `Numeric`", rule, [0.0, GAP], [0.0, 0.0], **more), flush=True)
+    for arms in (3, 5):
+        for tilt in (1, 3, 8):
+            rule = bs.Tilt(tilt, effect=GAP, power=POWER)
+            means = [0.0] * (arms - 1) + [GAP]
+            print(row(f"tilt {tilt}, {arms} arms", rule, means, [0.0] * arms), flush=True)
+    print("\n" + HEAD)
+    for low, high in ((0.05, 0.06), (0.03, 0.033), *FEW):
+        for tilt in (1, 3, 8):
+            rule = bs.Tilt(tilt, effect=tidy(high - low), power=POWER, baseline=low)
+            name = f"{100 * low:g} % against {100 * high:g} %, tilt {tilt}"
+            print(row(name, rule, [low, high], [low, low], outcome=bs.Bernoulli()), flush=True)
+    for guess in (None, 0.02, 0.15):
         rule = bs.Tilt(3, effect=0.01, power=POWER, baseline=guess, futility=0.2)
-        more = {"outcome": bs.Bernoulli(), "runs": MANY}
         name = "no baseline" if guess is None else f"baseline {100 * guess:g} %"
-        print(row(f"{name}, futility 0.2", rule, [0.05, 0.06], [0.05, 0.05], **more), flush=True)
-    print("\n| error | horizon | information over an oracle's | power |\n|---|---|---|---|")
+        name = f"5 % against 6 %, tilt 3, futility 0.2, {name}"
+        print(row(name, rule, [0.05, 0.06], [0.05, 0.05], outcome=bs.Bernoulli()), flush=True)
+    print("\n| error | rule | information over the limit | power |\n|---|---|---|---|")
     for error in (0.05, 0.001):
-        reach = exact_reach(error, POWER)
         for rule in (
             bs.Tilt(1, effect=GAP),
             bs.Tilt(1, effect=GAP, power=POWER),
             bs.Tilt(1, effect=GAP, power=POWER, futility=0.2),
-            bs.Tilt(1, effect=GAP, reach=reach),
         ):
-            found = played(rule, [0.0, GAP], error=error, runs=5 * RUNS)
-            divergence = (1 - 2 * error) * math.log((1 - error) / error)
-            used = float(found.decision_time.mean()) / 4 * GAP**2 / (2 * divergence)
-            share = 100 * float((found.winner == 1).mean())
-            print(f"| {error:g} | {rule!r} | {used:.3f} | {share:.1f} % |", flush=True)
+            found = played(rule, [0.0, GAP], error=error)
+            share = float((found.winner == 1).mean())
+            used = float(found.decision_time.mean()) / 4 * GAP**2 / (2 * divergence(share, error))
+            print(f"| {error:g} | {rule!r} | {used:.3f} | {100 * share:.1f} % |", flush=True)
 
 
-def exact_reach(error: float, power: float) -> float:
-    """Return the reach at which a flat boundary has this power, all looks counted."""
-    height = normal_constant(error)
-    return turning_point(
-        lambda reach: conditional_power(height * reach, reach * reach) < power, 0.5, height + 4.0
-    )
+def divergence(share: float, error: float) -> float:
+    """Return what a test that decides rightly with probability `share` has to learn."""
+    missed = 1.0 - share
+    rest = missed * math.log(missed / (1.0 - error)) if missed > 0.0 else 0.0
+    return share * math.log(share / error) + rest
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def _assigned(path: Path, asked: int, design: bs.Design = DESIGN) -> float:
 
         async def call(caller: int) -> None:
             for i in range(asked):
-                await test.assign_async(
+                await test.soon.assign(
                     f"unit {caller} {i}", covariates=_covariates(design, caller + i)
                 )
 

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 import bascule as bs
+from bascule.analysis.call import Asked
 from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
 from bascule.analysis.evidence.course import Terms
@@ -33,7 +34,7 @@ from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import used_functions
 from bench.peeking_page import Row, page
 
-OUT = Path("docs/explanation/peeking.md")
+OUT = Path("docs/research/peeking.md")
 
 LOGS, DAYS = 2000, 200
 ERROR = 0.05
@@ -92,7 +93,7 @@ def _of_units(asked: Request, arms: tuple[str, ...], sums: Sums) -> Answer:
         course = course_of_population(design, Terms(arms, asked.error, evidence.guarantee), sums)
         return Answer(evidence, None if course.decision is None else course.decision.name)
     # The intervals of each day take most of the time, and the decision does not need them.
-    found = (bs.decision(design, statistics) for statistics in seen.statistics)
+    found = (bs.progress.decision(design, statistics) for statistics in seen.statistics)
     return Answer(evidence, next((one.name for one in found if one is not None), None))
 
 
@@ -286,9 +287,9 @@ def worlds() -> list[World]:
 
     def static(stop: str) -> bs.Design:
         rule = bs.Static(1000, stop=stop)  # type: ignore[arg-type]
-        return bs.Design(ARMS, units, rule, error=ERROR)
+        return bs.Design(ARMS, units, rule, error=ERROR, sides=1)
 
-    paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR)
+    paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR, sides=1)
     few, tenth, twentieth = (
         outcomes(spending, units, share=share)
         for units, share in ((20, 0.2), (200, 0.1), (200, 0.05))
@@ -327,7 +328,9 @@ def asked(outcome: Outcome | str | None = None, design: bs.Design | None = None)
     recurs = outcome == "recurrent" or isinstance(outcome, bs.Recurrent)
     metric = bs.LogMetric(outcome=outcome, period="1d" if recurs else None)
     error = ERROR if design is None else None
-    return Request.of(metric, design, error, None, None, None, None, bs.Assigned())
+    sides = 1 if design is None else None
+    asked = Asked(log=bs.Log(None), design=design, error=error, sides=sides)
+    return Request.of(metric, asked)
 
 
 def _sums(

@@ -18,7 +18,7 @@ Anyone who looks at a test every day and stops at the first good moment finds a 
 is none, unless the limits allow for every look. Here {logs:,} logs of each kind were drawn in which
 both arms are equal, and each was analysed at the end of each of {days} days. The share of logs that
 had a winner on *any* of these days is what peeking costs. The logs are drawn as tables of daily
-sums, which is what [a log](../how-to/analyse-logs.md) is reduced to, and answered by the functions
+sums, which is what [a log](../using/analyse-logs.md) is reduced to, and answered by the functions
 that answer real ones.
 
 A test with an error of 5 % declares a worse arm the winner with probability 5 % at most. Where arms

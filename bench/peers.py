@@ -27,7 +27,7 @@ from bascule.simulation import Estimate
 from bascule.simulation.api import world_of
 from bascule.simulation.shares import wilson
 
-OUT = Path("docs/explanation/peers.md")
+OUT = Path("docs/research/peers.md")
 ERROR, CAP, RUNS = 0.05, 30_000, 400
 
 RULES: tuple[Rule, ...] = (
@@ -93,7 +93,7 @@ class Row:
 def row_of(rule: Rule, setting: Setting, runs: int = RUNS) -> Row:
     """Return what a rule does in a world."""
     names = [f"arm {i + 1}" for i in range(len(setting.means))]
-    design = bs.Design(names, bs.Gaussian(1), rule, error=ERROR, max_units=CAP)
+    design = bs.Design(names, bs.Gaussian(1), rule, error=ERROR, sides=1, max_units=CAP)
     world = world_of(design, setting.means, setting.name)
     played = bs.simulate(design, runs=runs, seed=1, world=world)
     guarantee: str = design.calibration.guarantee

@@ -23,7 +23,7 @@ PROBLEMS, RUNS = 20, 4000
 class Kept:
     """A plan, and what its design did when it was simulated with another seed."""
 
-    plan: bs.Plan
+    plan: bs.planning.Plan
     decided: float
     wrong: float
     days: float
@@ -51,10 +51,10 @@ def problem(rng: np.random.Generator) -> bs.PlanRequest:
     if rng.random() < 0.5:
         base = float(rng.uniform(0.03, 0.4))
         lift = base * float(rng.uniform(0.15, 0.5))
-        request = bs.PlanRequest(bs.Bernoulli(), base, lift, arms=arms, error=error)
+        request = bs.PlanRequest(bs.Bernoulli(), base, lift, arms=arms, error=error, sides=1)
     else:
         request = bs.PlanRequest(
-            bs.Gaussian(1), 0, float(rng.uniform(0.1, 0.8)), arms=arms, error=error
+            bs.Gaussian(1), 0, float(rng.uniform(0.1, 0.8)), arms=arms, error=error, sides=1
         )
     request = replace(request, units_per_day=float(rng.integers(50, 5000)), deadline_days=1000)
     days = float(rng.uniform(1.3, 4.0)) * fixed_horizon(request).days

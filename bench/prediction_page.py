@@ -1,4 +1,4 @@
-"""The page with the errors of predictions."""
+"""The tables of the errors of predictions, in Markdown."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from bascule.simulation.result import Estimate
 
 HEAD = """# How far predictions are off
 
-*`make predictions` measures this page anew. It takes some minutes.*
-
 Each row is one design, played as often as it says. "Off" is how much the
-[prediction](prediction.md) is above the mean of the runs, in per cent, with the standard error of
+prediction is above the mean of the runs, in per cent, with the standard error of
 that mean behind it; that is large where each run takes millions of units and there were few of
 them. Outcomes have a spread of 1.
 
@@ -51,7 +49,7 @@ Tilted blocks that bet, at two rates.
 
 MORE_ARMS = """## More arms
 
-Here [paths of the noise](prediction.md#three-and-more-arms) are followed. "Level" has all rivals at
+Here paths of the noise are followed. "Level" has all rivals at
 one distance from the best arm, "stairs" each of them one gap further away than the one before. Only
 runs that found the best arm count: after a mistake two level rivals are left that no test can tell
 apart, and the cap ends such a run.

@@ -1,24 +1,23 @@
-"""`python -m bench.predictions`: how far predictions are off, as a page of the documentation.
+"""`python -m bench.predictions`: print how far predictions are off, as tables in Markdown.
 
-Every cell is simulated with a fixed seed, so the page changes only when the package does.
+Every cell is simulated with a fixed seed, so the tables change only when the package does. The
+summary is in docs/research/prediction.md.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import bascule as bs
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import AnyRule
 from bascule.simulation.result import Estimate
 from bench.prediction_page import SHAPES, Cell, page
-
-OUT = Path("docs/explanation/prediction-table.md")
 
 MOST_RUNS, FEWEST_RUNS, UNITS = 4000, 400, 1e7
 """Runs of a cell: as many as these units allow, within limits."""
@@ -111,11 +110,11 @@ def _design(
     rule: AnyRule, error: float, outcome: Outcome | None = None, arms: int = 2
 ) -> bs.Design:
     names = [f"arm {i}" for i in range(arms)]
-    return bs.Design(names, outcome or bs.Gaussian(1), rule, error=error)
+    return bs.Design(names, outcome or bs.Gaussian(1), rule, error=error, sides=1)
 
 
 def main() -> None:
-    """Measure every cell and write the page."""
+    """Measure every cell and print the tables; progress goes to standard error."""
     started = time.perf_counter()
     parts: list[Callable[[], list[Cell]]] = [two_arms, variants, coins, more_arms]
     measured = []
@@ -125,10 +124,10 @@ def main() -> None:
         print(
             f"{part.__name__}: {len(measured[-1])} cells, the worst {100 * worst.worst:.1f} % "
             f"({worst.rule}, error {worst.error:g}, {worst.where}), "
-            f"{math.ceil(time.perf_counter() - started)} s"
+            f"{math.ceil(time.perf_counter() - started)} s",
+            file=sys.stderr,
         )
-    OUT.write_text(page(*measured), encoding="utf-8")
-    print(f"written to {OUT}")
+    print(page(*measured))
 
 
 if __name__ == "__main__":

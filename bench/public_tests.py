@@ -14,7 +14,7 @@ import bascule as bs
 from bascule.analysis.call import call_of
 
 
-def upworthy(frame: Any) -> bs.LogCollection:
+def upworthy(frame: Any) -> bs.analysis.LogCollection:
     """Packages of a test as its arms: shares of clicks, with no times within a test."""
     part = frame.groupby("clickability_test_id").cumcount()
     log = frame.assign(arm="package " + (part + 1).astype(str))
@@ -25,7 +25,7 @@ def upworthy(frame: Any) -> bs.LogCollection:
     )
 
 
-def asos(frame: Any) -> bs.LogCollection:
+def asos(frame: Any) -> bs.analysis.LogCollection:
     """Experiments with their variants and metrics as tests: snapshots of two arms."""
     import pandas as pd
 

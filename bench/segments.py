@@ -1,14 +1,21 @@
 """`python -m bench.segments`: wrong decisions with segments, and regret beside one winner.
 
-The figures are in docs/explanation/segments.md. `live` plays null worlds through a store.
+The figures are in docs/research/segments.md. `live` plays null worlds through a store.
 """
 
 from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 import bascule as bs
+from bascule.core.gaps import gaps_of
+from bascule.core.types import FloatArray
+from bascule.simulation import Estimate
 
 CONVERSIONS = bs.Bernoulli()
 BASE = 0.10
@@ -17,7 +24,7 @@ POPULATIONS = (20_000, 100_000, 500_000)
 
 
 def segmented(
-    segments: int, arms: int, cap: int | None = None, outcome: bs.Outcome = CONVERSIONS
+    segments: int, arms: int, cap: int | None = None, outcome: bs.design.Outcome = CONVERSIONS
 ) -> bs.Design:
     """Return a design with so many segments; its error bounds both sides."""
     names = bs.Segments("place", [f"s{i}" for i in range(segments)])
@@ -27,10 +34,34 @@ def segmented(
         outcome,
         bs.Tilt(3),
         segments=names,
-        sides=2,
         max_units=cap,
         reports="always",
     )
+
+
+def played(
+    design: bs.Design, means: Mapping[str, Sequence[float]], runs: int, cap: int | None = None
+) -> dict[str, bs.simulation.Simulation]:
+    """Play the test of each segment, with a seed of its own."""
+    return {
+        name: bs.simulate(
+            one if cap is None else replace(one, max_units=cap),
+            means[name],
+            runs,
+            1000 + seed,
+            engine="fast",
+        )
+        for seed, (name, one) in enumerate(design.by_segment.items())
+    }
+
+
+def served(one: bs.simulation.Simulation, gaps: Sequence[float], population: int) -> FloatArray:
+    """Return the regret of a population, in the test and after it; the control if undecided."""
+    lost = np.asarray(gaps)
+    left = np.maximum(0.0, population - one.units.sum(axis=1))
+    after = left * lost[np.where(one.winner >= 0, one.winner, 0)]
+    total: FloatArray = one.units @ lost + after
+    return total
 
 
 def null(runs: int) -> None:
@@ -40,8 +71,9 @@ def null(runs: int) -> None:
         for arms in (2, 3):
             design = segmented(segments, arms, 4000)
             means = {name: [0.3] * arms for name in design.by_segment}
-            found = bs.simulate_segments(design, means, runs=runs, seed=1, engine="fast")
-            print(f"{segments} | {arms} | {found.any_wrong}", flush=True)
+            found = played(design, means, runs)
+            wrong = np.any([one.wrong for one in found.values()], axis=0).astype(float)
+            print(f"{segments} | {arms} | {Estimate.of(wrong)}", flush=True)
 
 
 def live(runs: int) -> None:
@@ -53,13 +85,14 @@ def live(runs: int) -> None:
             chance, names = random.Random(1), list(design.by_segment)
             with bs.open(":memory:", shuffle=random.Random(2).shuffle) as store:
                 for run in range(runs):
-                    test = store.create_segmented(f"t{run}", design)
-                    for first in range(0, 300 * segments, 100):
-                        units = range(first, first + 100)
-                        test.assign_many(units, segments=[names[i % segments] for i in units])
-                        test.record_many((i, chance.gauss(0.0, 1.0)) for i in units)
-                    wrong += bool(test.status().decisions)
-                assert run % 50 or all(one.agrees for one in test.verify())
+                    tests = store.create_segments(f"t{run}", design).tests
+                    for first in range(0, 300 * segments, 100 * segments):
+                        for at, name in enumerate(names):
+                            units = range(first + at, first + 100 * segments, segments)
+                            tests[name].assign_many(units)
+                            tests[name].record_many((i, chance.gauss(0.0, 1.0)) for i in units)
+                    wrong += any(one.status().decision is not None for one in tests.values())
+                assert run % 50 or all(one.verify().agrees for one in tests.values())
             print(f"{segments} | {arms} | {wrong}", flush=True)
 
 
@@ -70,12 +103,21 @@ def regret(runs: int) -> None:
     for effect in EFFECTS:
         for population in POPULATIONS:
             means = {"s0": [BASE, BASE + 0.02], "s1": [BASE, BASE + effect]}
-            found = bs.simulate_segments(
-                design, means, runs=runs, seed=1, population=population, engine="fast"
+            found = played(design, means, runs, population // 2)
+            parts = [served(one, gaps_of(one.means), population // 2) for one in found.values()]
+            mixed = np.mean([means[name] for name in found], axis=0).tolist()
+            whole = bs.simulate(
+                replace(design, segments=None, max_units=population),
+                mixed,
+                runs,
+                2,
+                engine="fast",
             )
+            gaps = np.mean([gaps_of(one.means) for one in found.values()], axis=0)
+            last = np.max([2 * one.decision_time for one in found.values()], axis=0)
             print(
-                f"{effect:+.2f} | {population:,} | {found.regret} | {found.whole_regret} | "
-                f"{found.decision_time}",
+                f"{effect:+.2f} | {population:,} | {Estimate.of(np.sum(parts, axis=0))} | "
+                f"{Estimate.of(served(whole, gaps, population))} | {Estimate.of(last)}",
                 flush=True,
             )
 

@@ -71,7 +71,7 @@ def _first_use(folder: str) -> float:
 
 def _tilted_steps_per_second(tilt: float = 3, engine: EngineName = "plain") -> float:
     names = ["arm 0", "arm 1"]
-    design = bs.Design(names, bs.Gaussian(1), bs.Tilt(tilt), error=0.05)
+    design = bs.Design(names, bs.Gaussian(1), bs.Tilt(tilt), error=0.05, sides=1)
     return _steps_per_core_second(design, [0.0, 0.1], 4000, engine)
 
 

@@ -57,8 +57,7 @@ NEW = {
         core/covariates/ core/outcomes/ratio.py analysis/evidence/adjusted.py
         analysis/reduce/moments.py simulation/kernels/covariates.py""",
     "segments": """
-        core/enrolment/segments.py live/api/segmented.py live/reports/segmented.py
-        planning/segments.py simulation/segments.py""",
+        core/enrolment/segments.py live/api/segments.py planning/segments.py""",
     "horizons and futility": """
         core/evidence/horizon.py core/evidence/families/following_bets.py""",
     "outcomes of unknown spread": """
@@ -68,7 +67,7 @@ NEW = {
         core/evidence/families/four_sums.py theory/prediction/many_arms.py
         theory/prediction/paths/noisy_paths.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
-        core/metrics/contrasts.py core/procedures/decreasing.py
+        core/metrics/contrasts.py
         core/procedures/intervals/bounds.py""",
     "rules and outcome models of users, and their contract": """
         contract.py core/registry.py simulation/engines/plain.py""",

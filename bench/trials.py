@@ -23,7 +23,7 @@ def main() -> None:
     mpl.rcParams["svg.fonttype"] = "none"
     with tempfile.TemporaryDirectory() as folder:
         with chdir(folder):
-            for example in PAGES.parse(ROOT / "docs" / "tutorial" / "real-trials.md").examples():
+            for example in PAGES.parse(ROOT / "docs" / "using" / "real-trials.md").examples():
                 example.evaluate()
         for figure in sorted(Path(folder).glob("*.svg")):
             shutil.copy(figure, ROOT / "docs" / "images")

@@ -15,7 +15,9 @@ MILLION = 1_000_000
 
 def _seconds_a_run(units: int, runs: int, engine: EngineName = "fast") -> float:
     """Seconds of one of many runs to the cap, on arms without a difference: UCB-MM_2, two arms."""
-    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), error=0.05, max_units=units)
+    design = bs.Design(
+        ["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), error=0.05, sides=1, max_units=units
+    )
 
     def play() -> None:
         bs.simulate(design, [0.0, 0.0], runs=runs, seed=1, threads=1, engine=engine)

@@ -2,7 +2,7 @@
 
 Null worlds are chosen to break the estimate: skewed spending, arms of unlike spreads, and arms of
 one mean whose tails differ. They are played by `simulate` and through a live store. The tables of
-docs/explanation/unknown-spread.md are what this prints. Seeds are fixed.
+docs/research/unknown-spread.md are what this prints. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import bascule as bs
 from bascule.core.outcomes.noise import Discrete
 
-RUNS, CAP, STORE_RUNS, STORE_UNITS = 4000, 20_000, 100, 4000
+RUNS, CAP, STORE_RUNS, STORE_UNITS, MONEY_RUNS = 4000, 20_000, 100, 4000, 1000
 TILTS = (1.0, 3.0, 8.0)
 ERROR = 0.05
 
@@ -40,6 +40,17 @@ def normal(sigma: float, points: int = 101) -> dict[float, float]:
 def rare(amount: float, mean: float) -> dict[float, float]:
     """All or nothing: `amount` so rarely that its mean is as given."""
     return {0.0: 1.0 - mean / amount, amount: mean / amount}
+
+
+def money(share: float, sigma: float, mean: float = 1.0, points: int = 480) -> dict[float, float]:
+    """Money without a cap: a share buys, log-normal amounts up to one buyer in a million."""
+    # Steps of the probability become finer towards the largest amounts.
+    edges = np.concatenate([np.linspace(0.0, 0.9, points // 2), 1.0 - np.geomspace(0.1, 1e-6, 240)])
+    middles, sizes = (edges[1:] + edges[:-1]) / 2.0, np.diff(edges)
+    amounts = np.exp(sigma * np.array([_normal_quantile(float(p)) for p in middles]))
+    amounts *= mean / (share * float(amounts @ sizes) / float(sizes.sum()))
+    chances = share * sizes / sizes.sum()
+    return {0.0: 1.0 - share, **dict(zip(amounts.tolist(), chances.tolist(), strict=True))}
 
 
 def _normal_quantile(p: float) -> float:
@@ -78,6 +89,16 @@ def null_worlds() -> dict[str, Discrete]:
     }
 
 
+def money_worlds() -> dict[str, Discrete]:
+    """Worlds of money without a cap in which both arms have one mean, 1, and unlike tails."""
+    usual = money(0.05, 1.0)
+    return {
+        "money, equal arms": noise(usual, usual),
+        "money, log-normal of sigma 1 against 1.5": noise(usual, money(0.05, 1.5)),
+        "money, 5 % against 2.5 % buyers": noise(usual, money(0.025, 1.0)),
+    }
+
+
 def beyond() -> dict[str, Discrete]:
     """Worlds that no estimate can be right in: most of a mean is in outcomes nobody has seen yet.
 
@@ -97,18 +118,29 @@ def null_cell(
     rule = bs.Tilt(tilt)
     if effect is not None:
         rule = bs.Tilt(tilt, effect=effect * largest_spread(world), power=0.9)
-    design = bs.Design(["a", "b"], bs.Numeric(), rule, error=ERROR, max_units=cap)
+    design = bs.Design(["a", "b"], bs.Numeric(), rule, error=ERROR, sides=1, max_units=cap)
     # Equal but for rounding.
     means = [world.means[0]] * 2
-    played = bs.simulate(design, world=bs.World(means, noise=world), runs=runs, seed=1)
+    played = bs.simulate(design, world=bs.worlds.World(means, noise=world), runs=runs, seed=1)
     return max(float((played.winner == arm).mean()) for arm in (0, 1))
+
+
+def money_cell(world: Discrete, tilt: float, runs: int = MONEY_RUNS) -> tuple[float, float]:
+    """The shares of tests that each arm wins, with a horizon at 30 % of the mean."""
+    rule = bs.Tilt(tilt, effect=0.3, power=0.9)
+    design = bs.Design(["a", "b"], bs.Numeric(), rule, error=ERROR, sides=1)
+    played = bs.simulate(design, world=bs.worlds.World([1.0, 1.0], noise=world), runs=runs, seed=1)
+    first, second = (float((played.winner == arm).mean()) for arm in (0, 1))
+    return first, second
 
 
 def store_cell(world: Discrete, tilt: float, runs: int = STORE_RUNS) -> float:
     """As `null_cell`, with units assigned by a live store and outcomes recorded in it."""
     wins = np.zeros(2)
     rng = np.random.default_rng(1)
-    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(tilt), error=ERROR, reports="always")
+    design = bs.Design(
+        ["a", "b"], bs.Numeric(), bs.Tilt(tilt), error=ERROR, sides=1, reports="always"
+    )
     names = [str(i) for i in range(STORE_UNITS)]
     for _ in range(runs):
         values = [rng.choice(world.values, STORE_UNITS, p=chances) for chances in world.chances]
@@ -133,7 +165,7 @@ def units_ratio(tilt: float, runs: int = 20_000) -> tuple[float, float]:
     """Units with an estimated spread over those with a known one, and its standard error."""
     times = []
     for seed, outcome in enumerate((bs.Numeric(1.0), bs.Gaussian(1.0))):
-        design = bs.Design(["a", "b"], outcome, bs.Tilt(tilt), error=ERROR)
+        design = bs.Design(["a", "b"], outcome, bs.Tilt(tilt), error=ERROR, sides=1)
         times.append(bs.simulate(design, [0.0, 0.1], runs=runs, seed=seed).decision_time)
     ratio = float(times[0].mean() / times[1].mean())
     parts = [float(time.std() / time.mean()) / math.sqrt(runs) for time in times]
@@ -149,6 +181,9 @@ def main() -> None:
     print("\nWith a horizon at 0.1 standard deviations\n")
     for name, world in null_worlds().items():
         cells = [f"{100 * null_cell(world, tilt, 0.1):.1f} %" for tilt in TILTS]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+    for name, world in money_worlds().items():
+        cells = [f"{100 * max(money_cell(world, tilt)):.1f} %" for tilt in TILTS]
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
     for name, world in null_worlds().items():
         print(f"store, {name}, tilt 8: {100 * store_cell(world, 8.0):.1f} %", flush=True)

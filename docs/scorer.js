@@ -2,7 +2,7 @@
 "use strict";
 
 var Scorer = {
-  score: ([docname, , , , score]) => (docname === "glossary" ? score - 1 : score),
+  score: ([docname, , , , score]) => (docname === "using/glossary" ? score - 1 : score),
   objNameMatch: 11,
   objPartialMatch: 6,
   objPrio: { 0: 15, 1: 5, 2: -5 },

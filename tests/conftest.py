@@ -101,18 +101,18 @@ def events() -> Any:
 
 
 @pytest.fixture(scope="session")
-def default() -> bs.Plan:
+def default() -> bs.planning.Plan:
     """The question that is answered when none is asked."""
     return bs.plan(runs=60)
 
 
 @pytest.fixture(scope="session")
-def spending() -> bs.Plan:
+def spending() -> bs.planning.Plan:
     """A short test of a continuous outcome."""
     return bs.plan(bs.Gaussian(5), baseline=20, lift="10%", units_per_day=20)
 
 
 @pytest.fixture(scope="session")
-def impossible() -> bs.Plan:
+def impossible() -> bs.planning.Plan:
     """A lift that is too small for the time there is."""
     return bs.plan(bs.Gaussian(5), baseline=20, lift="2%", units_per_day=20)

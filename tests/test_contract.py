@@ -22,7 +22,7 @@ from bascule.theory.prediction.predict import PREDICTIONS
 ARMS = ["control", "green"]
 
 
-HOW_TO = Path(__file__).parents[1] / "docs" / "how-to" / "add-a-rule.md"
+HOW_TO = Path(__file__).parents[1] / "docs" / "research" / "add-a-rule.md"
 
 
 def _page_code() -> dict[str, Any]:
@@ -143,7 +143,7 @@ def test_outcomes_of_a_users_model_are_checked_when_they_are_recorded() -> None:
 class Doubled(BlockProcedure):
     """Blocks of twice the size, which the loop of blocks does not play; no kind is stated."""
 
-    def next_block(self, statistics: bs.Statistics) -> bs.Block:
+    def next_block(self, statistics: bs.progress.Statistics) -> bs.progress.Block:
         block = BlockProcedure.next_block(self, statistics)
         return replace(block, units=tuple(2 * units for units in block.units))
 

@@ -20,7 +20,7 @@ INSTRUCTIONS |= {"HEALTHCHECK", "ENTRYPOINT", "CMD"}
 
 
 def test_the_table_of_settings_has_every_variable_of_serve() -> None:
-    page = (ROOT / "docs" / "how-to" / "deploy.md").read_text("utf-8")
+    page = (ROOT / "docs" / "using" / "deploy.md").read_text("utf-8")
     rows = dict(re.findall(r"^\| `(BASCULE_\w+)` \|(?: `(--[\w-]+)`)? \|", page, re.MULTILINE))
     found = {"BASCULE_WEBHOOK_SECRET": "", "BASCULE_OIDC_SECRET": ""}
     for name, parameter in inspect.signature(serve.command).parameters.items():

@@ -1,26 +1,22 @@
 """bascule: adaptive A/B tests that balance their cost against the time to a proven decision.
 
-The public names are listed in `__init__.pyi`; each is loaded when it is first used.
+`dir(bascule)` has what a test needs from plan to decision. More is in modules by subject:
+
+- `analysis`, `live`, `planning`, `simulation`: the results of what is here, and further calls
+- `design`: what a rule or an outcome model of your own derives from
+- `progress`: pure functions from statistics to the next arm, intervals and the decision
+- `research`: the frontier of all rules, and audits
+- `theory`: bounds and predictions
+- `worlds`: what a simulated test is played in
+
+The names are listed in `__init__.pyi`; each is loaded when it is first used.
 """
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
-_load, _names, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-_RENAMED = {"Wishes": "PlanRequest"}
-"""Names of the first edition, and what they are called now."""
-
-
-def __getattr__(name: str) -> object:
-    if name in _RENAMED:
-        from warnings import warn
-
-        current = _RENAMED[name]
-        warn(f"bascule.{name} is now bascule.{current}", DeprecationWarning, stacklevel=2)
-        name = current
-    return _load(name)
+__getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __dir__() -> list[str]:

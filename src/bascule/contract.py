@@ -3,7 +3,7 @@
 `check_contract(design, means)` takes one design through everything that the package does with it:
 a round trip through plain data, simulation and its trace, a live test with `verify`, an analysis
 of the exported log, a plan, and the error at a tie. It is what the package's own rules and outcome
-models are tested with; run it on yours (docs/how-to/add-a-rule.md).
+models are tested with; run it on yours (docs/research/add-a-rule.md).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bascule.analysis import analyze
+from bascule.analysis.api import analyze
 from bascule.core.design import Design
 from bascule.core.ends import ending
 from bascule.core.errors import InputError

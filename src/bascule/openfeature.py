@@ -23,11 +23,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import requests
 from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.provider import Metadata
 from openfeature.track import TrackingEventDetails
+
+import requests
 
 LOGGER = logging.getLogger("bascule.openfeature")
 
@@ -50,7 +51,8 @@ class BasculeProvider(OFREPProvider):
     that none counts twice. `shutdown` waits until all are sent.
 
     The attributes `id`, `at` (a datetime), `exposed` and `metric` of a tracked event go along with
-    it.
+    it. `per` is the denominator of a ratio, whose numerator is the value: 1 and 1 for a request
+    that was judged good.
     """
 
     def __init__(
@@ -156,11 +158,15 @@ def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any
 
     >>> outcome_of("user-42", TrackingEventDetails(19.99, {"id": "order-1"}))["value"]
     19.99
+    >>> outcome_of("user-42", TrackingEventDetails(3.0, {"per": 4}))["value"]
+    [3.0, 4]
     """
     value = 1.0 if details is None or details.value is None else details.value
     outcome: dict[str, Any] = {"unit": unit, "value": value, "id": str(uuid.uuid4())}
     given = details.attributes if details is not None else {}
     outcome |= {name: given[name] for name in ("id", "at", "exposed", "metric") if name in given}
+    if "per" in given:
+        outcome["value"] = [value, given["per"]]
     if isinstance(outcome.get("at"), datetime):
         outcome["at"] = outcome["at"].astimezone(UTC).isoformat()
     return outcome

@@ -240,3 +240,57 @@ def test_units_without_a_name_are_not_one_unit() -> None:
     }
     found = bs.analyze(log, looks="now")
     assert (found.units, found.excluded) == (4, {"no unit": 2})
+
+
+def small(**changed: list[Any]) -> dict[str, Any]:
+    """Twenty units an arm, too few of skewed outcomes for an interval."""
+    spent = [round(float(x), 2) for x in np.random.default_rng(1).exponential(3.0, 40)]
+    units = [f"u{i}" for i in range(40)]
+    return {"user_id": units, "variant": ["a", "b"] * 20, "revenue": spent} | changed
+
+
+def large(**changed: list[Any]) -> dict[str, Any]:
+    """Twenty days with 260 units a day."""
+    days = [f"2026-03-{1 + i % 20:02}" for i in range(5200)]
+    flags = [int(i % 7 < 3) for i in range(5200)]
+    arms = ["a", "b"] * 2600
+    return {"user_id": list(range(5200)), "variant": arms, "ts": days, "score": flags} | changed
+
+
+PLAIN = small()
+LACKING = [None if i % (23 if i % 2 else 31) == 1 else 1.0 * (i % 3) for i in range(5200)]
+ODD: dict[str, tuple[dict[str, Any], str]] = {
+    "one outcome far out, without an interval": (
+        small(revenue=[257.0, *PLAIN["revenue"][1:]]),
+        "! extreme values: one unit of a has an outcome of 257",
+    ),
+    "a sum of all under another name": (
+        {
+            "user_id": [*PLAIN["user_id"], "u99"],
+            "variant": [*PLAIN["variant"], "a"],
+            "revenue": [*PLAIN["revenue"], sum(PLAIN["revenue"])],
+        },
+        "which is the sum of all others",
+    ),
+    "a split for one look and for many": (
+        large(variant=["a"] * 2500 + ["b"] * 2700),
+        "p = 0.2 however often you look; p = 0.0055 if this is the only look",
+    ),
+    "values that one arm lacks": (large(score=LACKING), "however often you look; p = "),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_is_odd_is_said_with_one_look_beside_many(name: str) -> None:
+    log, line = ODD[name]
+    text = str(bs.analyze(log))
+    assert line in text
+    assert "1970" not in text
+    assert "inf " not in text
+
+
+def test_points_that_may_separate_thousands_are_asked_about() -> None:
+    with pytest.raises(bs.InputError, match="every number of 'revenue' with a point has three"):
+        bs.analyze(small(revenue=["1.234", "-2.500", "999", "12.750"] * 10))
+    mixed = bs.analyze(small(revenue=["1.234", "2.5", "999", "12.75"] * 10))
+    assert mixed.arms[0].mean == pytest.approx((1.234 + 999) / 2)

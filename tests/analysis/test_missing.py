@@ -30,7 +30,7 @@ def log(absent: Any, share: tuple[int, int] = (10, 10), **columns: Any) -> dict[
     }
 
 
-def means(found: bs.Analysis) -> list[float | None]:
+def means(found: bs.analysis.Analysis) -> list[float | None]:
     return [arm.mean for arm in found.arms]
 
 

@@ -16,7 +16,7 @@ from bascule.analysis.call import call_of
 from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
 from bascule.core.rules import RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "add-a-rule.md"
+PAGE = Path(__file__).parents[2] / "docs" / "research" / "add-a-rule.md"
 UNITS = 2000
 
 
@@ -107,7 +107,7 @@ def counts(rates: tuple[float, float] = (1.0, 1.6)) -> Any:
     return rng.poisson(np.tile(rates, UNITS // 2)).astype(float)
 
 
-def check(analysis: bs.Analysis, name: str = "outcome values") -> bs.Check:
+def check(analysis: bs.analysis.Analysis, name: str = "outcome values") -> bs.analysis.Check:
     (found,) = (check for check in analysis.checks if check.name == name)
     return found
 

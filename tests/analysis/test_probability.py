@@ -194,7 +194,7 @@ def sums_of(rows: list[tuple[int, int, float, float]]) -> Sums:
     ("options", "line"),
     [
         ({"probability": {"a": "p_a"}}, "probability must name every arm: a, b, c"),
-        ({"least_probability": 0.1}, "least_probability goes with the column"),
+        ({"least_probability": 0.1}, "least_probability needs probability"),
         ({"probability": "p", "least_probability": 0.4}, "which is below the 0.4 that was stated"),
         ({"probability": "p", "least_probability": {"a": 0.1}}, "must name every arm"),
         ({"probability": {"a": "p_a", "b": "p_a", "c": "p_a"}}, "together at most 1"),

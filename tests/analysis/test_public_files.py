@@ -142,7 +142,7 @@ def several_tests() -> Any:
     )
 
 
-def means_of(found: bs.Analysis) -> dict[str, float]:
+def means_of(found: bs.analysis.Analysis) -> dict[str, float]:
     return {arm.name: arm.mean or 0.0 for arm in found.arms}
 
 

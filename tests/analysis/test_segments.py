@@ -33,9 +33,9 @@ def test_segments_of_a_design_keep_their_parts_of_the_error(log: dict[str, list[
     found = bs.analyze(log, design=design(other="rest", shares=[0.5, 0.3, 0.2]))
     parts = {part.segment: part for part in found.segments}
     assert {name: part.error for name, part in parts.items()} == pytest.approx(
-        {"de": 0.015, "fr": 0.025, "rest": 0.01}
+        {"de": 0.0075, "fr": 0.0125, "rest": 0.005}
     )
-    assert found.error == pytest.approx(0.05)
+    assert found.error == pytest.approx(0.025)
     assert [parts[name].decision.name for name in ("fr", "de")] == ["b", "a"]  # type: ignore[union-attr]
     assert parts["rest"].units == sum(name not in ("fr", "de") for name in log["country"])
     assert "3 segments of the design" in found.notes[0]
@@ -47,10 +47,10 @@ def test_a_part_of_the_log_is_judged_as_it_will_be_in_the_whole(log: dict[str, l
         for name, column in log.items()
     }
     (part,) = bs.analyze(french, design=design()).segments
-    assert part.error == pytest.approx(0.025)
+    assert part.error == pytest.approx(0.0125)
     # Those that a log happens to have share the whole error.
     (part,) = bs.analyze(french, segment="country").segments
-    assert part.error == pytest.approx(0.05)
+    assert part.error == pytest.approx(0.025)
 
 
 def test_values_that_the_design_does_not_name_are_refused(log: dict[str, list[Any]]) -> None:

@@ -39,7 +39,7 @@ def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture
     code, out, err = run(capsys, log, "--metric", "converted", "--days", "--weights", "1", "1")
     assert (code, err) == (0, "")
     assert out.startswith(
-        "green is the best arm: a worse one is named with probability at most 5 % (proven)"
+        "green is the best arm: a worse one is named with probability at most 2.5 % (proven)"
     )
     assert out.count("2026-01-10  green - control") == 1
 
@@ -84,11 +84,16 @@ def test_a_mistake_is_one_line(
     assert err.count("\n") == 1
 
 
-def test_two_sides_give_95_percent_intervals(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, log, "--metric", "converted", "--sides", "2", "--today")
+@pytest.mark.parametrize(
+    ("options", "level", "each"), [([], "95 %", "2.5 %"), (["--sides", "1"], "90 %", "5 %")]
+)
+def test_intervals_have_95_percent_unless_the_error_is_for_one_side(
+    log: Path, capsys: pytest.CaptureFixture[str], options: list[str], level: str, each: str
+) -> None:
+    code, out, _ = run(capsys, log, "--metric", "converted", "--today", *options)
     assert code == 0
-    assert "a worse one is named with probability at most 2.5 %" in out
-    assert "95 % intervals: each bound fails with probability at most 2.5 %" in out
+    assert f"a worse one is named with probability at most {each}" in out
+    assert f"{level} intervals: each bound fails with probability at most {each}" in out
 
 
 def test_all_that_is_unclear_is_asked_at_once_with_a_command_to_copy(

@@ -1,4 +1,4 @@
-"""Whatever `analyze` can do in Python it can do on the command line, and the other way round."""
+"""`bascule analyze` has the options that are declared for Python, in short and in full."""
 
 from __future__ import annotations
 
@@ -8,42 +8,40 @@ import inspect
 import pytest
 
 import bascule as bs
+from bascule.analysis.call import ANALYSIS
 from bascule.cli import analyze as cli
 from bascule.cli.main import main
 
-OF_THE_OUTCOME = {"sigma", "low", "high", "sigma_unit", "sigma_noise"}
-"""The numbers of an outcome model, which Python takes as one value."""
-
-OF_A_LINE = {"margin", "harm"}
-"""Parts of a metric that the command takes in the line of `--metric`."""
-
-OF_THE_COMMAND = {
-    "context": "",
-    "help_all": "",
-    "once": "looks=1",
-    "today": 'looks="now"',
-    "sequential": "bs.analyze_each of a folder",
-    "test": "bs.analyze_each with a column",
-    "days": "Analysis.days",
-    "csv": "Analysis.day_rows",
-    "figure": "Analysis.plot",
-    "html": "Analysis.save_html",
-    "as_json": "Analysis.to_dict",
-    "assignments_query": "bs.Log of the assignments",
-    "assignments_unit": "bs.Log of the assignments",
-    "assignments_time": "bs.Log of the assignments",
-}
-"""What the command does with an answer, or calls otherwise, and what does it in Python."""
+IN_GROUPS = {"log", "metric", "metrics", "assigned", "looks"}
+"""Parameters of `analyze` that are groups of options, or several switches of the command."""
 
 
-def test_every_option_exists_in_both() -> None:
-    python = set(inspect.signature(bs.analyze).parameters) - {"metrics", "assigned", "looks"}
+def test_every_option_is_declared_once_and_exists_in_both() -> None:
+    python = set(inspect.signature(bs.analyze).parameters) - IN_GROUPS
     for part in (bs.Log, bs.LogMetric, bs.Assigned):
         python |= {field.name for field in dataclasses.fields(part)}
-    python -= {"source", "value"}
-    command = set(inspect.signature(cli.command).parameters)
-    assert command - python == OF_THE_OUTCOME | set(OF_THE_COMMAND)
-    assert python - command == OF_A_LINE
+    # A metric has a name and its part of a line instead.
+    assert python - set(ANALYSIS) == {"source", "value", "margin", "harm"}
+    assert set(ANALYSIS) <= python
+    assert set(ANALYSIS) <= set(inspect.signature(cli.command).parameters)
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (["--per", "n", "--window", "7d"], "--per does not go with --window: leave one out"),
+        (["--squares", "s"], "--squares needs --count: give both, or neither"),
+        (["--count", "n", "--unit", "u"], "--count does not go with --unit: leave one out"),
+        (["--test", "t", "--html", "x.html"], "--test does not go with --html: leave one out"),
+        (["--error", "7"], "--error must lie strictly between 0 and 1 (got 7)"),
+    ],
+)
+def test_messages_come_from_the_declarations(
+    options: list[str], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["analyze", "log.csv", *options])
+    assert line in capsys.readouterr().err
 
 
 def test_help_is_short_and_all_of_it_is_there(
@@ -56,7 +54,7 @@ def test_help_is_short_and_all_of_it_is_there(
             main(["analyze", asked])
         shown.append(capsys.readouterr().out)
     assert len(shown[0].splitlines()) <= 80
-    for panel in ("Columns", "Metrics", "Looks", "Output"):
+    for panel in ("Basics", "Outcome", "Output"):
         assert f"─ {panel} " in shown[0]
     assert "--least-probability" not in shown[0]
     assert "--least-probability" in shown[1]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.cli.experiment import KNOBS
 from bascule.cli.main import main
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
@@ -143,10 +144,13 @@ def test_errors_and_intervals_say_what_they_bound(
         assert test.status().decision is None
     shown = run(capsys, "status", "button")
     assert f"{second} - {first}: " in shown
-    assert "(90 % interval " in shown
-    assert "intervals: each bound fails with probability at most 5 %, at any time (proven)" in shown
-    assert "a worse arm is declared the winner with probability at most 5 %" in shown
-    assert "if the arms are equal, either of them with at most 10 % (proven)" in shown
+    assert "(95 % interval " in shown
+    assert (
+        "intervals: each bound fails with probability at most 2.5 %, at any time (proven)" in shown
+    )
+    assert (
+        "either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in shown
+    )
     slow = bs.Metric("slow", bs.Gaussian(1), margin=1.0)
     rollout = bs.Design(
         ["old", "new"], bs.Gaussian(1), bs.Tilt(1), metrics=[slow], decides="guardrails"
@@ -156,6 +160,10 @@ def test_errors_and_intervals_say_what_they_bound(
     shown = run(capsys, "status", "rollout")
     assert "guarantee: the guardrails decide; an arm worse by 1 or more on slow is shipped" in shown
     assert "evidence:" not in shown
+
+
+def test_only_knobs_are_options_of_the_knob() -> None:
+    assert set(KNOBS) == {"alpha", "tilt"}
 
 
 def test_the_knob_turns_and_the_log_says_who_turned_it(
@@ -268,12 +276,13 @@ def test_a_test_with_segments(store: Path, capsys: pytest.CaptureFixture[str]) -
     given = ("--design", "segments.json", "--reports", "always")
     assert "None of 2 segments is decided yet" in run(capsys, "create", "button", *given)
     with bs.open(store) as opened:
-        test = opened.get_segmented("button")
+        test = opened.get("button.fr")
         for i in range(60):
-            test.record(i, float(test.assign(i, segment="fr") == "b"))
+            test.record(i, float(test.assign(i) == "b"))
     shown = json.loads(run(capsys, "status", "button", "--json"))
-    assert shown["decisions"] == {"fr": "b"}
-    assert "fr: b; undecided: de" in run(capsys, "watch", "button", "--looks", "1")
+    assert shown["segments"]["fr"]["decision"]["name"] == "b"
+    assert "fr: b; undecided: de" in run(capsys, "status", "button")
+    assert "button.de" in run(capsys, "watch", "button", "--looks", "1")
     assert run(capsys, "verify", "button").count("to the last digit") == 2
     assert len(json.loads(run(capsys, "verify", "button", "--json"))["segments"]) == 2
     assert "paused" in run(capsys, "pause", "button")
@@ -284,5 +293,5 @@ def test_a_test_with_segments(store: Path, capsys: pytest.CaptureFixture[str]) -
     for name in ("button.fr", "button.de"):
         assert "keeps its name" in refused(capsys, "import", f"files/{name}.db", "--name", "other")
         run(capsys, "import", f"files/{name}.db")
-    assert json.loads(run(capsys, "status", "button", "--json"))["decisions"] == {"fr": "b"}
+    assert "fr: b; undecided: de" in run(capsys, "status", "button")
     assert "has segments" in refused(capsys, "diagnose", "button")

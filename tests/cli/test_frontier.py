@@ -28,7 +28,7 @@ def test_json_is_one_object_and_nothing_else(
     monkeypatch.chdir(tmp_path)
     code, out, _ = run(capsys, *QUICK, "--sigma", "2", "--effect", "1", "--sides", "2", "--json")
     assert code == 0
-    expected = bs.frontier([0, 1], bs.Gaussian(2), effect=1, runs=20, sides=2).to_dict()
+    expected = bs.research.frontier([0, 1], bs.Gaussian(2), effect=1, runs=20, sides=2).to_dict()
     assert {**json.loads(out), "seconds": 0} == {**expected, "seconds": 0}
     assert list(tmp_path.iterdir()) == []
 
@@ -40,30 +40,23 @@ def test_the_table_fits_eighty_columns(
     code, out, _ = run(capsys, "--means", "0", "0.3", "--effect", "0.3", "--runs", "20")
     assert code == 0
     lines = out.splitlines()
-    assert lines[1].split() == [
-        "rule",
-        "regret",
-        "decision",
-        "time",
-        "×",
-        "limit",
-        "dominated",
-        "by",
-    ]
+    assert ["rule", *["regret", "decision", "time", "×", "limit", "dominated", "by"]] in map(
+        str.split, lines
+    )
     assert max(map(len, lines)) <= 80
     assert "…" not in out
     for words in ("the paper's rules as published", "tilted blocks", "efficient", "Left out"):
         assert words in out
 
 
-def test_a_narrow_terminal_gets_lines_and_no_cut_table(
+def test_a_narrow_terminal_cuts_nothing(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     code, out, _ = run(capsys, *QUICK)
     assert code == 0
     assert "…" not in out
-    assert "\n  Tilt_3: regret " in out
+    assert "\n  Tilt_3 " in out
 
 
 def test_zero_or_one_outcomes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,7 @@ def test_an_interruption_keeps_what_is_there(
     played = bs.simulate
     calls: list[Any] = []
 
-    def impatient(*arguments: Any, **options: Any) -> bs.Simulation:
+    def impatient(*arguments: Any, **options: Any) -> bs.simulation.Simulation:
         calls.append(arguments)
         if len(calls) > 1:
             raise KeyboardInterrupt
@@ -210,7 +210,6 @@ def test_segments_have_one_design_planned_for_the_smallest(
     code, out, _ = run(capsys, *asked, *both, "--save", str(saved), "--json")
     assert code == 0
     data = json.loads(out)
-    assert data["expected_days"]["tv"] == pytest.approx(3 * data["expected_days"]["mobile"])
     assert data["smallest"]["request"]["units_per_day"] == 5
     design = bs.Design.load(saved)
     assert design == bs.Design.from_dict(data["design"])

@@ -281,7 +281,7 @@ def test_a_narrow_terminal_gets_lines_and_no_cut_table(
     code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--runs", "20")
     assert code == 0
     assert "…" not in out
-    assert "guarantee        a worse arm is declared the winner with probability at most 5 %" in out
+    assert "guarantee        either arm wins by mistake in at most 5 % of test" in out
 
 
 def test_at_a_tie_it_says_what_is_wrong_and_what_is_promised(
@@ -291,7 +291,7 @@ def test_at_a_tie_it_says_what_is_wrong_and_what_is_promised(
     code, out, _ = run(capsys, "simulate", *arguments)
     assert code == 0
     assert "the best arms are equal, so either of them as the winner counts as wrong" in out
-    assert "if the arms are equal, either of them with at most 10 % (proven)" in out
+    assert "either arm wins by mistake in at most 5 % of test" in out
 
 
 def work_for(pid: int, seconds: float) -> None:
@@ -390,25 +390,12 @@ def test_the_command_is_installed_and_leaves_no_traceback() -> None:
     assert "Traceback" not in result.stderr
 
 
-def test_a_design_with_segments_is_played_with_the_means_of_each(
+def test_a_design_with_segments_is_several_tests(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     segments = bs.Segments("device", ["mobile", "tv"])
     design = bs.Design(["A", "B"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
     design.save(file := tmp_path / "design.json")
-    given = ["simulate", "--design", str(file), "--runs", "20", "--engine", "fast"]
-    both = ["--segment", "mobile=0.2,0.4", "--segment", "tv=0.4,0.2"]
-    more = ["--weight", "mobile=3", "--weight", "tv=1", "--to-serve", "5000", "--json"]
-    code, out, _ = run(capsys, *given, *both, *more)
-    means = {"mobile": [0.2, 0.4], "tv": [0.4, 0.2]}
-    expected = bs.simulate_segments(
-        design, means, {"mobile": 3, "tv": 1}, 20, population=5000, engine="fast"
-    )
-    assert (code, json.loads(out)["whole"]["regret_of_population"]) == (
-        0,
-        expected.to_dict()["whole"]["regret_of_population"],
-    )
-    for wrong in ([], [*both, "--world", "rising"], [*both, "--means", "0.2", "0.4"]):
-        code, _, problem = run(capsys, *given, *wrong)
-        assert code == 2
-        assert "segment" in problem
+    given = ["simulate", "--design", str(file), "--runs", "20", "--means", "0.2", "0.4"]
+    code, _, problem = run(capsys, *given)
+    assert (code, "has segments (mobile, tv)" in problem) == (2, True)

@@ -26,8 +26,8 @@ SPREADS = st.tuples(st.floats(0.01, 10), st.floats(0.01, 10))
 
 @given(UNITS, st.integers(0, 30))
 def test_halves_of_the_units_add_up_to_the_whole(units: list[tuple[int, float]], cut: int) -> None:
-    whole = bs.ArmCohorts.of(units)
-    sum_of_halves = bs.ArmCohorts.of(units[:cut]) + bs.ArmCohorts.of(units[cut:])
+    whole = bs.progress.ArmCohorts.of(units)
+    sum_of_halves = bs.progress.ArmCohorts.of(units[:cut]) + bs.progress.ArmCohorts.of(units[cut:])
     assert [(c.outcomes, c.units) for c in sum_of_halves.cohorts] == [
         (c.outcomes, c.units) for c in whole.cohorts
     ]
@@ -41,7 +41,7 @@ def test_halves_of_the_units_add_up_to_the_whole(units: list[tuple[int, float]],
 def test_cohorts_say_as_much_as_the_units_themselves(
     units: list[tuple[int, float]], spreads: tuple[float, float]
 ) -> None:
-    arm = bs.ArmCohorts.of(units)
+    arm = bs.progress.ArmCohorts.of(units)
     outcomes = np.array([count for count, _ in units], float)
     totals = np.array([total for _, total in units])
     assert mean_of_means(arm) == pytest.approx(np.mean(totals / outcomes), abs=1e-9)
@@ -53,7 +53,7 @@ def test_cohorts_say_as_much_as_the_units_themselves(
 
 @given(UNITS)
 def test_the_precision_mean_bridges_the_other_two(units: list[tuple[int, float]]) -> None:
-    arm = bs.ArmCohorts.of(units)
+    arm = bs.progress.ArmCohorts.of(units)
     assert precision_mean(arm, 1.0, 0.0) == pytest.approx(mean_of_means(arm), abs=1e-9)
     assert precision_mean(arm, 0.0, 1.0) == pytest.approx(total_mean(arm), abs=1e-9)
 
@@ -74,18 +74,22 @@ def test_the_total_mean_forgets_all_but_the_oldest_units() -> None:
 
 
 def test_the_sums_of_an_arm() -> None:
-    arm = bs.ArmCohorts.of([(1, 3.0), (4, 8.0), (4, 4.0)])
+    arm = bs.progress.ArmCohorts.of([(1, 3.0), (4, 8.0), (4, 4.0)])
     total, clock = weighted(arm, precision_weight, 1.0, 1.0)
     assert (total, clock) == pytest.approx((0.5 * 3 + 0.8 * 3, 0.5 + 2 * 0.8))
 
 
 def test_statistics_merge_arm_by_arm() -> None:
-    one = bs.CohortStatistics(
-        (bs.ArmCohorts.of([(2, 1.0)]), bs.ArmCohorts()), stage=2, dropped=frozenset({1})
+    one = bs.progress.CohortStatistics(
+        (bs.progress.ArmCohorts.of([(2, 1.0)]), bs.progress.ArmCohorts()),
+        stage=2,
+        dropped=frozenset({1}),
     )
-    two = bs.CohortStatistics((bs.ArmCohorts.of([(2, 2.0)]), bs.ArmCohorts.of([(1, 5.0)])), 2)
+    two = bs.progress.CohortStatistics(
+        (bs.progress.ArmCohorts.of([(2, 2.0)]), bs.progress.ArmCohorts.of([(1, 5.0)])), 2
+    )
     both = one + two
-    assert both.arms[0].cohorts == (bs.Cohort(2, 2, 3.0),)
+    assert both.arms[0].cohorts == (bs.progress.Cohort(2, 2, 3.0),)
     assert both.units == 3
     assert both.dropped == {1}
     with pytest.raises(bs.InputError, match="same stage"):
@@ -94,16 +98,16 @@ def test_statistics_merge_arm_by_arm() -> None:
 
 def test_what_is_no_cohort_is_refused() -> None:
     with pytest.raises(bs.InputError, match="outcomes must be at least 1"):
-        bs.Cohort(0, 1, 0.0)
+        bs.progress.Cohort(0, 1, 0.0)
     with pytest.raises(bs.InputError, match="units must be at least 1"):
-        bs.Cohort(1, 0, 0.0)
+        bs.progress.Cohort(1, 0, 0.0)
     with pytest.raises(bs.InputError, match="total must be"):
-        bs.Cohort(1, 1, math.nan)
+        bs.progress.Cohort(1, 1, math.nan)
     with pytest.raises(bs.InputError, match="equally many outcomes"):
-        bs.Cohort(1, 1, 0.0) + bs.Cohort(2, 1, 0.0)
+        bs.progress.Cohort(1, 1, 0.0) + bs.progress.Cohort(2, 1, 0.0)
 
 
 def test_an_arm_without_units_has_mean_0() -> None:
-    nobody = bs.ArmCohorts()
+    nobody = bs.progress.ArmCohorts()
     assert mean_of_means(nobody) == total_mean(nobody) == 0
     assert precision_mean(nobody, 1.0, 1.0) == 0

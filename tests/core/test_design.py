@@ -163,21 +163,36 @@ def test_a_goal_or_a_control_that_does_not_exist_is_refused(field: str, value: s
 
 
 def test_two_sides_halve_the_error_of_each() -> None:
-    both = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=2)
-    half = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.025)
+    both = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    half = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.025, sides=1)
     assert both.calibration == half.calibration
     assert bs.Design.from_dict(both.to_dict()) == both
     *_, last = bs.trace(both, means=[0.0, 1.0], seed=1)
-    (effect,) = bs.effects(both, last.statistics)
+    (effect,) = bs.progress.effects(both, last.statistics)
     assert effect.level == pytest.approx(0.95)
     assert last.decision is not None
     assert last.decision.error == 0.025
 
 
-def test_one_side_is_the_default_and_leaves_no_trace() -> None:
+def test_two_sides_are_the_default_and_are_written_down() -> None:
+    two = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=2)
+    assert two == bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    assert two.to_dict()["sides"] == 2
+    assert "sides" not in repr(two)
     one = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1)
-    assert one == bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    assert "sides" not in one.to_dict()
+    assert one.to_dict()["sides"] == 1
+    assert "sides=1" in repr(one)
+    assert bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01).sides is None
+
+
+def test_guardrails_have_one_side_and_secondary_metrics_two() -> None:
+    metrics = [
+        bs.Metric("harm", bs.Bernoulli(), margin=0.1, error=0.05),
+        bs.Metric("shown", bs.Bernoulli(), role="secondary", error=0.05),
+    ]
+    whole = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=metrics)
+    assert [one.calibration.error for one in whole.metric_designs] == [0.05, 0.025]
+    assert [one.calibration.error for one in whole.harm_designs if one] == [0.05]
 
 
 @pytest.mark.parametrize("sides", [0, 3, True, "2", 1.5])
@@ -193,6 +208,6 @@ def test_sides_belong_to_an_error() -> None:
 
 def test_arms_removed_by_hand_are_judged_within_the_error_of_one_side() -> None:
     arms = ["a", "b", "c", "d"]
-    both = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=2)
-    half = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.025)
+    both = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    half = bs.Design(arms, bs.Gaussian(1), bs.Tilt(3), error=0.025, sides=1)
     assert both.stricter.calibration == half.stricter.calibration

@@ -20,7 +20,7 @@ import bascule as bs
 
 distributed = pytest.importorskip("distributed")
 
-DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
 MEANS = [0.0, 0.1]
 
 

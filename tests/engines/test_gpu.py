@@ -30,7 +30,7 @@ print(json.dumps(played))
 """
 RULES = [bs.Tilt(3), bs.Tilt(2, effect=0.7), bs.UCB(2), bs.ETC()]
 CASES = [
-    (bs.Design(list("abc")[: len(means)], outcome, rule, max_units=120), means)
+    (bs.Design(list("abc")[: len(means)], outcome, rule, max_units=120, sides=1), means)
     for outcome, means in (
         (bs.Gaussian(1), [0.0, 0.7]),
         (bs.Bernoulli(), [0.2, 0.7]),
@@ -64,7 +64,7 @@ def played() -> list[list[object]]:
 
 
 def test_a_run_that_outgrows_the_table_of_radii_is_played_again() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=300)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=300, sides=1)
     here = bs.simulate(design, [0.0, 0.3], 6, seed=4)
     assert here.units.max() > 120
     there = played_there([(design, [0.0, 0.3])], (20, 20))[0]

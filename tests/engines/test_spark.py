@@ -120,7 +120,7 @@ def with_copies(log: Any) -> Any:
     return pd.concat([log, log[:50]], ignore_index=True)
 
 
-STATIC = bs.Design(["control", "green"], bs.Recurrent(2, 4), bs.Static([200, 200]))
+STATIC = bs.Design(["control", "green"], bs.Recurrent(2, 4), bs.Static([200, 200]), sides=1)
 SHARES: dict[str, Any] = {"value": "sales", "count": "units", "outcome": bs.Bernoulli()}
 
 MODES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
@@ -202,7 +202,7 @@ def test_only_sums_come_to_the_driver(
     assert most[1000] < 1000
 
 
-def assert_same(found: bs.Analysis, wanted: bs.Analysis) -> None:
+def assert_same(found: bs.analysis.Analysis, wanted: bs.analysis.Analysis) -> None:
     """Every number to nine digits, every word alike but for where the log is."""
     assert_close(plain(found.to_dict()), plain(wanted.to_dict()))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import bascule as bs
-from bascule.core.ends import end_reason, remove_arm
+from bascule.core.ends import end_reason, horizon_share, remove_arm
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.progress import close_stage, fold_block, look, next_arm, next_block, record
 from bascule.live.reports.forecast import evidence_of, units_left
@@ -24,7 +24,7 @@ from bascule.live.reports.forecast import evidence_of, units_left
 FILE = Path(__file__).parent / "golden.json"
 MOST, CHECKPOINTS, REMOVED_AT = 240, (60, 160), 50
 
-TILTS: dict[str, tuple[bs.Outcome, dict[str, Any]]] = {
+TILTS: dict[str, tuple[bs.design.Outcome, dict[str, Any]]] = {
     "gaussian": (bs.Gaussian(1), {}),
     "gaussian effect": (bs.Gaussian(1), {"effect": 0.5}),
     "gaussian horizon": (bs.Gaussian(1), {"effect": 0.5, "power": 0.8}),
@@ -49,7 +49,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "futility": ({"futility": 0.4}, {}),
     "advise": ({"futility": 0.4, "on_futility": "advise"}, {}),
 }
-INTERVALS: dict[str, bs.Rule] = {
+INTERVALS: dict[str, bs.design.Rule] = {
     "ucb": bs.UCB(2),
     "ucb mixture": bs.UCB(2, radius="mixture"),
     "ucb pairs": bs.UCB(3, stop="mixture"),
@@ -57,7 +57,7 @@ INTERVALS: dict[str, bs.Rule] = {
     "etc mixture": bs.ETC(stop="mixture"),
     "etc prime": bs.ETCPrime(),
 }
-MODELS: dict[str, bs.Outcome] = {
+MODELS: dict[str, bs.design.Outcome] = {
     "gaussian": bs.Gaussian(1),
     "bernoulli": bs.Bernoulli(),
     "bounded": bs.Bounded(0, 10),
@@ -66,7 +66,7 @@ GUARDRAILS = (
     bs.Metric("x", bs.Gaussian(1), margin=0.8, error=0.2),
     bs.Metric("y", bs.Bernoulli(), margin=0.6, error=0.2, goal="decrease"),
     bs.Metric("z", bs.Numeric(1), margin=0.8, error=0.2, harm="any"),
-    bs.Metric("shown", bs.Bernoulli(), role="secondary", baseline=0.5),
+    bs.Metric("shown", bs.Bernoulli(), role="secondary", error=0.1, baseline=0.5),
 )
 PATTERN = (0.0, 0.9, 0.2, 0.6, 0.1)
 """How far each arm is above the first, in spreads; more arms repeat the pattern."""
@@ -120,14 +120,21 @@ def designs() -> Iterator[tuple[str, bs.Design]]:
     for name in ("gaussian", "bernoulli", "bernoulli horizon", "gaussian horizon"):
         outcome, options = TILTS[name]
         yield f"tilt 25 {name} plain", made(25, outcome, bs.Tilt(**options))
+    for arms in (2, 3):
+        for name, (outcome, options) in TILTS.items():
+            rule = bs.Tilt(**options)
+            yield f"two-sided tilt {arms} {name}", made(arms, outcome, rule, sides=2)
+        yield f"two-sided ucb {arms}", made(arms, bs.Gaussian(1), bs.UCB(2), sides=2)
+        yield f"two-sided etc {arms}", made(arms, bs.Bernoulli(), bs.ETC(), sides=2)
 
 
-def made(arms: int, outcome: bs.Outcome, rule: bs.Rule, **given: Any) -> bs.Design:
+def made(arms: int, outcome: bs.design.Outcome, rule: bs.design.Rule, **given: Any) -> bs.Design:
     """Return a design with so many arms."""
-    return bs.Design([f"arm {i}" for i in range(arms)], outcome, rule, error=0.2, **given)
+    given = {"error": 0.2, "sides": 1, **given}
+    return bs.Design([f"arm {i}" for i in range(arms)], outcome, rule, **given)
 
 
-def mean_of(outcome: bs.Outcome, arm: int, goal: str = "increase") -> float:
+def mean_of(outcome: bs.design.Outcome, arm: int, goal: str = "increase") -> float:
     """Return the mean of an arm."""
     ahead = PATTERN[arm % len(PATTERN)]
     if outcome.limited:
@@ -137,7 +144,7 @@ def mean_of(outcome: bs.Outcome, arm: int, goal: str = "increase") -> float:
     return ahead if goal == "increase" else -ahead
 
 
-def draw(outcome: bs.Outcome, mean: float, chance: random.Random) -> float:
+def draw(outcome: bs.design.Outcome, mean: float, chance: random.Random) -> float:
     """Return one outcome with this mean."""
     if outcome.binary:
         return float(chance.random() < mean)
@@ -150,7 +157,7 @@ def draw(outcome: bs.Outcome, mean: float, chance: random.Random) -> float:
 def replay(name: str, design: bs.Design) -> dict[str, Any]:
     """Play one test of a design on outcomes that depend on its name only."""
     chance = random.Random(name)
-    seen, courses = bs.Statistics.empty(len(design.arms)), list(CHECKPOINTS)
+    seen, courses = bs.progress.Statistics.empty(len(design.arms)), list(CHECKPOINTS)
     shown: list[Any] = []
     removal = name.endswith("removal")
     reached, ended = None, None
@@ -160,7 +167,7 @@ def replay(name: str, design: bs.Design) -> dict[str, Any]:
         if removal and seen.units >= REMOVED_AT and len(design.arms) > 2:
             removal = False
             seen = remove_arm(design, seen, design.arms[1])
-        reached, ended = bs.decision(design, seen), end_reason(design, seen)
+        reached, ended = bs.progress.decision(design, seen), end_reason(design, seen)
         if courses and seen.units >= courses[0]:
             courses.pop(0)
             shown.append(state_of(design, seen, forecast=not courses))
@@ -174,11 +181,13 @@ def replay(name: str, design: bs.Design) -> dict[str, Any]:
     }
 
 
-def _block(design: bs.Design, seen: bs.Statistics, chance: random.Random) -> bs.Statistics:
+def _block(
+    design: bs.Design, seen: bs.progress.Statistics, chance: random.Random
+) -> bs.progress.Statistics:
     block = next_block(design, seen)
     adjustment = design.adjustment
     for left in reversed(range(block.repeat)):
-        sums = [[bs.ArmStatistics()] * len(design.arms) for _ in (design, *design.metrics)]
+        sums = [[bs.progress.ArmStatistics()] * len(design.arms) for _ in (design, *design.metrics)]
         covariates = () if adjustment is None else adjustment.empty
         for arm, count in enumerate(block.units):
             for _ in range(count):
@@ -193,21 +202,23 @@ def _block(design: bs.Design, seen: bs.Statistics, chance: random.Random) -> bs.
     return seen
 
 
-def _unit(design: bs.Design, seen: bs.Statistics, chance: random.Random) -> bs.Statistics:
+def _unit(
+    design: bs.Design, seen: bs.progress.Statistics, chance: random.Random
+) -> bs.progress.Statistics:
     arm = next_arm(design, seen)
     mean = mean_of(design.outcome, arm, design.goal)
     return record(design, seen, arm, draw(design.outcome, mean, chance))
 
 
-def state_of(design: bs.Design, seen: bs.Statistics, forecast: bool) -> dict[str, Any]:
+def state_of(design: bs.Design, seen: bs.progress.Statistics, forecast: bool) -> dict[str, Any]:
     """Return what a test shows: arms, intervals, how far it is."""
     found: dict[str, Any] = {
         "units": seen.units,
         "dropped": sorted(seen.dropped),
         "removed": sorted(seen.removed),
-        "effects": [list(effect.ends) for effect in bs.effects(design, seen)],
+        "effects": [list(effect.ends) for effect in bs.progress.effects(design, seen)],
         "evidence": evidence_of(design, seen),
-        "horizon": design.judging(seen).horizon_share(seen),
+        "horizon": horizon_share(design, seen),
     }
     if len(found["effects"]) > 10:
         found["effects"] = found["effects"][::12]
@@ -250,22 +261,22 @@ def stages(design: bs.Design) -> dict[str, Any]:
     """Play a few stages of recurring outcomes."""
     found: list[Any] = []
     up = 1.0 if design.goal == "increase" else -1.0
-    arms = tuple(bs.ArmCohorts() for _ in design.arms)
-    seen = bs.CohortStatistics(arms)
+    arms = tuple(bs.progress.ArmCohorts() for _ in design.arms)
+    seen = bs.progress.CohortStatistics(arms)
     for stage in range(1, 41):
         arm = next_arm(design, seen)
         grown = []
         for i, one in enumerate(seen.arms):
             mean = up * 0.8 * PATTERN[i]
-            cohorts = [bs.Cohort(c.outcomes + 1, c.units, c.means + c.units * mean)
+            cohorts = [bs.progress.Cohort(c.outcomes + 1, c.units, c.means + c.units * mean)
                        for c in one.cohorts]  # fmt: skip
             if i == arm:
-                cohorts.append(bs.Cohort(1, 30, 30 * mean))
-            grown.append(bs.ArmCohorts(tuple(cohorts)))
+                cohorts.append(bs.progress.Cohort(1, 30, 30 * mean))
+            grown.append(bs.progress.ArmCohorts(tuple(cohorts)))
         seen = close_stage(design, replace(seen, arms=tuple(grown), stage=stage))
         if stage % 20 == 0:
-            effects = [list(effect.ends) for effect in bs.effects(design, seen)]
-            reached = bs.decision(design, seen)
+            effects = [list(effect.ends) for effect in bs.progress.effects(design, seen)]
+            reached = bs.progress.decision(design, seen)
             name = None if reached is None else reached.name
             found.append([[one.units for one in seen.arms], sorted(seen.dropped), effects, name])
     return {"design": stated(design), "stages": found}

@@ -105,7 +105,7 @@ def test_outcomes_that_keep_coming_lead_to_the_same_decision_at_the_same_stage(
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:
         test = store.create("same", design)
-        for stage, step in enumerate(bs.trace_stages(design, means, seed=5), 1):
+        for stage, step in enumerate(bs.simulation.trace_stages(design, means, seed=5), 1):
             (arm,) = step.joined
             assert test.assign(f"unit {stage}") == names[arm]
             clock.advance("12h")
@@ -147,7 +147,7 @@ def test_a_static_population_is_decided_at_the_stage_at_which_its_means_are(rule
                 test.record_many(zip(units[arm], values, strict=True))
             clock.advance("1d")
             means = [total / n / stage for total, n in zip(sums, rule.population, strict=True)]
-            wanted, status = bs.look(design, stage, means).decision, test.status()
+            wanted, status = bs.progress.look(design, stage, means).decision, test.status()
             assert (status.stage, status.decision is None) == (stage, wanted is None)
             assert [arm.mean for arm in status.arms] == pytest.approx(means)
             if wanted is not None:

@@ -166,3 +166,46 @@ def test_a_ramp_with_guardrails_holds_while_nothing_counts() -> None:
         assert 0.45 < share("second") < 0.55
         clock.advance("6d")
         assert 0.45 < share("held again") < 0.55
+
+
+def test_a_silent_first_user_holds_a_rollout_that_has_no_window_and_the_status_says_so() -> None:
+    clock = bs.ManualClock()
+    guards = [
+        bs.Metric(name, bs.Gaussian(1), goal="decrease", margin=1.0) for name in ("slow", "large")
+    ]
+    ramp = bs.Audience(ramp=[("0d", 0.1), ("1d", 0.5), ("2d", 1)])
+    design = bs.Design(
+        ["present", "new"],
+        bs.Gaussian(1),
+        bs.Tilt(1),
+        metrics=guards,
+        decides="guardrails",
+        reports="always",
+    )
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("rollout", design, audience=ramp)
+        silent: str | None = None
+        for day in range(5):
+            units = [f"{day} {i}" for i in range(500)]
+            arms = dict(zip(units, test.assign_many(units), strict=True))
+            entered = [unit for unit in units if test.assignment(unit) is not None]
+            assert 0.04 < len(entered) / 500 < 0.16
+            silent = silent or entered[0]
+            for unit in entered:
+                worse = 9.0 * (arms[unit] == "new")
+                for metric in (None, "slow", "large") if unit != silent else ():
+                    assert test.record(unit, worse, metric=metric).accepted
+            clock.advance("1d")
+        status = test.status()
+        assert (status.state, status.matured) == ("running", 0)
+        assert status.waiting is not None
+        # Once it reports, both guardrails are harmed at once: one rollback, which names both.
+        for metric in (None, "slow", "large"):
+            test.record(str(silent), 0.0, metric=metric)
+        test.settle()
+        decision = test.status().decision
+        assert decision is not None
+        assert (decision.name, decision.harm) == ("present", ("large", "slow"))
+        assert decision.error <= design.harm_error
+        assert {test.assign(f"later {i}") for i in range(50)} == {"present"}
+        assert test.verify().agrees

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from typing import Any
 
@@ -29,10 +28,10 @@ def test_covariates_are_stored_with_the_assignment_and_the_first_call_counts(tes
 
 def test_every_way_to_assign_takes_them(test: Any) -> None:
     test.assign_many(["b", "c"], covariates=[{"spend_before": 1}, None])
-    test.assign_soon("d", covariates={"spend_before": 2}).result()
-    asyncio.run(test.assign_async("e", covariates={"spend_before": 3}))
+    test.soon.assign("d", covariates={"spend_before": 2}).result()
+    test.soon.assign_many(["e"], covariates=[{"spend_before": 3}]).result()
     test.evaluate("f", covariates={"spend_before": 4})
-    asyncio.run(test.evaluate_async("g", covariates={"spend_before": 5}))
+    test.soon.evaluate("g", covariates={"spend_before": 5}).result()
     found = [test.assignment(unit).known[0] for unit in "bcdefg"]
     assert found == [1.0, 5.0, 2.0, 3.0, 4.0, 5.0]
 

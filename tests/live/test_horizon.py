@@ -40,10 +40,12 @@ def test_a_test_of_equal_arms_ends_at_its_horizon(guarantee: Any, model: Any) ->
         status = test.status()
         assert (test.state, status.decision, status.ended_by) == ("over", None, "horizon")
         assert status.headline == "The test has ended undecided: it has reached its horizon"
-        # (1.96 + 0.84)^2 / 0.8^2 of information, at a quarter of a unit each; an estimated
+        # The reach, in standard errors of the effect, at a quarter of a unit each; an estimated
         # variance is a little above 1.
+        procedure: Any = test.design.procedure
         variance = 26 / 25 if model.estimated else 1.0
-        assert status.matured == pytest.approx(4 * (2.8 / 0.8) ** 2 * variance, abs=3)
+        information = (procedure.horizon.reach / 0.8) ** 2
+        assert status.matured == pytest.approx(4 * information * variance, abs=3)
         (effect,) = status.effects
         assert -1.0 < effect.low < 0.0 < effect.high < 1.0
         assert test.verify().differences == ()

@@ -19,7 +19,7 @@ def most_wrong() -> float:
     return RUNS * ERROR + 3 * math.sqrt(RUNS * ERROR * (1 - ERROR))
 
 
-def biased_tilt(seen: bs.Statistics) -> float:
+def biased_tilt(seen: bs.progress.Statistics) -> float:
     """The wish that b wins: a rush while b is ahead, patience while it is behind."""
     ahead = seen.pairs[0][0] if seen.pairs else 0.0
     return 1.0 if ahead < 0 else 12.0
@@ -27,19 +27,19 @@ def biased_tilt(seen: bs.Statistics) -> float:
 
 @pytest.mark.parametrize("outcome", [bs.Gaussian(1), bs.Bernoulli()], ids=str)
 def test_tilted_blocks_keep_their_error_whoever_turns_the_tilt(outcome: bs.Gaussian) -> None:
-    start = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=ERROR, reports="always")
+    start = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=ERROR, sides=1, reports="always")
     random, wrong = np.random.default_rng(5), 0
     for _ in range(RUNS):
-        design, seen = start, bs.Statistics.empty(2)
+        design, seen = start, bs.progress.Statistics.empty(2)
         while seen.units < 120 and decision(design, seen) is None:
             design = with_knob(design, "tilt", biased_tilt(seen))
-            block = bs.Statistics.empty(2)
-            for arm, units in enumerate(bs.next_block(design, seen).units):
+            block = bs.progress.Statistics.empty(2)
+            for arm, units in enumerate(bs.progress.next_block(design, seen).units):
                 for _ in range(units):
                     coin = isinstance(outcome, bs.Bernoulli)
                     value = float(random.random() < 0.5) if coin else random.normal()
                     block = block.record(arm, value)
-            seen = bs.fold_block(design, seen, block.arms)
+            seen = bs.progress.fold_block(design, seen, block.arms)
         reached = decision(design, seen)
         wrong += reached is not None and reached.name == "b"
     assert 0 < wrong <= most_wrong()
@@ -51,7 +51,7 @@ def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
     )
     random, wrong = np.random.default_rng(6), 0
     for _ in range(RUNS):
-        design, seen = start, bs.Statistics.empty(2)
+        design, seen = start, bs.progress.Statistics.empty(2)
         for _ in range(60):
             behind = seen.arms[1].mean < seen.arms[0].mean
             design = with_knob(design, "alpha", math.inf if behind else 2.0)

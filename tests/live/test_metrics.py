@@ -124,7 +124,8 @@ def test_outcomes_are_taken_by_their_metric() -> None:
     assert test.record("ann", 3.0, metric="speed").reason == "unknown metric"
     assert test.record("ann", 30.0, metric="spend").reason == "out of range"
     assert test.record("ann", 2.0, id="b", metric="latency").reason == "duplicate"
-    assert test.record("ann", 2.0, id="b", metric="spend").reason == "id used before"
+    assert test.record("ann", 3.0, id="b", metric="latency").reason == "id used before"
+    assert test.record("bob", 2.0, id="b", metric="spend").reason == "id used before"
     # A unit counts once it has an outcome of every metric, and the status says of which.
     waiting = test.status().waiting
     assert waiting is not None
@@ -137,6 +138,7 @@ def test_outcomes_are_taken_by_their_metric() -> None:
         "latency",
         "speed",
         "spend",
+        "latency",
         "spend",
     ]
     assert test.verify().agrees

@@ -97,7 +97,7 @@ def test_a_store_that_was_closed_or_forked_answers_nobody(tmp_path: Path) -> Non
             os._exit(0)
         os.waitpid(child, 0)
         assert b"was opened before a fork: open it in this process" in os.read(reader, 1000)
-    calls: list[Any] = [test.assign, test.evaluate, test.assign_soon]
+    calls: list[Any] = [test.assign, test.evaluate, test.soon.assign]
     for call in calls:
         with pytest.raises(bs.StoreError, match="was closed: open it again"):
             call("known")

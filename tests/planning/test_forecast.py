@@ -17,7 +17,7 @@ from bascule.planning.forecast import (
     prediction,
 )
 
-REQUEST = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=10, deadline_days=18)
+REQUEST = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=10, deadline_days=18, sides=1)
 
 
 @pytest.mark.parametrize("tilt", [1, 3, 8])
@@ -50,20 +50,22 @@ def test_the_interval_holds_the_share() -> None:
 
 
 def test_theory_is_silent_about_many_arms_and_about_when_recurring_outcomes_decide() -> None:
-    assert prediction(bs.PlanRequest(arms=20), bs.Tilt(3)) is None
-    recurring = bs.PlanRequest(bs.Recurrent(1, 1), 0, 1, units_per_day=50)
+    assert prediction(bs.PlanRequest(arms=20, sides=1), bs.Tilt(3)) is None
+    recurring = bs.PlanRequest(bs.Recurrent(1, 1), 0, 1, units_per_day=50, sides=1)
     assert predicted(recurring, bs.ETC(stop="mixture")) is None
 
 
 def test_recurring_outcomes_are_played_with_the_noise_of_what_comes_between_two_arrivals() -> None:
     """A unit gives 4 outcomes a day and 100 units arrive: 1/25 of an outcome in between."""
-    request = bs.PlanRequest(bs.Recurrent(1, 2), 0, 1, units_per_day=100, outcomes_per_day=4)
+    request = bs.PlanRequest(
+        bs.Recurrent(1, 2), 0, 1, units_per_day=100, outcomes_per_day=4, sides=1
+    )
     assert request.played_outcome == bs.Recurrent(1, 10)
     assert design_of(request, bs.ETC(stop="mixture")).outcome == bs.Recurrent(1, 2)
 
 
 def test_a_hopeless_test_costs_what_an_even_split_costs_until_the_deadline() -> None:
-    request = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=3, deadline_days=8)
+    request = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=3, deadline_days=8, sides=1)
     seen, _ = played(request, design_of(request, bs.Tilt(1)), 200, seed=1)
     expected = hopeless(request, request.means)
     assert expected.cost.mean == pytest.approx(np.mean(seen.cost.mean), rel=0.1)

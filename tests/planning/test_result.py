@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import bascule as bs
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import percent
-from bascule.presentation.plan import text as words
+from bascule.presentation.report import lines
 
 KEYS = {
     "design", "expected_days", "p50_days", "p90_days", "expected_cost", "decided_by_deadline",
@@ -18,7 +19,7 @@ KEYS = {
 }  # fmt: skip
 
 
-def test_plain_data_have_what_was_asked_for(spending: bs.Plan) -> None:
+def test_plain_data_have_what_was_asked_for(spending: bs.planning.Plan) -> None:
     data = json.loads(json.dumps(spending.to_dict(), allow_nan=False))
     assert set(data) >= KEYS
     assert bs.Design.from_dict(data["design"]) == spending.design
@@ -31,27 +32,29 @@ def test_plain_data_have_what_was_asked_for(spending: bs.Plan) -> None:
     assert data["nearest"] is None
 
 
-def test_impossible_wishes_have_the_nearest_ones_in_their_data(impossible: bs.Plan) -> None:
+def test_impossible_wishes_have_the_nearest_ones_in_their_data(
+    impossible: bs.planning.Plan,
+) -> None:
     data = impossible.to_dict()
     assert data["possible"] is False
     assert data["p90_days"] is None
     assert data["nearest"]["deadline_days"] > 28
 
 
-def test_the_frontier_is_a_table(spending: bs.Plan) -> None:
+def test_the_frontier_is_a_table(spending: bs.planning.Plan) -> None:
     frame = spending.to_frame()
     assert len(frame) == len(spending.frontier)
     assert frame["chosen"].sum() == 1
     assert set(frame["knob"]) == {"tilt", "alpha"}
 
 
-def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
+def test_the_words_say_all_of_it(spending: bs.planning.Plan) -> None:
     first = repr(spending)
     assert len(first.splitlines()) <= 20
     for part in ("20 against 22: a lift of 2", "even split", "fixed horizon", "(proven"):
         assert part in " ".join(first.split())
     assert "half as large" not in first
-    text = "\n".join(words.answer(spending, verbose=True))
+    text = "\n".join(lines(spending.report().whole))
     for part in (
         spending.rule.label,
         "half as large (1)",
@@ -64,26 +67,36 @@ def test_the_words_say_all_of_it(spending: bs.Plan) -> None:
         assert part in text
 
 
-def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.Plan) -> None:
+def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.planning.Plan) -> None:
     text = " ".join(repr(impossible).split())
     assert "No design whose error is proven decides this by day 28 with probability 90 %;" in text
     assert "Nearest that would do" in text
     assert "later" in text
 
 
-def test_no_line_is_too_long_for_a_terminal(default: bs.Plan, impossible: bs.Plan) -> None:
+def test_no_line_is_too_long_for_a_terminal(
+    default: bs.planning.Plan, impossible: bs.planning.Plan
+) -> None:
     for answer in (default, impossible):
         assert max(map(len, repr(answer).splitlines())) <= 84
 
 
-def test_a_notebook_gets_a_table(spending: bs.Plan) -> None:
+def test_the_cost_is_compared_with_the_least_of_any_rule(spending: bs.planning.Plan) -> None:
+    least = spending.least_cost()
+    assert least is not None
+    assert 1.0 < spending.expected_cost.mean / least < 3.0
+    assert "times the least that any rule" in " ".join(lines(spending.report().whole))
+    assert replace(spending, request=replace(spending.request, window="1d")).least_cost() is None
+
+
+def test_a_notebook_gets_a_table(spending: bs.planning.Plan) -> None:
     shown = spending._repr_html_()
     assert spending.report().headline in shown
     assert shown.count("<table>") == 1
 
 
 def test_no_row_beats_the_recommended_design_in_everything(
-    spending: bs.Plan, default: bs.Plan
+    spending: bs.planning.Plan, default: bs.planning.Plan
 ) -> None:
     for plan in (spending, default):
         assert not plan.even_point.beats(plan.chosen)
@@ -115,6 +128,6 @@ def test_percent_is_never_rounded_to_certainty(share: float, text: str) -> None:
     assert percent(share) == text
 
 
-def test_the_design_can_be_saved_and_played(spending: bs.Plan, tmp_path: Path) -> None:
+def test_the_design_can_be_saved_and_played(spending: bs.planning.Plan, tmp_path: Path) -> None:
     spending.design.save(tmp_path / "design.json")
     assert bs.Design.load(tmp_path / "design.json") == spending.design

@@ -11,7 +11,7 @@ from bascule.simulation.engines.intervals import LARGEST_TABLE
 
 
 def runs_for(design: bs.Design, means: list[float], runs: int) -> int:
-    return budget_for(runs).runs(Sweep(0, None).effort(design, bs.World(means)))
+    return budget_for(runs).runs(Sweep(0, None).effort(design, bs.worlds.World(means)))
 
 
 def test_more_runs_are_fewer_in_the_same_proportion() -> None:
@@ -20,7 +20,7 @@ def test_more_runs_are_fewer_in_the_same_proportion() -> None:
     assert FEWEST < few < 1000
     assert many == pytest.approx(10 * few, abs=10)
     assert runs_for(design, [0.0, 0.05], 20) == 20
-    with bs.use_device("cuda"):
+    with bs.simulation.use_device("cuda"):
         # A GPU is quick enough for all of them.
         assert runs_for(design, [0.0, 0.05], 10_000) == 10_000
 

@@ -53,7 +53,9 @@ def running() -> bs.Experiment:
 def test_a_design_is_a_table_that_says_what_its_error_bounds() -> None:
     assert {"table", "p"} <= tags_of(DESIGN)
     text = DESIGN._repr_html_()
-    assert "a worse arm is declared the winner with probability at most 5 %" in text
+    assert (
+        "either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in text
+    )
     assert "&lt;b&gt;green&lt;/b&gt;" in text
     assert "None" not in repr(DESIGN).replace("effect=None", "")
 
@@ -62,11 +64,13 @@ def test_a_design_reads_as_it_is_written() -> None:
     assert eval(repr(DESIGN), vars(bs)) == DESIGN
 
 
-def test_every_result_has_a_table_and_a_figure(spending: bs.Plan, running: bs.Experiment) -> None:
+def test_every_result_has_a_table_and_a_figure(
+    spending: bs.planning.Plan, running: bs.Experiment
+) -> None:
     results = (
         bs.simulate(DESIGN, [0, 1], runs=50),
-        bs.frontier([0, 1], runs=20, families=["tilt"]),
-        bs.audit(DESIGN, [0, 1], runs=20, worlds=["steady", "null"]),
+        bs.research.frontier([0, 1], runs=20, families=["tilt"]),
+        bs.research.audit(DESIGN, [0, 1], runs=20, worlds=["steady", "null"]),
         spending,
         running.status(),
         running,

@@ -7,7 +7,7 @@ from typing import Any
 import bascule as bs
 
 
-def status_of(test: bs.Experiment, outcomes: dict[str, Any]) -> bs.Status:
+def status_of(test: bs.Experiment, outcomes: dict[str, Any]) -> bs.live.Status:
     """Return the status after 120 units of each arm, all with the outcomes given."""
     units = [str(i) for i in range(120 * len(test.arms))]
     test.record_many(
@@ -34,12 +34,12 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
     given = {arm: [(None, float(arm != "green")), *same] for arm in design.arms}
     status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
-    assert [line.split()[3:] for line in lines[5:8]] == [
-        ["100", "%", "active"],
-        ["0", "%", "beaten"],
-        ["100", "%", "active"],
+    assert [row[3:] for row in status.report().tables[0].rows[1:]] == [
+        ("100 %", "active"),
+        ("0 %", "beaten"),
+        ("100 %", "active"),
     ]
-    assert any(line.startswith("green - control: −100.0 points (95 % interval") for line in lines)
+    assert any(line.startswith("green - control: −100.0 points (97.5 % interval") for line in lines)
     assert "latency (guardrail, lower is better, margin 5):" in lines
     assert "returned (guardrail, lower is better, margin 2 points):" in lines
     assert (
@@ -66,11 +66,12 @@ def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     given = {arm: [(None, value)] for arm, value in zip(arms, (38.0, 39.0, 40.0), strict=True)}
     status = status_of(bs.open(":memory:").create("test", design), given)
     lines = str(status).splitlines()
-    assert lines[4] == "lower is better"
-    assert [line.split()[3] for line in lines[6:9]] == ["38.00", "39.00", "40.00"]
-    first, second = (line for line in lines if " - present: " in line)
-    assert first.startswith("new - present: −2.0 (95 % interval ")
-    assert "; lift −5 % (94.5 % interval " in first
-    assert second.startswith("newer - present: −1.0 (95")
+    (table,) = status.report().tables
+    assert table.title == "lower is better"
+    assert [row[3] for row in table.rows[1:]] == ["38.00", "39.00", "40.00"]
+    first, second = (line for line in lines if line.startswith(("new - ", "newer - present: ")))
+    assert first.startswith("new - present: −2.0 (97.5 % interval ")
+    assert "; lift −5 % (97.2 % interval " in first
+    assert second.startswith("newer - present: −1.0 (97.5")
     data = status.to_dict()
     assert (data["goal"], data["binary"], data["cost_unit"]) == ("decrease", False, "outcome units")

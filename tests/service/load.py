@@ -395,7 +395,7 @@ def prepare(location: object) -> dict[str, str]:
         units = [f"early {i}" for i in range(40)]
         test.assign_many(units)
         test.record_many([Event(unit, 1.0) for unit in units])
-        store.create_segmented("parts", SEGMENTED)
+        store.create_segments("parts", SEGMENTED)
         return {role: create_key(store, role) for role in ("client", "viewer", "admin")}
 
 
@@ -456,7 +456,7 @@ def check_answers(location: object, heard: Heard) -> None:
         events = {row[5] for row in rows(test, "outcomes")}
         assert test.verify().agrees
         assert test.status().units == len(stored)
-        for device, one in store.get_segmented("parts").tests.items():
+        for device, one in store.segments("parts").tests.items():
             its = {f"{device} {row[0]}": row[1] for row in rows(one, "assignments")}
             assert one.verify().agrees
             stored |= its

@@ -33,7 +33,7 @@ from bascule.openfeature import BasculeProvider
 TEST = "checkout-button"
 CLIENTS = Path(__file__).parent / "clients"
 PACKAGES = CLIENTS / "node_modules" / "@openfeature"
-PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "call-the-service.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "using" / "call-the-service.md").read_text("utf-8")
 
 installed = pytest.mark.skipif(not PACKAGES.is_dir(), reason="no clients from npm: make clients")
 

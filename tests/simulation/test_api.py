@@ -7,7 +7,7 @@ import pytest
 
 import bascule as bs
 
-DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1)
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def test_bad_input_names_the_field(arguments: dict[str, Any], field: str, words:
 
 
 def test_a_cap_that_is_certain_is_refused() -> None:
-    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=100)
+    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=100, sides=1)
     with pytest.raises(bs.InputError, match="would end every run undecided") as caught:
         bs.simulate(capped, [0.0, 0.01])
     assert caught.value.field == "max_units"
 
 
 def test_equal_means_can_be_studied_with_a_cap() -> None:
-    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=100)
+    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=100, sides=1)
     assert bs.simulate(capped, [0.0, 0.0], runs=50).undecided > 40
 
 
 def test_alpha_one_runs_to_its_cap() -> None:
-    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=2000)
+    capped = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=2000, sides=1)
     result = bs.simulate(capped, [0.0, 1.0], runs=200)
     assert result.undecided > 0
     assert result.decision_time.max() == 2000

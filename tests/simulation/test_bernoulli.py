@@ -12,9 +12,13 @@ from bascule.simulation.random.draws import ZERO_OR_ONE
 from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
 
 
-def simulate(rule: Any, means: list[float], error: float = 0.05, **more: Any) -> bs.Simulation:
+def simulate(
+    rule: Any, means: list[float], error: float = 0.05, **more: Any
+) -> bs.simulation.Simulation:
     names = [str(i) for i in range(len(means))]
-    test = bs.Design(names, bs.Bernoulli(), rule, error=error, max_units=more.pop("cap", None))
+    test = bs.Design(
+        names, bs.Bernoulli(), rule, error=error, max_units=more.pop("cap", None), sides=1
+    )
     return bs.simulate(test, means, **{"runs": 2000, "seed": 11, **more})
 
 
@@ -76,7 +80,7 @@ def test_certain_and_hopeless_arms(means: list[float]) -> None:
 @pytest.mark.parametrize("means", [[0.1, 0.5], [0.5, 0.2, 0.2, 0.0], [0.1] * 8 + [0.9]])
 def test_compiled_runs_are_the_rule_step_by_step(rule: Any, means: list[float]) -> None:
     names = [str(i) for i in range(len(means))]
-    test = bs.Design(names, bs.Bernoulli(), rule, max_units=400)
+    test = bs.Design(names, bs.Bernoulli(), rule, max_units=400, sides=1)
     result = bs.simulate(test, means, runs=20, seed=5)
     for run in (0, 19):
         *_, last = bs.trace(test, means, seed=5, run=run)

@@ -33,9 +33,13 @@ PAPER = {
 }
 
 
-def simulate(rule: Any, means: list[float], error: float = 0.05, **more: Any) -> bs.Simulation:
+def simulate(
+    rule: Any, means: list[float], error: float = 0.05, **more: Any
+) -> bs.simulation.Simulation:
     names = [str(i) for i in range(len(means))]
-    test = bs.Design(names, bs.Gaussian(1), rule, error=error, max_units=more.pop("cap", None))
+    test = bs.Design(
+        names, bs.Gaussian(1), rule, error=error, max_units=more.pop("cap", None), sides=1
+    )
     return bs.simulate(test, means, **{"runs": RUNS, "seed": 11, **more})
 
 
@@ -101,7 +105,7 @@ def test_without_a_difference_few_tests_ever_decide(rule: Any) -> None:
 @pytest.mark.parametrize("means", [[0.0, 1.0], [0.5, 0.2, 0.2, 0.0], [0.0] * 11 + [1.0]])
 def test_compiled_runs_are_the_rule_step_by_step(rule: Any, means: list[float]) -> None:
     names = [str(i) for i in range(len(means))]
-    test = bs.Design(names, bs.Gaussian(2), rule, max_units=600)
+    test = bs.Design(names, bs.Gaussian(2), rule, max_units=600, sides=1)
     scaled = [2 * mean for mean in means]
     result = bs.simulate(test, scaled, runs=20, seed=5)
     for run in (0, 7, 19):
@@ -124,7 +128,7 @@ def test_a_block_that_does_not_fit_under_the_cap_is_not_begun() -> None:
 
 def test_the_order_within_a_block_is_random_and_fair() -> None:
     """The challenger's place among the units of a full block is anywhere with equal chance."""
-    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4), error=1e-12)
+    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4), error=1e-12, sides=1)
     places = np.zeros(5)
     for run in range(25):
         arms = [step.arm for step in bs.trace(test, [3.0, 0.0], seed=2, run=run)]
@@ -141,7 +145,7 @@ def test_the_order_within_a_block_is_random_and_fair() -> None:
 @pytest.mark.parametrize("tilt", [1, 3, 10])
 @pytest.mark.parametrize(("error", "gap"), [(0.05, 1.0), (0.001, 1.0), (0.05, 0.1), (0.001, 0.1)])
 def test_predictions_are_near(tilt: float, error: float, gap: float) -> None:
-    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(tilt), error=error)
+    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(tilt), error=error, sides=1)
     expected = bs.theory.predict(test, gap)
     measured = bs.simulate(test, [0, gap], runs=2000, seed=1)
     assert expected.regret == pytest.approx(measured.regret.mean(), rel=0.25)

@@ -9,13 +9,13 @@ import pytest
 
 import bascule as bs
 
-DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3), covariates=[bs.Covariate("x")])
+DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3), covariates=[bs.Covariate("x")], sides=1)
 RUNS = 1000
 
 
 def units(correlation: float, design: bs.Design = DESIGN) -> tuple[float, float]:
     """The mean decision time and its standard error."""
-    world = bs.World([0.0, 0.2], correlation=correlation)
+    world = bs.worlds.World([0.0, 0.2], correlation=correlation)
     times = bs.simulate(design, world=world, runs=RUNS, seed=1).decision_time
     return float(times.mean()), float(times.std()) / math.sqrt(RUNS)
 
@@ -31,8 +31,8 @@ def test_a_related_covariate_saves_what_it_explains_and_a_useless_one_costs_litt
 
 @pytest.mark.parametrize("correlation", [0.0, 0.7])
 def test_with_a_trend_and_equal_means_a_winner_is_as_rare_as_stated(correlation: float) -> None:
-    trend = bs.Trend("fading", -1.0, 300)
-    world = bs.World([0.0, 0.0], correlation=correlation, trend=trend)
+    trend = bs.worlds.Trend("fading", -1.0, 300)
+    world = bs.worlds.World([0.0, 0.0], correlation=correlation, trend=trend)
     played = bs.simulate(replace(DESIGN, max_units=2000), world=world, runs=RUNS, seed=2)
     allowed = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
     assert max(float((played.winner == arm).mean()) for arm in (0, 1)) <= allowed
@@ -42,4 +42,4 @@ def test_a_correlation_without_a_covariate_is_refused() -> None:
     with pytest.raises(bs.InputError, match="this one has none"):
         bs.simulate(replace(DESIGN, covariates=None), world={"means": [0, 1], "correlation": 0.5})
     with pytest.raises(bs.InputError, match="between -1 and 1"):
-        bs.World([0, 1], correlation=1.5)
+        bs.worlds.World([0, 1], correlation=1.5)

@@ -23,7 +23,7 @@ CASES = [
 def test_simulated_ends_are_those_of_a_trace(
     outcome: Any, rule: Any, means: list[float], margin: float
 ) -> None:
-    design = bs.Design(["a", "b"], outcome, rule, min_effect=margin)
+    design = bs.Design(["a", "b"], outcome, rule, min_effect=margin, sides=1)
     result = bs.simulate(design, means, runs=40, seed=2)
     assert result.undecided == 0
     # A test of the paper's may take long for 0.3, none takes for ever: the rest are false winners.
@@ -44,7 +44,7 @@ def test_both_kinds_of_error_together_stay_within_the_promise(
     outcome: Any, means: list[float], margin: float
 ) -> None:
     """The gap is just what matters, so both the other arm and no difference would be wrong."""
-    design = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=0.1, min_effect=margin)
+    design = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=0.1, min_effect=margin, sides=1)
     result = bs.simulate(design, means, runs=1000, seed=3)
     assert result.undecided == 0
     assert np.all(result.wrong == (result.winner != 1))
@@ -52,7 +52,7 @@ def test_both_kinds_of_error_together_stay_within_the_promise(
 
 
 def test_a_difference_that_does_not_matter_may_be_called_either_way() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, min_effect=0.4)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, min_effect=0.4, sides=1)
     result = bs.simulate(design, [0.0, 0.1], runs=500, seed=3)
     assert result.no_difference > 300
     assert not np.any(result.wrong[result.winner == NO_DIFFERENCE])
@@ -63,7 +63,9 @@ def test_a_difference_that_does_not_matter_may_be_called_either_way() -> None:
 
 
 def test_three_arms_of_which_one_is_worse() -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), error=0.05, min_effect=0.5)
+    design = bs.Design(
+        ["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), error=0.05, min_effect=0.5, sides=1
+    )
     result = bs.simulate(design, [1.0, 1.0, 0.0], runs=200, seed=3)
     assert result.no_difference >= 180
     # The worse arm was dropped on the way, and got the fewest units.
@@ -71,6 +73,6 @@ def test_three_arms_of_which_one_is_worse() -> None:
 
 
 def test_what_can_never_end_is_still_refused() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), min_effect=1e-7)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), min_effect=1e-7, sides=1)
     with pytest.raises(bs.InputError, match="too small"):
         bs.simulate(design, [0.0, 0.0])

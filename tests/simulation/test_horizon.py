@@ -13,8 +13,10 @@ import bascule as bs
 RUNS = 1000
 
 
-def played(rule: bs.Tilt, outcome: Any, means: list[float], **more: Any) -> bs.Simulation:
-    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule)
+def played(
+    rule: bs.Tilt, outcome: Any, means: list[float], **more: Any
+) -> bs.simulation.Simulation:
+    design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule, sides=1)
     return bs.simulate(design, means, runs=RUNS, seed=3, **more)
 
 
@@ -71,9 +73,9 @@ def test_the_planned_effect_is_found_as_often_as_planned(
 
 def test_a_covariate_brings_the_horizon_nearer() -> None:
     rule, covariate = bs.Tilt(8, effect=0.2, power=0.9), bs.Covariate("before")
-    design = bs.Design(["a", "b"], bs.Numeric(1.0), rule, covariates=[covariate])
+    design = bs.Design(["a", "b"], bs.Numeric(1.0), rule, covariates=[covariate], sides=1)
     equal, better = (
-        bs.simulate(design, world=bs.World(means, correlation=0.7), runs=RUNS, seed=3)
+        bs.simulate(design, world=bs.worlds.World(means, correlation=0.7), runs=RUNS, seed=3)
         for means in ([0.0, 0.0], [0.0, 0.2])
     )
     for arm in (0, 1):
@@ -96,20 +98,20 @@ def test_five_arms_share_the_error() -> None:
 
 def test_many_arms_end_at_the_horizon() -> None:
     rule = bs.Tilt(2, effect=1.0, power=0.9, guarantee="gaussian")
-    design = bs.Design([f"arm {i}" for i in range(25)], bs.Gaussian(1), rule)
+    design = bs.Design([f"arm {i}" for i in range(25)], bs.Gaussian(1), rule, sides=1)
     (*_, last) = bs.trace(design, [0.0] * 24 + [2.0], seed=1)
     assert last.decision is not None
     assert last.decision.arm == 24
     (*_, last) = bs.trace(design, [0.0] * 25, seed=1)
     assert last.decision is None
-    ending = bs.ending(design, last.statistics)
+    ending = bs.progress.ending(design, last.statistics)
     assert ending is not None
     assert ending.kind == "undecided"
 
 
 def test_many_arms_with_limits_keep_error_and_power() -> None:
     rule = bs.Tilt(2, effect=0.3, power=0.9, baseline=0.2)
-    design = bs.Design([f"arm {i}" for i in range(25)], bs.Bernoulli(), rule)
+    design = bs.Design([f"arm {i}" for i in range(25)], bs.Bernoulli(), rule, sides=1)
     equal, better = (
         bs.simulate(design, [0.2] * 24 + [best], runs=200, seed=3) for best in (0.2, 0.5)
     )
@@ -120,7 +122,7 @@ def test_many_arms_with_limits_keep_error_and_power() -> None:
 
 
 def test_a_trend_and_late_outcomes_leave_the_error_as_it_is() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9), sides=1)
     world = {"trend": {"kind": "fading", "size": -1.0, "span": 200}, "batch": 20}
     found = bs.simulate(design, [0.0, 0.0], runs=RUNS, seed=2, world=world)
     for arm in (0, 1):

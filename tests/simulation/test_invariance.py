@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 import bascule as bs
 
 
-def simulate(rule: Any, means: list[float], sigma: float = 1.0, **more: Any) -> bs.Simulation:
+def simulate(
+    rule: Any, means: list[float], sigma: float = 1.0, **more: Any
+) -> bs.simulation.Simulation:
     names = [f"arm {i}" for i in range(len(means))]
-    design = bs.Design(names, bs.Gaussian(sigma), rule, error=0.1)
+    design = bs.Design(names, bs.Gaussian(sigma), rule, error=0.1, sides=1)
     return bs.simulate(design, means, **{"runs": 60, "seed": 3, **more})
 
 

@@ -19,7 +19,8 @@ RULES: dict[str, Any] = {
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([f"arm {i}" for i in range(arms)], bs.Gaussian(1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([f"arm {i}" for i in range(arms)], bs.Gaussian(1), rule, **given)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_equal_arms_are_rarely_told_apart(name: str, arms: int) -> None:
 def test_the_units_of_sigma_do_not_matter() -> None:
     for rule in RULES.values():
         plain = bs.simulate(design(rule), [0.0, 1.0], runs=200, seed=3)
-        scaled = bs.Design(["a", "b"], bs.Gaussian(1024.0), rule)
+        scaled = bs.Design(["a", "b"], bs.Gaussian(1024.0), rule, sides=1)
         times = bs.simulate(scaled, [0.0, 1024.0], runs=200, seed=3).decision_time
         assert np.mean(times == plain.decision_time) > 0.98
 

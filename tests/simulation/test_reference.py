@@ -31,7 +31,7 @@ TABLE = {
 ROUNDING = 0.05
 
 
-def run(rule: Any, log_inverse_delta: float, seed: int) -> bs.Simulation:
+def run(rule: Any, log_inverse_delta: float, seed: int) -> bs.simulation.Simulation:
     delta = math.exp(-log_inverse_delta)
     design = bs.Design(["a", "b"], bs.Gaussian(1), rule, delta=delta)
     return bs.simulate(design, [0, 1], runs=RUNS, seed=seed)
@@ -61,7 +61,7 @@ def test_etc(rule: Any, regret: float, time: float) -> None:
 @pytest.mark.parametrize("rule", [bs.UCB(1.5), bs.UCB(2), bs.UCB(32), bs.ETC(), bs.ETCPrime()])
 @pytest.mark.parametrize(("gap", "runs"), [(0.3, 4000), (0.05, 400)])
 def test_wrong_decisions_stay_within_the_promise(rule: Any, gap: float, runs: int) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, sides=1)
     result = bs.simulate(design, [0, gap], runs=runs, seed=7)
     assert result.undecided == 0
     assert result.error_rate <= 0.05
@@ -73,14 +73,14 @@ def test_the_hardest_gaps_are_wrong_most_often_and_still_within_the_promise(
     rule: Any, error: float
 ) -> None:
     """Tiny gaps with a cap: whatever is decided by then is close to pure chance."""
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error, max_units=20_000)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error, max_units=20_000, sides=1)
     result = bs.simulate(design, [0, 0.04], runs=4000, seed=9)
     assert result.error_rate <= error
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC()])
 def test_without_a_difference_few_tests_ever_decide(rule: Any) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, max_units=20_000)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, max_units=20_000, sides=1)
     result = bs.simulate(design, [0, 0], runs=4000, seed=9)
     # Each of the two wrong claims has its own five percent.
     assert result.error_rate <= 2 * 0.05
@@ -95,7 +95,7 @@ def test_a_delta_that_proves_nothing_is_seen_to_be_wrong_often() -> None:
 
 
 def test_many_arms_keep_the_promise() -> None:
-    design = bs.Design(list("abcdef"), bs.Gaussian(1), bs.UCB(2), error=0.1)
+    design = bs.Design(list("abcdef"), bs.Gaussian(1), bs.UCB(2), error=0.1, sides=1)
     result = bs.simulate(design, [0.2, 0, 0, 0, 0, 0.1], runs=300, seed=3)
     assert result.error_rate <= 0.1
 

@@ -99,7 +99,7 @@ def test_a_run_can_be_followed(stop: Any) -> None:
             for arm, size in enumerate(sizes):
                 walks[arm] += math.sqrt(step) * 3.0 / math.sqrt(size) * next(noise)
             seen = [centre + walk / stage for centre, walk in zip(centres, walks, strict=True)]
-            decided = bs.look(test, stage, seen).decision
+            decided = bs.progress.look(test, stage, seen).decision
         assert fast.decision_time[run] == stage
         assert fast.winner[run] == (NOBODY if decided is None else decided.arm)
     assert fast.units.tolist() == [list(sizes)] * 6

@@ -4,7 +4,7 @@ import bascule as bs
 
 
 def test_a_trace_ends_with_its_only_decision() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1)
     steps = list(bs.trace(design, [0.0, 1.0], seed=4))
     assert [step.decision for step in steps[:-1]] == [None] * (len(steps) - 1)
     assert steps[-1].decision is not None
@@ -12,7 +12,7 @@ def test_a_trace_ends_with_its_only_decision() -> None:
 
 
 def test_a_capped_trace_may_end_without_a_decision() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=20)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=20, sides=1)
     steps = list(bs.trace(design, [0.0, 1.0], seed=4))
     assert len(steps) == 20
     assert steps[-1].decision is None

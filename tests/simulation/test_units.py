@@ -25,14 +25,17 @@ TABLE = {
 }
 
 
-def simulate(rule: Any, means: Any, runs: int, outcome: Any = None, **more: Any) -> bs.Simulation:
+def simulate(
+    rule: Any, means: Any, runs: int, outcome: Any = None, **more: Any
+) -> bs.simulation.Simulation:
     how = {name: more.pop(name) for name in ("engine", "shape", "seed") if name in more}
     names = [f"arm {i}" for i in range(len(means))]
-    test = bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    test = bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **given)
     return bs.simulate(test, means, runs=runs, **{"seed": 7, **how})
 
 
-def near(result: bs.Simulation, regret: float, time: float, their_runs: int) -> bool:
+def near(result: bs.simulation.Simulation, regret: float, time: float, their_runs: int) -> bool:
     """Within three standard errors of the difference to what others measured with so many runs."""
     more = math.sqrt(1 + result.runs / their_runs)
     summary = result.summary()

@@ -12,7 +12,9 @@ from bascule.theory.guardrails import metric_spread, units_within_margin
 
 def test_the_expected_units_are_about_those_of_simulated_tests() -> None:
     speed = bs.Metric("speed", bs.Gaussian(1), margin=0.8, baseline=0.0, harm="never")
-    design = bs.Design(["control", "b"], bs.Gaussian(1), bs.Tilt(1), metrics=[speed], max_units=400)
+    design = bs.Design(
+        ["control", "b"], bs.Gaussian(1), bs.Tilt(1), metrics=[speed], max_units=400, sides=1
+    )
     expected = units_within_margin(design, speed)
     assert expected is not None
     # The primary metric is decided long before, so that all of the time is the guardrail's. So few
@@ -24,7 +26,7 @@ def test_the_expected_units_are_about_those_of_simulated_tests() -> None:
 def test_half_the_margin_takes_four_times_as_long() -> None:
     def units(margin: float) -> float:
         metric = bs.Metric("speed", bs.Gaussian(1), margin=margin)
-        design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), metrics=[metric])
+        design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), metrics=[metric], sides=1)
         needed = units_within_margin(design, metric)
         assert needed is not None
         return needed
@@ -35,7 +37,7 @@ def test_half_the_margin_takes_four_times_as_long() -> None:
 def test_what_is_not_known_is_not_guessed() -> None:
     unknown = bs.Metric("bounced", bs.Bernoulli(), margin=0.01)
     assert metric_spread(unknown) is None
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), metrics=[unknown])
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), metrics=[unknown], sides=1)
     assert units_within_margin(design, unknown) is None
 
 

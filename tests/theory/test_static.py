@@ -12,7 +12,8 @@ SPREADS = (1.0, 3.0)
 
 
 def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([str(i) for i in range(arms)], bs.Recurrent(*SPREADS), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([str(i) for i in range(arms)], bs.Recurrent(*SPREADS), rule, **given)
 
 
 def test_the_population_that_a_horizon_needs() -> None:
@@ -68,13 +69,15 @@ def test_the_smallest_arms_count_for_all() -> None:
 
 def test_without_a_horizon_some_draws_of_units_are_never_decided() -> None:
     assert bs.theory.predict(design(bs.Static(1000)), 1.0).decision_time == math.inf
-    alike = bs.Design(["a", "b"], bs.Recurrent(0, 3), bs.Static(1000))
+    alike = bs.Design(["a", "b"], bs.Recurrent(0, 3), bs.Static(1000), sides=1)
     assert bs.theory.predict(alike, 1.0).decision_time < 10
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
 def test_almost_no_noise_is_as_good_as_none(noise: float) -> None:
-    test = bs.Design(["a", "b"], bs.Recurrent(1, noise), bs.Static(1000, 10**6, stop="looks"))
+    test = bs.Design(
+        ["a", "b"], bs.Recurrent(1, noise), bs.Static(1000, 10**6, stop="looks"), sides=1
+    )
     certain = bs.theory.predict(test, 1.0).decision_time
     assert certain == pytest.approx(1.0, abs=0.01)
     even = bs.theory.predict(test, bs.theory.smallest_gap(test) / 2).decision_time

@@ -22,7 +22,8 @@ SPREADS = st.tuples(SPREAD, SPREAD).filter(lambda pair: max(pair) > 0)
 
 def design(rule: Any, arms: int = 2, outcome: Any = None, **more: Any) -> bs.Design:
     names = [f"arm {i}" for i in range(arms)]
-    return bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **given)
 
 
 @given(SPREADS, st.integers(1, 400))
@@ -88,7 +89,7 @@ def test_predictions_are_near_for_other_spreads(outcome: bs.Recurrent) -> None:
 
 def test_without_noise_units_are_outcomes_that_come_once() -> None:
     for rule in (bs.UCB(2, radius="mixture"), bs.ETC(stop="mixture")):
-        once = bs.Design(["a", "b"], bs.Gaussian(2), rule)
+        once = bs.Design(["a", "b"], bs.Gaussian(2), rule, sides=1)
         again = design(rule, outcome=bs.Recurrent(2, 0))
         expected, same = bs.theory.predict(once, 1.0), bs.theory.predict(again, 1.0)
         assert same.units == pytest.approx(expected.units)

@@ -1,25 +1,8 @@
-"""Logs of tests that something else has run: read where they are, and answered at any moment."""
+"""Logs of tests that something else has run: read where they are, and answered at any moment.
 
-from __future__ import annotations
+The names are listed in `__init__.pyi`; each is loaded when it is first used.
+"""
 
-from bascule.analysis.api import analyze
-from bascule.analysis.call import Assigned, Log, LogMetric
-from bascule.analysis.each import LogAnswer, LogCollection, analyze_each
-from bascule.analysis.evidence.course import Day
-from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.result import Analysis, ArmAnswer, Check
+import lazy_loader
 
-__all__ = [
-    "Analysis",
-    "ArmAnswer",
-    "Assigned",
-    "Check",
-    "Day",
-    "Evidence",
-    "Log",
-    "LogAnswer",
-    "LogCollection",
-    "LogMetric",
-    "analyze",
-    "analyze_each",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""`analyze`: from a log to an answer, by way of one small table of sums."""
+"""`analyze`: from a log to an answer, through one small table of sums."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from datetime import date, datetime
 from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
-from bascule.analysis.call import Assigned, Log, LogMetric, metrics_of
-from bascule.analysis.log.log import Names, read_log
+from bascule.analysis.call import Asked, Assigned, Log, LogMetric, Looks, metrics_of
+from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named_segments, plain
 from bascule.analysis.reduce.reduction import reduced
-from bascule.analysis.request import Looks, Request
+from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
-from bascule.analysis.source.places import Source, first_line
+from bascule.analysis.source.places import first_line
 from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
 from bascule.core.metrics.metric import Metric
 
@@ -46,7 +47,7 @@ def analyze(
     """Analyse the log of a test: is there a winner, how large is the effect, since when?
 
     Columns with usual names are found. Where several could be meant, one error names them all with
-    a call to copy: nothing is guessed. docs/how-to/analyse-logs.md goes through all of it.
+    a call to copy: nothing is guessed. docs/using/analyse-logs.md goes through all of it.
 
     Parameters
     ----------
@@ -64,9 +65,9 @@ def analyze(
     design
         Arms, outcome, error, measure and guardrails, in place of options.
     error
-        Bound on the probability that a worse arm wins, 0.05 if not given.
+        Bound on the probability that either of two equal arms wins, 0.05 if not given.
     sides
-        With 2, `error` bounds that either of two equal arms wins, and intervals are 95 % ones.
+        With 1, `error` bounds that a worse arm wins, and intervals are 90 % ones.
     control
         The arm that others are compared with, the first one if not given.
     covariate
@@ -92,45 +93,72 @@ def analyze(
 
     """
     first, *others = metrics_of(metric, metrics)
-    table, split = Log.of(log), assigned or Assigned()
     if others and segment is not None:
         raise InputError(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"
         )
-    asked = Request.of(first, design, error, sides, control, until, looks, split)
-    columns = {"unit": unit, "arm": arm, "time": time, "segment": segment, "covariate": covariate}
-    names = Names.of(table, split, **columns)
-    limit = table.memory or (MEMORY_BY_DAY if asked.by_day or asked.measure else MEMORY)
-    sources = [Source(table.source, table.query, "events", table.encoding)]
-    if assignments is not None:
-        units = Log.of(assignments)
-        names = replace(names, assignments_unit=units.unit, assignments_time=units.time)
-        sources.append(Source(units.source, units.query, "assignments", units.encoding))
+    asked = Asked(
+        log=Log.of(log),
+        unit=unit,
+        arm=arm,
+        time=time,
+        design=design,
+        error=error,
+        sides=sides,
+        control=control,
+        covariate=covariate,
+        segment=segment,
+        assignments=None if assignments is None else Log.of(assignments),
+        assigned=assigned or Assigned(),
+        until=until,
+        looks=looks,
+    )
+    return _analysis(asked, first, others)
+
+
+def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analysis:
+    """The answer to all metrics of a log."""
+    request, design = Request.of(first, asked), asked.design
+    if design is not None and design.outcome.pairs:
+        # As tests export it.
+        first = replace(first, per=first.per or "per")
+    days = request.by_day or request.measure
+    sources = [asked.log.where]
+    if asked.assignments is not None:
+        sources.append(replace(asked.assignments.where, field="assignments"))
+    limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
     with connections(limit) as opened, one_line():
-        event_table, assignment_table = [*open_tables(opened, sources), None][:2]
-        if asked.whole is not None and asked.whole.segments is not None:
-            segments = asked.whole.segments
-            column = segment or segments.attribute
-            names = replace(names, segment=column)
-            event_table = named_segments(event_table, column, segments)
-            assignment_table = named_segments(assignment_table, column, segments)
-        places = (opened.place(sources[0]), opened.place(sources[-1]))
+        events, assignments = [*open_tables(opened, sources), None][:2]
+        if request.whole is not None and request.whole.segments is not None:
+            segments = request.whole.segments
+            column = asked.segment or segments.attribute
+            asked = replace(asked, segment=column)
+            events = named_segments(events, column, segments)
+            assignments = named_segments(assignments, column, segments)
+        places = {source.field: opened.place(source) for source in sources}
 
         def answered(request: Request, one: LogMetric) -> Analysis:
-            log = read_log(request, names.of_metric(one), event_table, assignment_table, places)
-            log = replace(log, unreadable=opened.unreadable)
-            return assembled(request, reduced(request, log, assignment_table), split.weights)
+            log = read_log(asked, one, request, events, assignments)
+            reading = replace(
+                log.reading, log=places["events"], assignments=places.get("assignments")
+            )
+            log = replace(log, unreadable=opened.unreadable, reading=reading)
+            return assembled(request, reduced(request, log, assignments), asked.assigned.weights)
 
-        analyses = [answered(asked, first)]
-        of_design, absent = _metrics_of(design, event_table)
+        analyses = [answered(request, first)]
+        of_design, absent = _metrics_of(design, events)
+        beside = replace(asked, design=None, segment=None)
+        if design is not None:
+            beside = replace(beside, control=design.control_arm)
         for one in (*others, *of_design):
-            its = error if one.own_error is None else one.own_error
-            side = sides if one.own_error is None else None
-            against = control if design is None else design.control_arm
-            request = Request.of(one, None, its, side, against, until, looks, split)
-            analyses.append(answered(request, one).judged(one))
-    found = analyses[0] if len(analyses) == 1 else with_metrics(analyses)
-    return replace(found, notes=(*found.notes, *absent))
+            its = beside
+            if one.own_error is not None:
+                its = replace(its, error=one.own_error)
+            if one.margin is not None:
+                its = replace(its, sides=ONE_SIDED)
+            analyses.append(answered(Request.of(one, its), one).judged(one))
+    analysis = analyses[0] if len(analyses) == 1 else with_metrics(analyses)
+    return replace(analysis, notes=(*analysis.notes, *absent))
 
 
 def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], list[str]]:

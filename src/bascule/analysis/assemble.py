@@ -1,58 +1,37 @@
-"""From the table of sums to the answer: which evidence, what it says, and what is to be noted."""
+"""From the table of sums to the answer: what the evidence says, and what is to be noted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from bascule.analysis import allocation, checks, facts
-from bascule.analysis.evidence import kinds
-from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
-from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
-from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
-from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
-from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.evidence.recurring import course_of_population, course_of_units
-from bascule.analysis.evidence.replay import Replayed
-from bascule.analysis.reduce.sums import Block, Sums, added, merged
+from bascule.analysis import allocation, checks, notes
+from bascule.analysis.evidence.course import Course, Terms
+from bascule.analysis.parts import block_of, part_of
+from bascule.analysis.reduce.moments import Centre, adjusted_mean
+from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis, ArmAnswer, Check
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.metric import Goal
+from bascule.core.outcomes import Gaussian
+from bascule.core.statistics import ArmStatistics
+from bascule.core.types import FloatArray
 
 Weights = Sequence[float] | Mapping[str, float] | None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One segment, or the whole log, answered: by which evidence, and what the arms have shown.
-
-    `blocks` has all units; the outcomes of the first `known` blocks count.
-    """
-
-    evidence: Evidence
-    design: Design
-    course: Course
-    arms: tuple[ArmAnswer, ...]
-    blocks: Sums
-    known: int
-    days_left: float | None
-    once: tuple[OneLook, ...] = ()
-
-    @property
-    def counted(self) -> Sums:
-        """The blocks whose outcomes count."""
-        return self.blocks.first(self.known)
 
 
 def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     """The answer, for the whole log or for each of its segments."""
     if not reduced.table.segments:
-        raise InputError("events", facts.nothing(reduced))
+        raise InputError("events", notes.nothing(reduced))
     names = sorted(reduced.table.segments)
     split = allocation.checked_weights(reduced.arms, weights)
     if names == [""]:
@@ -83,7 +62,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
             *checks.outcome_values(request.strict_outcome, reduced.unfit),
             checks.gaps(sums, parts[0].reading.times),
         ),
-        excluded=facts.excluded_of(reduced),
+        excluded=reduced.excluded | reduced.table.excluded,
         notes=(note,),
     )
 
@@ -94,13 +73,19 @@ def over_segments(parts: Sequence[Analysis], **whole: Any) -> Analysis:
         arms=(),
         effects=(),
         contrasts=(),
-        cost=facts.sum_of(part.cost for part in parts),
-        saved=facts.sum_of(part.saved for part in parts),
+        cost=_sum_of(part.cost for part in parts),
+        saved=_sum_of(part.saved for part in parts),
         segment=None,
         segments=tuple(parts),
         metrics=(),
         **whole,
     )
+
+
+def _sum_of(parts: Iterable[float | None]) -> float | None:
+    """The sum of what is known; None if nothing is."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
 
 
 def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
@@ -121,15 +106,8 @@ def answer(
     """The answer for one segment, or for a log without any."""
     arms, sums = reduced.arms, reduced.table.segments[name]
     assert reduced.reading is not None
-    if reduced.reading.follow_up:
-        facts.check_follow_up(sums)
-    facts.check_arms(arms, sums)
-    if reduced.replayed is not None:
-        part = _repeated(request, reduced.replayed)
-    elif reduced.recurring is not None:
-        part = _recurring(request, reduced, name, error)
-    else:
-        part = _once(request, reduced, sums, error)
+    _check_sums(reduced, sums)
+    part = part_of(request, reduced, name, error)
     times, moments = reduced.reading.times, part.counted.moments
     course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
     unknown = [(0.0, math.inf)] * math.comb(len(arms), 2)
@@ -172,17 +150,17 @@ def answer(
         decision=course.decision,
         decided=None if times == "none" else course.decided,
         days=course.days,
-        cost=None if reduced.reading.per else facts.cost_of(part.arms, request.goal),
+        cost=None if reduced.reading.per else _cost_of(part.arms, request.goal),
         saved=None
         if reduced.reading.per or times == "none" or evidence.once
-        else facts.saved_by(part.arms, sums, course, request.goal),
+        else _saved_by(part.arms, sums, course, request.goal),
         days_left=None if times == "none" else part.days_left,
         checks=tuple(made),
-        excluded=facts.excluded_of(reduced),
+        excluded=reduced.excluded | reduced.table.excluded,
         reading=reduced.reading,
         contrasts=()
         if evidence.once or request.brief
-        else facts.contrasts_of(
+        else _contrasts_of(
             part.design,
             effects,
             part.arms,
@@ -193,10 +171,30 @@ def answer(
         once=part.once,
         examples=reduced.examples,
         notes=(
-            *facts.notes_on(request, reduced, part.blocks, part.known, evidence),
-            *facts.other_difference(part.arms, effects, reduced.reading.covariate),
+            *notes.notes_on(request, reduced, part.blocks, part.known, evidence),
+            *notes.other_difference(part.arms, effects, reduced.reading.covariate),
         ),
     )
+
+
+def _check_sums(reduced: Reduced, sums: Sums) -> None:
+    """Refuse a log with fewer than two arms, and rates of events that end the follow-up."""
+    assert reduced.reading is not None
+    if reduced.reading.follow_up and sums.zero_or_one:
+        raise InputError(
+            "follow_up",
+            "follow_up: no unit has more than one event, so an event seems to end its follow-up: "
+            "events per time at risk would need a constant risk, and that is not assumed here. "
+            "Compare the share with an event within a window that every unit had, or use a "
+            "survival analysis (log-rank test)",
+        )
+    there = [arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units]
+    if len(there) < 2:
+        raise InputError(
+            "arm",
+            f"arm: of {', '.join(reduced.arms)} only {', '.join(there) or 'none'} has units that "
+            "can be used: a test compares at least two",
+        )
 
 
 def _ratio(request: Request, arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
@@ -206,103 +204,70 @@ def _ratio(request: Request, arms: tuple[str, ...], sums: Sums, split: list[floa
     return allocation.sample_ratio(arms, sums.counts(), split, one_look=request.once)
 
 
-def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
-    """Outcomes that come once a unit, or grow."""
-    evidence = chosen_evidence(request, reduced, sums)
-    if request.once:
-        return _at_one_look(request, reduced, sums, evidence, error)
-    blocks = merged(sums, block_of(request, reduced))
-    dates = facts.known_dates(request, reduced, blocks)
-    counted = blocks.first(len(dates))
-    course = course_by(evidence, request, reduced, counted, dates, error)
-    design = facts.design_of(request, reduced.arms, evidence, counted, error)
-    if counted.moments is not None:
-        counted, blocks = adjusted(counted), adjusted(blocks)
-    arms = facts.shown_arms(reduced.arms, sums, counted)
-    left = facts.days_left(course, counted, sums.days[0])
-    once = _one_look(request, reduced.arms, counted, evidence, error)
-    return Part(evidence, design, course, arms, blocks, len(dates), left, once)
+def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
+    """What all units lost against giving each the arm that looks best now."""
+    means = [arm.mean for arm in arms if arm.mean is not None]
+    if len(means) < len(arms):
+        return None
+    best = max(means) if goal == "increase" else min(means)
+    return sum(arm.units * abs(best - mean) for arm, mean in zip(arms, means, strict=True))
 
 
-def _one_look(
-    request: Request, arms: tuple[str, ...], counted: Sums, evidence: Evidence, error: float
-) -> tuple[OneLook, ...]:
-    """What a test with a fixed sample says; nothing where units were assigned adaptively."""
-    design = request.design
-    adaptive = design is not None and not design.procedure.even
-    if (
-        (request.brief and not request.once)
-        or adaptive
-        or counted.scores is not None
-        or counted.bare
-        or not len(counted.days)
-    ):
-        return ()
-    if counted.moments is not None:
-        return adjusted_look(arms, counted, error / (len(arms) - 1))
-    sums = (part.sum(axis=0) for part in (counted.units, counted.totals, counted.squares))
-    model = evidence.outcome
-    binary = (model is not None and model.binary) or counted.zero_or_one
-    return one_look(arms, means_of(*sums), error / (len(arms) - 1), binary=binary)
-
-
-def _at_one_look(
-    request: Request, reduced: Reduced, sums: Sums, evidence: Evidence, error: float
-) -> Part:
-    """The answer by a test with a fixed sample alone."""
-    known = len(facts.known_dates(request, reduced, sums))
-    counted = sums.first(known)
-    once = _one_look(request, reduced.arms, counted, evidence, error)
-    if len(once) < math.comb(len(reduced.arms), 2):
-        raise InputError(
-            "looks",
-            "looks=1 needs at least two counted units in every arm, and arms that were split "
-            "without regard to outcomes: leave looks out",
-        )
-    fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
-    terms = Terms(reduced.arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
-    ends = ((-one.difference, -one.high, -one.low) for one in once)
-    effects = terms.effects_with(ends)
-    if counted.moments is not None:
-        counted = sums = adjusted(counted)
-    day = Day(counted.days[-1].isoformat(), *sums.at_end_of(known - 1), effects)
-    course = course_of_looks([(day, Judge(terms).see(effects))])
-    arms = facts.shown_arms(reduced.arms, sums, counted)
-    design = facts.design_of(request, reduced.arms, fixed, counted, error)
-    return Part(fixed, design, course, arms, sums, known, None, once)
-
-
-def block_of(request: Request, reduced: Reduced) -> Block:
-    """What units are compared within: as stated, or days; weeks if times are no finer."""
-    if request.block is not None:
-        return request.block
-    return "week" if reduced.reading is not None and reduced.reading.block == "week" else "day"
-
-
-def _repeated(request: Request, replayed: Replayed) -> Part:
-    """A test that bascule ran: what it decided itself."""
-    design, sums = request.design, replayed.sums
-    assert design is not None
-    return Part(
-        kinds.repeated_test(design),
-        design,
-        replayed.course,
-        facts.folded_answers(design, replayed.state),
-        sums,
-        len(sums.days),
-        replayed.days_left,
+def _saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course, goal: Goal) -> float | None:
+    """What the units that came after the decision lost against the winner."""
+    decision = course.decision
+    if decision is None or decision.arm is None or course.decided is None:
+        return None
+    best = arms[decision.arm].mean or 0.0
+    later = np.array([day.isoformat() > course.decided for day in sums.days])
+    units = sums.units[later].sum(axis=0)
+    up = 1.0 if goal == "increase" else -1.0
+    return float(
+        sum(n * up * (best - (arm.mean or 0.0)) for n, arm in zip(units, arms, strict=True))
     )
 
 
-def _recurring(request: Request, reduced: Reduced, name: str, error: float) -> Part:
-    """Outcomes that keep coming."""
-    assert reduced.recurring is not None
-    recurring, sums = reduced.recurring[name], reduced.table.segments[name]
-    evidence, design = evidence_for_units(request, reduced.arms, recurring, error)
-    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect)
-    if request.static:
-        course = course_of_population(design, terms, sums)
-    else:
-        course = course_of_units(design, terms, recurring)
-    arms, left = facts.unit_answers(design, recurring), facts.days_left(course, sums, sums.days[0])
-    return Part(evidence, design, course, arms, sums, len(sums.days), left)
+def _contrasts_of(
+    design: Design,
+    effects: Sequence[Effect],
+    arms: Sequence[ArmAnswer],
+    moments: FloatArray | None,
+    *,
+    ratio: bool,
+    positive: bool,
+) -> tuple[Contrast, ...]:
+    """Treatments minus the control, with relative lifts.
+
+    With `moments` of the arms, the control's mean is adjusted to the covariate of both arms of a
+    pair, as at one look.
+    """
+    place = design.arms.index(design.control_arm)
+    control = arms[place]
+    if ratio and control.deviation:
+        # The design has the spread of the numerators, and means are ratios.
+        design = replace(design, outcome=Gaussian(control.deviation))
+    compared: list[Contrast] = []
+    for effect in effects:
+        if control.name not in (effect.first, effect.second):
+            continue
+        mean, shown, n = control.mean, None, control.counted
+        if mean is not None and moments is not None:
+            pair = [design.arms.index(name) for name in (effect.first, effect.second)]
+            mean, _ = adjusted_mean(Centre.of(moments[place]), Centre.within(moments[pair]))
+        if mean is not None and control.deviation is not None:
+            # The deviation without adjustment also covers that the covariate's mean is estimated.
+            shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
+        made = contrasts(design, [effect], shown, mean)
+        # A mean of outcomes that are never below 0 falls by all of itself at most.
+        compared += [_at_least(one, -1.0) for one in made] if positive else made
+    return tuple(sorted(compared, key=lambda one: design.arms.index(one.treatment)))
+
+
+def _at_least(contrast: Contrast, least: float) -> Contrast:
+    """The contrast with a lift that does not fall below a limit."""
+    lifts = {
+        name: max(value, least)
+        for name in ("lift", "lift_low", "lift_high")
+        if (value := getattr(contrast, name)) is not None
+    }
+    return replace(contrast, **lifts)

@@ -1,19 +1,35 @@
-"""What an analysis is asked: a log, what is measured in it, and how units were assigned."""
+"""What an analysis is asked: a log, what is measured in it, and how units were assigned.
+
+Every option is declared here, once: Python takes them in groups, the command line at one level.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import MISSING, dataclass, fields, replace
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
 
+from bascule.analysis.source.places import Source
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.metrics.metric import METRIC_ERROR, Goal, Harm, Metric, Role
-from bascule.core.outcomes import Outcome
+from bascule.core.options import Option, check_given, options_of
+from bascule.core.outcomes import OUTCOMES, Outcome
 
 PER_ROW = "row"
 """Denominator of a rate per row: the number of a unit's rows that have a value."""
+
+Looks = Literal[1, "now"] | None
+"""How often the log is looked at: once, for today's answer alone, or any number of times."""
+
+MODELS = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).pairs)
+"""Outcome models of single numbers; a ratio has columns instead."""
+
+Column = str | None
+"""The name of a column; None where it is to be found, or is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +42,69 @@ class Log:
 
     source: object
     """A file, a folder, a pattern, a data frame, an Ibis table, or the URL of a database."""
-    query: str | None = None
-    """Rows of a database, or the name of a table."""
-    unit: str | None = None
+    query: Annotated[
+        str | None,
+        Option("Rows of a database, or the name of a table.", group="basics", metavar="SQL"),
+    ] = None
+    unit: Column = None
     """Column of the unit, in a table of assignments that calls it otherwise."""
-    time: str | None = None
+    time: Column = None
     """Column of the time, in a table of assignments that calls it otherwise."""
-    row_is_unit: bool = False
-    """Whether every row is a unit of its own, whatever columns there are."""
-    count: str | None = None
-    """Column with the number of units of a row, if rows are sums."""
-    squares: str | None = None
-    """Column with the sum of squares, if rows are sums of numbers other than 0 and 1."""
-    cumulative: bool | None = None
-    """Whether rows that are sums have what was counted up to their time."""
-    time_format: str | None = None
-    """How times are written, such as "%d/%m/%Y"."""
-    decimal: str | None = None
-    """Decimal sign of numbers that are text: "." or ","."""
-    encoding: str | None = None
-    """Encoding of CSV files that are not in UTF-8."""
-    drop_duplicates: bool = False
-    """Whether rows that are exact copies of others are left out."""
-    memory: str | None = None
-    """What DuckDB may take, such as "2GB"; about 300 MB if not given."""
+    row_is_unit: Annotated[
+        bool,
+        Option("Every row is a unit of its own.", kind="switch", excludes=("unit", "assignments")),
+    ] = False
+    count: Annotated[
+        Column,
+        Option(
+            "If rows are sums: the number of their units.",
+            group="basics",
+            metavar="COLUMN",
+            excludes=(
+                *("unit", "row_is_unit", "assignments", "window", "period", "missing"),
+                *("probability", "per", "follow_up", "covariate", "cluster"),
+            ),
+        ),
+    ] = None
+    squares: Annotated[
+        Column,
+        Option(
+            "If rows are sums of other numbers than 0 and 1: their squares.",
+            metavar="COLUMN",
+            needs=("count",),
+        ),
+    ] = None
+    cumulative: Annotated[
+        bool | None,
+        Option(
+            "Whether rows that are sums count up to their time.", kind="switch", needs=("count",)
+        ),
+    ] = None
+    time_format: Annotated[
+        str | None, Option('How times are written, as "%d/%m/%Y %H:%M".', metavar="FORM")
+    ] = None
+    decimal: Annotated[
+        str | None, Option('Decimal sign of numbers that are text: "." or ",".', metavar="SIGN")
+    ] = None
+    encoding: Annotated[
+        str | None, Option("Encoding of CSV files that are not in UTF-8.", metavar="NAME")
+    ] = None
+    drop_duplicates: Annotated[bool, Option("Leave out exact copies of rows.", kind="switch")] = (
+        False
+    )
+    memory: Annotated[
+        str | None, Option("What DuckDB may take, as 2GB.", metavar="SIZE", unset="about 300MB")
+    ] = None
 
     @classmethod
     def of(cls, given: object) -> Log:
         """Return the log that was given, or one whose source it is."""
         return given if isinstance(given, Log) else cls(given)
+
+    @property
+    def where(self) -> Source:
+        """Where the log is, for reading it."""
+        return Source(self.source, self.query, "events", self.encoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,28 +115,75 @@ class LogMetric:
     'judged'
     """
 
-    value: str | None = None
+    value: Column = None
     """Column with the values; found if not given, and every event counts as 1 if there is none."""
-    per: str | None = None
-    """Denominator of a ratio: a column, or "row" for a rate per row that has a value."""
-    follow_up: str | tuple[str, str] | None = None
-    """How long a unit was at risk: a column, or those with the start and the stop of each row."""
-    outcome: Outcome | str | None = None
-    """Outcome model, or "recurrent"; as the log suggests if not given."""
-    goal: Goal | None = None
-    """Whether the highest mean is the best or the lowest; "increase" if not given."""
-    min_effect: float | None = None
-    """Smallest difference that matters; the test also ends when all are proven smaller."""
-    window: float | str | None = None
-    """How long a unit's events count from its arrival on, such as "7d"."""
-    aggregate: Aggregate | None = None
-    """What a unit's values add up to; "sum" if not given, "any" for 0/1 outcomes."""
-    missing: float | str | None = None
-    """Outcome of a unit without any value, 0 if not given; or "exclude"."""
-    grace: float | str = 0.0
-    """How much later events may be logged."""
-    period: float | str | None = None
-    """How often a unit gives an outcome, where outcomes keep coming."""
+    per: Annotated[
+        Column,
+        Option(
+            "Denominator of a ratio: a column, or row for a rate per row that has a value.",
+            group="outcome",
+            metavar="COLUMN",
+            excludes=("follow_up", "window", "outcome", "probability", "assignments", "design"),
+        ),
+    ] = None
+    follow_up: Annotated[
+        str | tuple[str, str] | None,
+        Option(
+            "How long a unit was at risk: a column, or START,STOP of each row.",
+            group="outcome",
+            metavar="COLUMN",
+            excludes=("window", "outcome", "probability", "assignments", "design"),
+        ),
+    ] = None
+    outcome: Annotated[
+        Outcome | str | None,
+        Option(
+            "Outcome model.",
+            kind="choice",
+            choices=MODELS,
+            group="outcome",
+            unset="as the log suggests",
+        ),
+    ] = None
+    goal: Annotated[
+        Goal | None, Option("Which change is good.", group="outcome", unset="increase")
+    ] = None
+    min_effect: Annotated[
+        float | None,
+        Option(
+            "Smallest difference that matters; a test also ends when all are proven smaller.",
+            kind="number",
+        ),
+    ] = None
+    window: Annotated[
+        float | str | None,
+        Option(
+            "How long a unit's events count from its arrival on, as 7d.",
+            group="outcome",
+            metavar="TIME",
+        ),
+    ] = None
+    aggregate: Annotated[
+        Aggregate | None,
+        Option("What a unit's values add up to.", group="outcome", unset="sum; any if 0/1"),
+    ] = None
+    missing: Annotated[
+        float | str | None,
+        Option(
+            "Outcome of a unit without any value, or: exclude.",
+            group="outcome",
+            metavar="NUMBER",
+            unset="0",
+        ),
+    ] = None
+    grace: Annotated[
+        float | str | None,
+        Option("How much later events may be logged.", metavar="TIME", needs=("window",)),
+    ] = None
+    period: Annotated[
+        float | str | None,
+        Option("For recurrent: how often a unit gives an outcome, as 1d.", metavar="TIME"),
+    ] = None
     margin: float | None = None
     """How much worse than the control an arm may be, which makes the metric a guardrail."""
     error: float | None = None
@@ -110,31 +207,22 @@ class LogMetric:
 
     @classmethod
     def _of_design(cls, metric: Metric) -> LogMetric:
-        pairs, measure = metric.outcome.pairs, metric.measure
-        if pairs:
+        if metric.outcome.pairs:
             raise InputError(
                 "metrics",
                 f"metric {metric.name} is a ratio: name its columns, as in "
                 'LogMetric("revenue", per="sessions")',
             )
-        return cls(
-            metric.name,
-            outcome=metric.outcome,
-            goal=metric.goal,
-            window=None if measure is None else measure.window,
-            aggregate=None if measure is None else measure.aggregate,
-            missing=None if measure is None else measure.missing,
-            grace=0.0 if measure is None else measure.grace,
-            margin=metric.margin,
-            error=metric.error,
-            harm=metric.harm,
-        )
+        alike = ("outcome", "goal", "margin", "error", "harm")
+        parts = {name: getattr(metric, name) for name in alike}
+        if (measure := metric.measure) is not None:
+            parts |= {name: getattr(measure, name) for name in ("window", "aggregate", "missing")}
+            parts["grace"] = measure.grace or None
+        return cls(metric.name, **parts)
 
     def __post_init__(self) -> None:
         if self.margin is not None:
             checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
-        if self.per is not None and self.follow_up is not None:
-            raise InputError("follow_up", "follow_up and per are both denominators: leave one out")
 
     @property
     def role(self) -> Role:
@@ -145,6 +233,12 @@ class LogMetric:
     def harm_line(self) -> float | None:
         """How much worse than the control an arm must be proven to be harmful; None for never."""
         return {"margin": self.margin, "any": 0.0, "never": None}[self.harm]
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing but a column was asked for."""
+        declared = (self.per, self.follow_up, self.aggregate, self.window, self.period)
+        return all(one is None for one in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
         """Return the metric as it is measured beside another one, on units with the same window."""
@@ -167,24 +261,150 @@ class Assigned:
     [9, 1]
     """
 
-    probability: str | Mapping[str, str] | None = None
-    """Column with the probability of the unit's own arm, or the column of each arm."""
-    least_probability: float | Mapping[str, float] | None = None
-    """Probability below which no arm was ever assigned, for three or more arms and one column."""
-    weights: Sequence[float] | Mapping[str, float] | None = None
-    """How units were to be split, for the sample ratio."""
-    cluster: str | None = None
-    """Column of what was assigned as a whole, or of groups of units that are alike."""
-    block: str | int | None = None
-    """What units are compared within: "day", "week", or days with at least a number of units."""
+    probability: Annotated[
+        str | Mapping[str, str] | None,
+        Option(
+            "Logged probability of the unit's arm, if it changed; or a column for each arm: "
+            "control=p0,green=p1.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    least_probability: Annotated[
+        float | Mapping[str, float] | None,
+        Option(
+            "Probability below which no arm was ever assigned, for three or more arms and one "
+            "column; or one for each arm: control=0.5,green=0.1,blue=0.1.",
+            metavar="NUMBER",
+            needs=("probability",),
+        ),
+    ] = None
+    weights: Annotated[
+        Sequence[float] | Mapping[str, float] | None,
+        Option(
+            "How units were to be split, for the sample ratio.",
+            kind="number",
+            group="basics",
+            many=True,
+            metavar="W1 W2 ...",
+        ),
+    ] = None
+    cluster: Annotated[
+        Column,
+        Option(
+            "What was assigned as a whole, or groups of alike units.",
+            group="basics",
+            metavar="COLUMN",
+            excludes=("segment", "covariate", "outcome", "probability", "design"),
+        ),
+    ] = None
+    block: Annotated[
+        str | int | None,
+        Option(
+            "What units are compared within: a day, a week, or days with at least N units.",
+            metavar="BLOCK",
+        ),
+    ] = None
 
-    def __post_init__(self) -> None:
-        if self.least_probability is not None and not isinstance(self.probability, str):
-            raise InputError(
-                "least_probability",
-                "least_probability goes with the column of the unit's own probability: name that "
-                "one",
-            )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """An analysis as it was asked for: a log, its columns, and what a decision is held to."""
+
+    log: Log
+    unit: Annotated[
+        Column,
+        Option(
+            "The unit that was assigned; usual names are found.", group="basics", metavar="COLUMN"
+        ),
+    ] = None
+    arm: Annotated[
+        Column, Option("The unit's arm; usual names are found.", group="basics", metavar="COLUMN")
+    ] = None
+    time: Annotated[
+        Column, Option("When; usual names are found.", group="basics", metavar="COLUMN")
+    ] = None
+    design: Annotated[
+        Design | None,
+        Option(
+            "A design file: arms, outcome, error, guardrails.",
+            kind="file",
+            group="basics",
+            metavar="FILE",
+            excludes=(
+                *("outcome", "error", "min_effect", "sides", "goal", "control", "covariate"),
+                *("follow_up",),
+            ),
+        ),
+    ] = None
+    error: Annotated[
+        float | None,
+        Option(
+            "Probability, at most, that either of two equal arms wins.",
+            kind="probability",
+            group="basics",
+            default="5%",
+        ),
+    ] = None
+    sides: Annotated[
+        int | None,
+        Option(
+            "1: the error bounds that a worse arm wins, and 5% gives 90 % intervals.",
+            kind="whole",
+            limits=(1, 2),
+            group="basics",
+            metavar="1|2",
+        ),
+    ] = None
+    control: Annotated[
+        str | None,
+        Option("The arm that others are compared with.", group="basics", unset="the first"),
+    ] = None
+    covariate: Annotated[
+        Column,
+        Option(
+            "A number known before the test, to sharpen it (CUPED).",
+            group="basics",
+            metavar="COLUMN",
+            excludes=("outcome", "probability"),
+        ),
+    ] = None
+    segment: Annotated[
+        Column,
+        Option(
+            "Answer each of its values, with a part of the error.", group="basics", metavar="COLUMN"
+        ),
+    ] = None
+    assignments: Annotated[
+        Log | None,
+        Option(
+            "Table with the arms of units, if LOG has events only.", group="basics", metavar="FILE"
+        ),
+    ] = None
+    assigned: Assigned = Assigned()
+    until: Annotated[
+        date | datetime | str | None, Option("Look as of the end of that day.", metavar="DAY")
+    ] = None
+    looks: Looks = None
+
+    def check(self, metric: LogMetric) -> None:
+        """Refuse what does not go together."""
+        groups = (self.log, metric, self.assigned, self)
+        given = {
+            one.name
+            for group in groups
+            for one in fields(group)
+            if one.default is not MISSING and getattr(group, one.name) is not one.default
+        }
+        check_given(ANALYSIS, given)
+
+
+ANALYSIS = {
+    name: option
+    for group in (Log, LogMetric, Assigned, Asked)
+    for name, option in options_of(group).items()
+    if option.help
+}
+"""All options, at one level."""
 
 
 def metrics_of(metric: object, others: object) -> list[LogMetric]:

@@ -163,8 +163,8 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
     periods = sums.periods()[:mature]
     if not periods:
         return []
-    found = (trend(periods, LEVEL), shift(periods, LEVEL))
-    return [_check(one.at_look(len(periods)), arms) for one in found]
+    both = (trend(periods, LEVEL), shift(periods, LEVEL))
+    return [_check(one.at_look(len(periods)), arms) for one in both]
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
@@ -362,7 +362,7 @@ def late_events(table: Table) -> Check:
     """How many of the events of units came after their windows had closed."""
     if table.late == 0:
         return Check("late outcomes", False, "no events after the windows of their units")
-    share = table.late / max(table.events or table.rows, table.late)
+    share = table.late / max(table.events, table.late)
     message = (
         f"{table.late:,} events, {percent(share, 2)} of all, came after the windows of their units "
         "and do not count"

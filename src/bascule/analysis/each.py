@@ -11,9 +11,9 @@ from typing import Any
 from bascule.analysis.allocation import checked_weights
 from bascule.analysis.api import analyze, one_line
 from bascule.analysis.assemble import answer
-from bascule.analysis.call import Assigned, Log, LogMetric
+from bascule.analysis.call import Asked, Assigned, Log, LogMetric
 from bascule.analysis.log.columns import NO_ARM
-from bascule.analysis.log.log import Names, given_names, read_log
+from bascule.analysis.log.log import given_columns, read_log
 from bascule.analysis.log.naming import named
 from bascule.analysis.log.recognise import recognised
 from bascule.analysis.reduce.reduction import reduced
@@ -22,7 +22,7 @@ from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run, stored
 from bascule.analysis.source.files import form_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
-from bascule.analysis.source.places import Source, Unreadable
+from bascule.analysis.source.places import Unreadable
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 
@@ -110,25 +110,23 @@ def analyze_each(
     [('x', 'b'), ('y', 'b')]
     """
     given = Log.of(log)
-    told = progress or _silent
+    report = progress or _silent
     if test is None:
         files = list(_files(given.source))
         parts = [(name, replace(given, source=file)) for name, file in files]
-        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, told))
-    source = Source(given.source, given.query, "events", given.encoding)
+        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, report))
+    source = given.where
     with connections(given.memory or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
         column = named("test", test, list(table.columns))
-        told("tests", 0, 0)
+        report("tests", 0, 0)
         counts = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
         excluded = {f"no {column}": row["rows"] for row in counts if row["name"] is None}
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
         first = LogMetric.of(metric) if not isinstance(metric, list | tuple) else None
-        together = first is not None and first.outcome != RECURRENT and first.period is None
-        if together and all(value is None or name in ALIKE for name, value in options.items()):
-            assert first is not None
-            place = opened.place(source)
-            rows, more = Together(table, column, given, first, options, place).answers(told)
+        alike = all(value is None or name in ALIKE for name, value in options.items())
+        if first is not None and first.outcome != RECURRENT and first.period is None and alike:
+            rows, more = Together(table, column, given, first, options).answers(report)
             return LogCollection(rows, excluded | more)
         each = replace(given, query=None, encoding=None)
         parts = [
@@ -136,7 +134,7 @@ def analyze_each(
             for row in counts
             if row["name"] is not None
         ]
-        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, told), excluded)
+        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, report), excluded)
 
 
 def _silent(name: str, done: int, whole: int) -> None:
@@ -149,7 +147,7 @@ def _part(table: Any, column: str, name: object) -> Any:
 
 
 def _one_by_one(
-    parts: Sequence[tuple[str, Log]], options: dict[str, Any], told: Progress
+    parts: Sequence[tuple[str, Log]], options: dict[str, Any], report: Progress
 ) -> tuple[LogAnswer, ...]:
     """The answers of tests that are read one after the other."""
     rows = []
@@ -158,7 +156,7 @@ def _one_by_one(
             rows.append(_row(name, analyze(log, **options)))
         except InputError as problem:
             rows.append(LogAnswer(name, problem=str(problem)))
-        told("tests", done, len(parts))
+        report("tests", done, len(parts))
     return tuple(rows)
 
 
@@ -166,8 +164,8 @@ def _one_by_one(
 class Together:
     """Many tests of one table, which is read once: they are segments with arms of their own.
 
-    The arms of each test are numbered in the order of their names, and units are told apart by the
-    test that they are in, since one may be in many.
+    The arms of each test are numbered in the order of their names, and units are distinguished by
+    the test that they are in, since one may be in many.
     """
 
     table: Any
@@ -175,39 +173,34 @@ class Together:
     log: Log
     metric: LogMetric
     options: Mapping[str, Any]
-    place: str
 
-    def answers(self, told: Progress) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
+    def answers(self, report: Progress) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
         """The answers of all tests in the order of their names, and how many rows do not count."""
-        asked, given = self.options.get, self.log
-        split = asked("assigned") or Assigned()
-        request = Request.of(
-            self.metric,
-            None,
-            asked("error"),
-            asked("sides"),
-            None,
-            asked("until"),
-            asked("looks"),
-            split,
+        given = {name: value for name, value in self.options.items() if value is not None}
+        asked = Asked(log=self.log, segment=self.test, **given | {"control": None})
+        used = recognised(self.table, None, given_columns(self.table, asked, self.metric))
+        alone = used.unit is None and asked.log.count is None
+        asked = replace(
+            asked,
+            unit=used.unit,
+            arm=used.arm,
+            time=used.time,
+            log=replace(asked.log, row_is_unit=alone),
         )
-        columns = {name: asked(name) for name in ("unit", "arm", "time")}
-        names = Names.of(given, split, **columns, segment=self.test).of_metric(self.metric)
-        found = recognised(self.table, None, given_names(self.table, names), self.place)
-        names = replace(names, unit=found.unit, arm=found.arm, time=found.time, value=found.value)
-        names = replace(names, row_is_unit=found.unit is None and names.count is None)
-        table, labels = _numbered(self.table, self.test, found.arm, found.unit)
-        log = read_log(request, names, table, None, (self.place, ""))
+        metric = replace(self.metric, value=used.value)
+        table, labels = _numbered(self.table, self.test, used.arm, used.unit)
+        request = Request.of(metric, asked)
+        log = read_log(asked, metric, request, table)
         request = replace(request, brief=True)
         whole = reduced(request, log, None)
         rows = []
         for done, test in enumerate(sorted(labels), start=1):
             try:
-                analysis = self._answer(request, whole, test, labels[test], split)
+                analysis = self._answer(request, whole, test, labels[test], asked.assigned)
                 rows.append(_row(test, analysis))
             except InputError as problem:
                 rows.append(LogAnswer(test, problem=str(problem)))
-            told("tests", done, len(labels))
+            report("tests", done, len(labels))
         return tuple(rows), whole.excluded | whole.table.excluded
 
     def _answer(

@@ -13,10 +13,10 @@ from bascule.analysis.result import Analysis, ArmAnswer
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect
 from bascule.core.procedures.base import Decision
-from bascule.live.api import Experiment, SegmentedExperiment, Status, export, moment
+from bascule.live.api import Experiment, SegmentTests, Status, export, moment
 
 
-def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
+def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
     """Analyse the log of a live test, for a report to hand around.
 
     The rows are those that `export` writes, so the result is that of the test, day by day. Other
@@ -33,7 +33,7 @@ def analyze_experiment(test: Experiment | SegmentedExperiment) -> Analysis:
     ...     bs.analyze_experiment(test).decision.name
     'b'
     """
-    if isinstance(test, SegmentedExperiment):
+    if isinstance(test, SegmentTests):
         return _of_segments(test)
     status = test.status()
     if not status.matured:
@@ -93,7 +93,7 @@ def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) ->
     arms = zip(status.arms, shown.means, strict=True)
     return analysis.undecided(
         design=test.design.metric_designs[at],
-        error=metric.error,
+        error=test.design.metric_designs[at].calibration.error,
         arms=tuple(ArmAnswer(arm.name, arm.units, arm.matured, mean, None) for arm, mean in arms),
         effects=tuple(
             Effect(
@@ -120,9 +120,8 @@ def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) ->
     )
 
 
-def _of_segments(test: SegmentedExperiment) -> Analysis:
-    statuses = test.status().segments
-    known = {name: one for name, one in test.tests.items() if statuses[name].matured}
+def _of_segments(test: SegmentTests) -> Analysis:
+    known = {name: one for name, one in test.tests.items() if one.status().matured}
     if not known:
         raise InputError(
             "experiment", f"{test.name} has no matured units yet: there is nothing to report"

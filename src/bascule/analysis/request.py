@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Literal, NamedTuple, cast, get_args
+from typing import NamedTuple, cast, get_args
 
-from bascule.analysis.call import Assigned, LogMetric
+from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.sums import Block, Table, checked_block
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design_parts import check_kind, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import check_kind, checked_sides
 from bascule.core.metrics.measure import Aggregate, Measure, seconds
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -25,9 +25,6 @@ EXCLUDE = "exclude"
 
 Missing = float | str | None
 """What a unit without any value counts as: a number, "exclude", or 0 if nothing is said."""
-
-Looks = Literal[1, "now"] | None
-"""How often the log is looked at: once, for today's answer alone, or any number of times."""
 
 RECURRENT = "recurrent"
 """Asks for outcomes that keep coming, with spreads that the log has to tell."""
@@ -64,36 +61,23 @@ class Request:
     whole: Design | None = None
 
     @classmethod
-    def of(
-        cls,
-        metric: LogMetric,
-        design: Design | None,
-        error: float | None,
-        sides: int | None,
-        control: str | None,
-        until: date | datetime | str | None,
-        looks: Looks,
-        assigned: Assigned,
-    ) -> Request:
+    def of(cls, metric: LogMetric, asked: Asked) -> Request:
         """Accept what fits together."""
+        asked.check(metric)
+        looks, design = asked.looks, asked.design
         if looks not in (None, 1, "now"):
             raise InputError(
                 "looks",
                 f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
         once, outcome, missing = looks == 1, metric.outcome, metric.missing
-        min_effect, goal = metric.min_effect, metric.goal
-        whole: Design | None = None
+        goal, whole = metric.goal, None
         if design is not None:
             if not isinstance(design, Design):
                 raise InputError("design", f"design must be a Design (got {design!r:.60})")
             if design.segments is not None:
                 # Each segment is judged by its own design, and all that is asked of these is alike.
                 whole, design = design, next(iter(design.by_segment.values()))
-            given = {"outcome": outcome, "error": error, "min_effect": min_effect, "sides": sides}
-            for name, other in (given | {"goal": goal, "control": control}).items():
-                if other is not None:
-                    raise InputError(name, f"{name} is a part of the design: leave one of them out")
         if design is not None and design.metrics:
             design = replace(design, metrics=(), decides="primary")
         if goal is not None:
@@ -104,12 +88,14 @@ class Request:
         if measure is not None and model is not None and not recurring:
             measure.check_outcome(model)
         level = (
-            checks.probability("error", DEFAULT_ERROR if error is None else error, "0.05 is usual")
-            / (checked_sides(sides) or 1)
+            checks.probability(
+                "error", DEFAULT_ERROR if asked.error is None else asked.error, "0.05 is usual"
+            )
+            / checked_sides(asked.sides)
             if design is None
             else design.calibration.error
         )
-        least = min_effect if design is None else design.min_effect
+        least = metric.min_effect if design is None else design.min_effect
         if least is not None:
             least = checks.positive(
                 "min_effect", least, "it is the smallest difference that counts"
@@ -139,13 +125,13 @@ class Request:
             base,
             None if metric.period is None else _checked_period(metric.period),
             recurring,
-            _moment(until),
+            _moment(asked.until),
             looks is None,
             missing == EXCLUDE,
-            assigned.least_probability,
+            asked.assigned.least_probability,
             (goal or INCREASE) if design is None else design.goal,
-            control if design is None else design.control,
-            checked_block(assigned.block),
+            asked.control if design is None else design.control,
+            checked_block(asked.assigned.block),
             once,
             whole=whole,
         )
@@ -239,7 +225,7 @@ def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) ->
     if metric.window is None:
         return None
     how = metric.aggregate or default_aggregate(model)
-    return Measure(metric.window, how, missing_number(metric.missing), grace=metric.grace)
+    return Measure(metric.window, how, missing_number(metric.missing), grace=metric.grace or 0.0)
 
 
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:

@@ -305,7 +305,8 @@ class Analysis:
         return f"Analysis({self.headline!r})"
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").analysis_html(self))
+        notebook = presenter("notebook")
+        return str(notebook.shown(notebook.analysis_report(self)))
 
 
 def _scores(one: Analysis) -> tuple[Score, ...]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bascule.analysis.call import ANALYSIS, LogMetric, call_of
 from bascule.cli.support import designs
 from bascule.cli.support.console import (
     prepare_files,
@@ -19,48 +21,76 @@ from bascule.cli.support.console import (
     visible,
     write_files,
 )
-from bascule.cli.support.designs import OutcomeName, option
+from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
-from bascule.core.metrics.measure import Aggregate
-from bascule.core.metrics.metric import Goal
+from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
-    from bascule.analysis import Analysis
     from bascule.analysis.log.recognise import Question
+    from bascule.analysis.result import Analysis
+
+METRIC = options_of(LogMetric)
+PARAMETERS = {
+    name: replace(option, group="advanced")
+    for name, option in parameters(OUTCOMES).items()
+    if name not in (*ANALYSIS, "at")
+}
+"""Parameters of outcome models; a ratio has its columns instead."""
+
+METRICS = named(
+    metric=Option(
+        "What is measured: a column, or 'clicks per views; decrease; margin 5'. Several: the first "
+        "decides.",
+        group="basics",
+        many=True,
+        metavar="METRIC",
+    )
+)
+COLLECTION = named(
+    test=Option(
+        "The test of a row, in a log of many tests: a table of all.",
+        group="basics",
+        metavar="COLUMN",
+        excludes=("sequential", "figure", "html"),
+    ),
+    sequential=Option(
+        "LOG is a folder with a file for each test.", kind="switch", excludes=("figure", "html")
+    ),
+)
+"""Many tests at once."""
+
+TABLES = named(
+    no_cumulative=Option(
+        "Rows that are sums count on their day alone.",
+        kind="switch",
+        needs=("count",),
+        excludes=("cumulative",),
+    ),
+    assignments_query=Option("Rows of LOG's database with the assignments.", metavar="SQL"),
+    assignments_unit=Option("The unit in the assignments.", metavar="COLUMN"),
+    assignments_time=Option("The time in the assignments.", metavar="COLUMN"),
+)
+LOOKS = named(
+    once=Option(
+        "One look at the planned end: the narrower answer.",
+        kind="switch",
+        group="basics",
+        excludes=("today",),
+    ),
+    today=Option("The answer of today only, which is quicker.", kind="switch", group="basics"),
+)
+FILES = named(
+    csv=Option("Write the days as CSV.", kind="file", group="output"),
+    figure=Option("Draw it: .png or .svg.", kind="file", group="output"),
+    html=Option("Write one page to hand around.", kind="file", group="output"),
+)
+DAYS = named(days=Option("Print the days as well.", kind="switch", group="output"))
+OPTIONS = {**METRICS, **ANALYSIS, **COLLECTION, **TABLES, **LOOKS, **PARAMETERS}
+SHOWN = ("basics", "outcome", "output")
 
 
-SIZES = ("sigma", "low", "high", "sigma_unit", "sigma_noise")
-"""Options that an outcome model is made of."""
-
-
-def show_all(context: typer.Context, wanted: bool) -> None:
-    """Print the help with the options that `--help` leaves out."""
-    if not wanted:
-        return
-    for parameter in context.command.params:
-        parameter.hidden = False  # type: ignore[attr-defined]
-    typer.echo(context.get_help())
-    raise typer.Exit
-
-
-COLUMNS, METRICS, LOOKS, OUTPUT = "Columns", "Metrics", "Looks", "Output"
-"""Panels of the help; options of no panel are basics."""
-
-
-def _column(what: str, **more: Any) -> Any:
-    return option(what, "COLUMN", rich_help_panel=COLUMNS, **more)
-
-
-def _rare(what: str, metavar: str | None = None, panel: str = COLUMNS) -> Any:
-    """Return an option that `--help` leaves out and `--help-all` shows."""
-    return option(what, metavar, rich_help_panel=panel, hidden=True)
-
-
-def _switch(what: str, panel: str = COLUMNS, *, hidden: bool = False) -> Any:
-    return typer.Option(False, help=what, rich_help_panel=panel, hidden=hidden)
-
-
+@declared(OPTIONS, DAYS, FILES, designs.JSON, shown=SHOWN)
 def command(
     context: typer.Context,
     log: str = typer.Argument(
@@ -68,177 +98,76 @@ def command(
         metavar="LOG",
         help="A file (Parquet, CSV, JSON lines), or the URL of a database with --query.",
     ),
-    metric: list[str] | None = option(
-        "What is measured: a column, or 'clicks per views; decrease; margin 5'. Several: the "
-        "first decides.",
-        "METRIC",
-    ),
-    unit: str | None = _column("The unit that was assigned; usual names are found."),
-    arm: str | None = _column("The unit's arm; usual names are found."),
-    time: str | None = _column("When; usual names are found."),
-    covariate: str | None = _column("A number known before the test, to sharpen it (CUPED)."),
-    segment: str | None = _column("Answer each of its values, with a part of the error."),
-    cluster: str | None = _column("What was assigned as a whole, or groups of alike units."),
-    test: str | None = _column("The test of a row, in a log of many tests: a table of all."),
-    assignments: str | None = option(
-        "Table with the arms of units, if LOG has events only.", "FILE", rich_help_panel=COLUMNS
-    ),
-    query: str | None = option("Rows of the database, or a table.", "SQL", rich_help_panel=COLUMNS),
-    count: str | None = _column("If rows are sums: the number of their units."),
-    squares: str | None = _rare(
-        "If rows are sums of other numbers than 0 and 1: squares.", "COLUMN"
-    ),
-    cumulative: bool | None = typer.Option(
-        None, help="Whether rows that are sums count up to their time.", hidden=True
-    ),
-    row_is_unit: bool = _switch("Every row is a unit of its own.", hidden=True),
-    time_format: str | None = _rare('How times are written, as "%d/%m/%Y %H:%M".', "FORM"),
-    decimal: str | None = _rare('The decimal sign of numbers with commas: "." or ",".', "SIGN"),
-    encoding: str | None = _rare("The encoding of CSV files that are not UTF-8.", "NAME"),
-    drop_duplicates: bool = _switch("Leave out exact copies of rows.", hidden=True),
-    assignments_query: str | None = _rare("Rows of LOG's database with the assignments.", "SQL"),
-    assignments_unit: str | None = _rare("The unit in the assignments.", "COLUMN"),
-    assignments_time: str | None = _rare("The time in the assignments.", "COLUMN"),
-    probability: str | None = _rare(
-        "The logged probability of the unit's arm, if it changed; or a column for each arm: "
-        "control=p0,green=p1.",
-        "COLUMN",
-    ),
-    least_probability: str | None = _rare(
-        "The lowest probability that any arm ever had, for three or more arms and one column; or "
-        "one for each arm: control=0.5,green=0.1,blue=0.1.",
-        "NUMBER",
-    ),
-    memory: str | None = _rare("What DuckDB may take; about 300MB if not given.", "SIZE"),
-    per: str | None = option(
-        "Denominator of a ratio: a column, or row for a rate per row with a value.",
-        "COLUMN",
-        rich_help_panel=METRICS,
-    ),
-    follow_up: str | None = option(
-        "How long the unit was at risk: a column, or START,STOP of each row.",
-        "COLUMN",
-        rich_help_panel=METRICS,
-    ),
-    window: str | None = option(
-        'How long a unit\'s events count: "7d".', "TIME", rich_help_panel=METRICS
-    ),
-    aggregate: Aggregate | None = option(
-        "What they add up to: sum, any, mean or last.", "HOW", rich_help_panel=METRICS
-    ),
-    missing: str | None = option(
-        "The outcome of a unit without any value, 0 if not given; or: exclude.",
-        "NUMBER",
-        rich_help_panel=METRICS,
-    ),
-    goal: Goal | None = option("increase, or decrease.", "GOAL", rich_help_panel=METRICS),
-    outcome: OutcomeName | None = option(
-        "Outcome model, as bernoulli; the log suggests one.", "MODEL", rich_help_panel=METRICS
-    ),
-    low: float | None = _rare("For bounded: no outcome lies below.", panel=METRICS),
-    high: float | None = _rare("For bounded: no outcome lies above.", panel=METRICS),
-    sigma: float | None = _rare("For gaussian: spread of one outcome.", panel=METRICS),
-    sigma_unit: float | None = _rare("For recurrent: spread of the units.", panel=METRICS),
-    sigma_noise: float | None = _rare("For recurrent: spread of a unit's outcomes.", panel=METRICS),
-    period: str | None = _rare("For recurrent: an outcome every 1d, say.", panel=METRICS),
-    grace: str | None = _rare("How much later events may be logged.", panel=METRICS),
-    min_effect: float | None = _rare("The smallest difference that matters.", panel=METRICS),
-    design: Path | None = option(
-        "A design file: arms, outcome, error, guardrails.", "FILE", rich_help_panel=LOOKS
-    ),
-    error: float | None = option(
-        "Probability that a worse arm wins, at most; 0.05 if not given.", rich_help_panel=LOOKS
-    ),
-    sides: int | None = option(
-        "2: --error is two-sided, and 0.05 gives 95 % intervals.",
-        "1|2",
-        min=1,
-        max=2,
-        rich_help_panel=LOOKS,
-    ),
-    control: str | None = option("The arm that others are compared with.", rich_help_panel=LOOKS),
-    weights: list[float] | None = option(
-        "How units were to be split, for the sample ratio.", "W1 W2 ...", rich_help_panel=LOOKS
-    ),
-    block: str | None = _rare(
-        "Compare units within a day, a week, or days with at least N units.", "BLOCK", LOOKS
-    ),
-    until: str | None = _rare("Look as of the end of that day.", "DAY", LOOKS),
-    once: bool = _switch("One look at the planned end: the narrower answer.", LOOKS),
-    today: bool = _switch("The answer of today only, which is quicker.", LOOKS),
-    sequential: bool = _switch("LOG is a folder with a file for each test.", hidden=True),
-    days: bool = _switch("Print the days as well.", OUTPUT),
-    csv: Path | None = option("Write the days as CSV.", "FILE", rich_help_panel=OUTPUT),
-    figure: Path | None = option("Draw it: .png or .svg.", "FILE", rich_help_panel=OUTPUT),
-    html: Path | None = option("Write one page to hand around.", "FILE", rich_help_panel=OUTPUT),
-    as_json: bool = typer.Option(
-        False, "--json", help="Print one JSON object.", rich_help_panel=OUTPUT
-    ),
-    help_all: bool = typer.Option(
-        False,
-        "--help-all",
-        help="Show all options.",
-        is_eager=True,
-        callback=show_all,
-        rich_help_panel=OUTPUT,
-    ),
+    **given: Any,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
-    given = dict(locals())
-    from bascule.analysis import analyze, analyze_each
-    from bascule.analysis.call import call_of
+    from bascule.analysis.api import analyze
     from bascule.analysis.log.recognise import Question
     from bascule.core.inputs.files import csv_text, write_whole
-    from bascule.live.api import load_design
 
-    prepare_files(csv=csv, figure=figure, html=html)
-    first, others = (metric or [""])[0], (metric or [""])[1:]
-    declared = _metric(first) if first else {}
-    options = {name: given[name] for name in PLAIN_OPTIONS} | {
-        "assignments": log if assignments is None and assignments_query else assignments,
-        "metrics": [_built(_metric(text)) for text in others] or None,
-        "design": None if design is None else load_design(design),
-        "outcome": _outcome(outcome, {size: given[size] for size in SIZES}),
-        "missing": _missing(missing),
-        "follow_up": _follow_up(follow_up),
-        "looks": 1 if once else "now" if today else None,
-        "probability": _probability(probability),
-        "least_probability": _least_probability(least_probability),
-        "weights": weights or None,
-    }
-    call = call_of(log, **_merged(options, declared))
+    files = {name: given.get(name) for name in FILES}
+    as_json = "json" in given
+    prepare_files(**files)
+    call = call_of(log, **_asked(log, given))
     try:
-        if sequential or test is not None:
-            if figure is not None or html is not None:
-                raise InputError("html", "a collection of tests has no report: use --csv or --json")
-            with progress_bar() as progress:
-                collection = analyze_each(**call, test=test, progress=progress)
-            if csv is not None:
-                write_whole(csv, csv_text(collection.to_rows()).encode())
-            if as_json:
-                print_json({"tests": collection.to_rows()})
-            else:
-                typer.echo(visible(str(collection)))
+        if "sequential" in given or "test" in given:
+            _show_collection(call, given)
             return
         analysis = analyze(**call)
     except Question as question:
         raise InputError(question.field, question.text(_command(question, context))) from None
-    if csv is not None:
-        write_whole(csv, csv_text(analysis.day_rows()).encode())
-    write_files(analysis, figure, html)
-    print_result(analysis, as_json, lambda found: _show(found, days))
+    if files["csv"] is not None:
+        write_whole(files["csv"], csv_text(analysis.day_rows()).encode())
+    write_files(analysis, files["figure"], files["html"])
+    print_result(analysis, as_json, lambda found: _show(found, "days" in given))
     if not as_json:
-        say_written(csv, figure, html)
+        say_written(*files.values())
 
 
-PLAIN_OPTIONS = (
-    *("unit", "arm", "time", "covariate", "segment", "cluster", "query", "count", "squares"),
-    *("cumulative", "row_is_unit", "time_format", "decimal", "encoding", "drop_duplicates"),
-    *("assignments_query", "assignments_unit", "assignments_time", "memory", "per", "window"),
-    *("aggregate", "goal", "period", "grace", "min_effect", "error", "sides", "control"),
-    *("block", "until"),
-)
-"""Options whose value is what `analyze` takes."""
+def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an analysis, each as what it stands for."""
+    first, *others = given.get("metric") or [""]
+    asked = read(ANALYSIS, given) | {
+        name: given[name] for name in TABLES if name in given and name != "no_cumulative"
+    }
+    if "assignments_query" in asked:
+        asked.setdefault("assignments", log)
+    if "no_cumulative" in given:
+        asked["cumulative"] = False
+    if "design" in asked:
+        from bascule.live.api import load_design
+
+        asked["design"] = load_design(asked["design"])
+    if "follow_up" in asked and asked["follow_up"].count(",") == 1:
+        asked["follow_up"] = tuple(asked["follow_up"].split(","))
+    for name in ("probability", "least_probability"):
+        if name in asked:
+            asked[name] = _by_arm(name, asked[name])
+    if "missing" in asked:
+        asked["missing"] = _missing(asked["missing"])
+    asked["outcome"] = _outcome(given)
+    asked["looks"] = 1 if "once" in given else "now" if "today" in given else None
+    asked["metrics"] = [LogMetric(**_metric(line)) for line in others] or None
+    for name, value in (_metric(first) if first else {}).items():
+        if asked.get(name) is not None:
+            raise InputError(name, f"{name} stands in --metric and as an option: drop one of them")
+        asked[name] = value
+    return asked
+
+
+def _show_collection(call: dict[str, Any], given: Mapping[str, Any]) -> None:
+    """Print the answers of many tests."""
+    from bascule.analysis.each import analyze_each
+    from bascule.core.inputs.files import csv_text, write_whole
+
+    with progress_bar() as progress:
+        collection = analyze_each(**call, test=given.get("test"), progress=progress)
+    if "csv" in given:
+        write_whole(given["csv"], csv_text(collection.to_rows()).encode())
+    if "json" in given:
+        print_json({"tests": collection.to_rows()})
+    else:
+        typer.echo(visible(str(collection)))
 
 
 def _command(question: Question, context: typer.Context) -> str:
@@ -260,21 +189,6 @@ def _command(question: Question, context: typer.Context) -> str:
     return shlex.join(words)
 
 
-def _merged(options: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
-    """The options with those that stand in the line of the first metric."""
-    for name, value in declared.items():
-        if options.get(name) is not None:
-            raise InputError(name, f"{name} stands in --metric and as an option: drop one of them")
-        options[name] = value
-    return options
-
-
-def _built(declared: dict[str, Any]) -> Any:
-    from bascule.analysis import LogMetric
-
-    return LogMetric(**declared)
-
-
 def _metric(line: str) -> dict[str, Any]:
     """The parts of a metric in a line: its column, and words separated by semicolons.
 
@@ -283,81 +197,62 @@ def _metric(line: str) -> dict[str, Any]:
     """
     name, *parts = (part.strip() for part in line.split(";"))
     value, _, per = (part.strip() for part in name.partition(" per "))
-    declared: dict[str, Any] = {"value": value} | ({"per": per} if per else {})
+    metric: dict[str, Any] = {"value": value} | ({"per": per} if per else {})
     for part in parts:
-        word, *rest = part.split()
-        if word in get_args(Goal):
-            declared["goal"] = word
-        elif word in get_args(Aggregate):
-            declared["aggregate"] = word
+        word, *rest = part.split() or [""]
+        choice = next((one for one in ("goal", "aggregate") if word in METRIC[one].choices), None)
+        if choice is not None:
+            metric[choice] = word
         elif word in OUTCOMES.kinds:
-            declared["outcome"] = OUTCOMES.get(word)(*map(float, rest))
-        elif word in ("margin", "error", "min_effect") and len(rest) == 1:
-            declared[word] = float(rest[0])
-        elif word in ("window", "grace", "harm") and len(rest) == 1:
-            declared[word] = rest[0]
-        elif word == "missing" and len(rest) == 1:
-            declared[word] = _missing(rest[0])
+            metric["outcome"] = OUTCOMES.get(word)(*map(float, rest))
+        elif word in METRIC and len(rest) == 1:
+            metric[word] = _missing(*rest) if word == "missing" else METRIC[word].read(*rest)
         else:
             raise InputError(
                 "metric",
                 f"metric {value} has the part {part!r}: write it as in 'clicks per views; "
                 "decrease; margin 0.02' or 'latency; gaussian 30; decrease; margin 5'",
             )
-    return declared
+    return metric
 
 
-def _follow_up(text: str | None) -> str | tuple[str, ...] | None:
-    return tuple(text.split(",")) if text and text.count(",") == 1 else text
-
-
-def _outcome(name: str | None, sizes: dict[str, float | None]) -> Outcome | str | None:
+def _outcome(given: Mapping[str, Any]) -> Outcome | str | None:
     """The outcome model that the options name or imply; None leaves it to the log."""
-    given = {size: value for size, value in sizes.items() if value is not None}
-    if name is None and given:
-        name = designs.owner_of(next(iter(given)))
-    if name == "recurrent" and not given:
+    name = given.get("outcome")
+    sizes = {size: given[size] for size in PARAMETERS if size in given}
+    if name is None and sizes:
+        name = designs.owner_of(next(iter(sizes)))
+    if name == "recurrent" and not sizes:
         return "recurrent"
-    if name == "gaussian" and not given:
+    if name == "gaussian" and not sizes:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
 
 
-def _missing(text: str | None) -> float | str | None:
+def _missing(text: str) -> float | str:
     """A number if it is one; the library says what else may be given."""
     try:
-        return None if text is None else float(text)
+        return float(text)
     except ValueError:
         return text
 
 
-def _least_probability(text: str | None) -> float | dict[str, float] | None:
-    """The smallest probability of all arms, or that of each.
+def _by_arm(name: str, text: str) -> Any:
+    """One value, or that of each arm; the smallest probabilities are numbers.
 
-    >>> _least_probability("0.1"), _least_probability("a=0.2,b=0.1")
-    (0.1, {'a': 0.2, 'b': 0.1})
+    >>> _by_arm("probability", "p"), _by_arm("least_probability", "a=0.2,b=0.1")
+    ('p', {'a': 0.2, 'b': 0.1})
     """
-    parts = _probability(text)
-    try:
-        if isinstance(parts, dict):
-            return {arm: float(number) for arm, number in parts.items()}
-        return None if parts is None else float(parts)
-    except ValueError:
-        raise InputError(
-            "least_probability",
-            f"least_probability must be a number, or one an arm as a=0.2,b=0.1 (got {text!r})",
-        ) from None
-
-
-def _probability(text: str | None) -> str | dict[str, str] | None:
-    """The name of a column, or the column of each arm.
-
-    >>> _probability("p"), _probability("a=p0,b=p1")
-    ('p', {'a': 'p0', 'b': 'p1'})
-    """
-    if text is None or "=" not in text:
-        return text
-    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part) or {"": text}
+    values: dict[str, Any] = parts
+    if name == "least_probability":
+        try:
+            values = {arm: float(number) for arm, number in parts.items()}
+        except ValueError:
+            raise InputError(
+                name, f"{name} must be a number, or one an arm as a=0.2,b=0.1 (got {text!r})"
+            ) from None
+    return values.get("", values)
 
 
 def _show(analysis: Analysis, days: bool) -> None:

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import print_result, progress_bar, screen
+from bascule.cli.support.console import print_result, progress_bar
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
 from bascule.core.options import Option
 from bascule.core.rules import RULES, Rule
 
 if TYPE_CHECKING:
-    from bascule.research.comparison.audit import Audit
+    pass
 
 
 RUNS = designs.runs(400)
 
-OF_DESIGN = {name: designs.DESIGN[name] for name in ("error", "sides", "delta")}
+OF_DESIGN = designs.one_sided("error", "sides", "delta")
 PARAMETERS = {name: one for name, one in designs.RULE.items() if name != "rule"}
 
 WORLDS = named(
@@ -63,7 +63,7 @@ def command(
             progress=report,
             **asked,
         )
-    print_result(result, "json" in given, _show)
+    print_result(result, "json" in given)
 
 
 def _rule(name: str, given: Mapping[str, Any]) -> Rule:
@@ -78,17 +78,3 @@ def _rule(name: str, given: Mapping[str, Any]) -> Rule:
         names = ", ".join([*(kind for kind in RULES.kinds if kind != "static"), *RIVALS])
         raise InputError("RULE", f"RULE {name!r} does not exist: choose from {names}")
     return designs.described_rule({**given, "rule": name})
-
-
-def _show(result: Audit) -> None:
-    from bascule.research.comparison import audit_text as words
-
-    console = screen()
-    heading, *lines = words.table(result)
-    console.print(f"{words.title(result)}\n", soft_wrap=True)
-    console.print(heading, style="bold", soft_wrap=True)
-    for row, line in zip(result.rows, lines, strict=True):
-        console.print(line, style="bold red" if row.broken else None, soft_wrap=True)
-    console.print()
-    for note in words.notes(result):
-        console.print(note, soft_wrap=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from operator import methodcaller
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -14,10 +15,11 @@ from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option
 from bascule.cli.support.status import show_status
 from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
+from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.measure import Aggregate
-from bascule.core.options import Option, parameters
-from bascule.core.rules import RULES
+from bascule.core.options import Option, options_of, parameters
+from bascule.core.rules import RULES, Rule
 
 if TYPE_CHECKING:
     from bascule.core.design import Design
@@ -65,8 +67,22 @@ CREATION = named(
 )
 """What a live test is created from."""
 
-KNOBS = {name: option for name, option in parameters(RULES).items() if option.numeric}
-"""Numbers that rules have; one of them is the knob of a test."""
+
+def _knobs() -> dict[str, Option]:
+    """Return the numbers that are the knob of some rule."""
+    names = set()
+    for rule in (RULES.get(kind) for kind in RULES.kinds if RULES.get(kind).knob is not Rule.knob):
+        try:
+            knob = rule().knob
+        except (TypeError, InputError):
+            # A rule that cannot be made without parameters says nothing of its knob before.
+            names |= {option.flag or name for name, option in options_of(rule).items()}
+        else:
+            names |= set() if knob is None else {knob.name}
+    return {name: one for name, one in parameters(RULES).items() if name in names and one.numeric}
+
+
+KNOBS = _knobs()
 
 app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_args_is_help=True)
 
@@ -83,7 +99,7 @@ def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
     if "values" in given:
         parts["values"] = parse_json(given["values"], "values", "--values")
     with store_at(store) as opened:
-        create = opened.create if made.segments is None else opened.create_segmented
+        create = opened.create if made.segments is None else opened.create_segments
         show_status(create(name, made, **parts), "json" in given)
 
 
@@ -139,9 +155,10 @@ def describe(
     given: dict[str, Any] = {"owner": owner, "hypothesis": hypothesis, "description": description}
     given |= {"links": link, "tags": tag}
     with store_at(store, there=True) as opened:
-        test = opened.find(name)
-        test.describe(**{key: value for key, value in given.items() if value})
-        words = parts(test)[0].description
+        tests = parts(opened.find(name))
+        for test in tests:
+            test.describe(**{key: value for key, value in given.items() if value})
+        words = tests[0].description
     print_rows(as_json, words.to_dict(), words.lines())
 
 
@@ -173,16 +190,17 @@ def watch(
     from rich.text import Text
 
     with store_at(store, there=True) as opened:
-        test, looked, console = opened.find(name), 0, screen()
+        tests, looked, console = parts(opened.find(name)), 0, screen()
         with Live(console=console, auto_refresh=False) as live:
             while True:
-                status = test.status()
+                statuses = [test.status() for test in tests]
+                said = "\n\n".join(map(str, statuses))
                 if console.is_terminal:
-                    live.update(Text(visible(str(status))), refresh=True)
+                    live.update(Text(visible(said)), refresh=True)
                 else:
-                    print_line(f"{status}\n")
+                    print_line(f"{said}\n")
                 looked += 1
-                if not status.is_open or looked == looks:
+                if not any(status.is_open for status in statuses) or looked == looks:
                     return
                 time.sleep(every)
 
@@ -328,9 +346,8 @@ def import_one(
 def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Recompute everything from the raw log, and compare it with what is stored."""
     with store_at(store, there=True) as opened:
-        result = opened.find(name).verify()
-    several = isinstance(result, tuple)
-    verifications = result if isinstance(result, tuple) else (result,)
+        verifications = [test.verify() for test in parts(opened.find(name))]
+    several = len(verifications) > 1
     rows = [
         {
             **({"experiment": one.name} if several else {}),
@@ -370,7 +387,9 @@ def _audience(given: Mapping[str, Any]) -> Audience | None:
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:
+    from bascule.live.api import SegmentTests
+
     with store_at(location, there=True) as opened:
-        test = opened.find(name)
-        getattr(test, verb)(**given)
+        test, do = opened.find(name), methodcaller(verb, **given)
+        test.each(do) if isinstance(test, SegmentTests) else do(test)
         show_status(test)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import (
@@ -11,22 +10,14 @@ from bascule.cli.support.console import (
     print_result,
     progress_bar,
     say_written,
-    screen,
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
 from bascule.core.options import Option
 
-if TYPE_CHECKING:
-    from bascule.research.comparison.frontier import Frontier
-
-GAP = 2
-"""Spaces before each column."""
-
-
 RUNS = designs.runs(1000)
 
-OF_DESIGN = {name: designs.DESIGN[name] for name in ("error", "sides")}
+OF_DESIGN = designs.one_sided("error", "sides")
 
 COMPARED = named(
     effect=Option(
@@ -72,35 +63,6 @@ def command(**given: Any) -> None:
         )
     note_compilation(result.compile_seconds)
     written = result.save(given["out"]) if "out" in given else ()
-    print_result(result, "json" in given, _show)
+    print_result(result, "json" in given)
     if "json" not in given:
         say_written(*written)
-
-
-def _show(result: Frontier) -> None:
-    """Print a table with a part for each family, or lines where it does not fit."""
-    from bascule.research.comparison import frontier_text as words
-    from bascule.research.comparison.contenders import Family
-
-    console = screen()
-    rows = [words.HEADINGS, *(words.cells(point) for point in result.points)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    if sum(widths) + GAP * (len(widths) - 1) > console.width:
-        console.print(repr(result), soft_wrap=True)
-        return
-
-    def line(cells: Sequence[str]) -> str:
-        numbers = map(str.rjust, cells[1:-1], widths[1:-1])
-        return (" " * GAP).join([cells[0].ljust(widths[0]), *numbers, cells[-1]])
-
-    console.print(words.title(result))
-    console.print(line(words.HEADINGS))
-    for family in Family:
-        points = result.of(family)
-        if points:
-            console.print(f"\n{family.words}")
-        for point in points:
-            console.print(line(words.cells(point)), style="bold" if point.efficient else None)
-    console.print()
-    for note in words.notes(result):
-        console.print(note)

@@ -15,6 +15,7 @@ from bascule.cli.support.console import (
     note_compilation,
     prepare_files,
     print_line,
+    print_report,
     print_result,
     print_rows,
     progress_bar,
@@ -62,7 +63,7 @@ FORMS = named(
 """Other forms of a test: a guarded rollout, and segments."""
 
 FILES = named(
-    save=Option("Write the design, for simulate --design.", kind="file", group="output"),
+    save=Option("Write the design, for simulations and live tests.", kind="file", group="output"),
     figure=Option("Draw the frontier, as .png or .svg.", kind="file", group="output"),
     html=Option("Write a page to hand around; it needs no network.", kind="file", group="output"),
 )
@@ -190,10 +191,12 @@ def _plan_segments(
 
     parts = designs.parsed_means(given["segment"], "segment") or {}
     weights = {name: sum(part) for name, part in parts.items()}
-    plan = plan_segments(given["by"], weights, request, **runs)
-    print_result(plan, as_json)
+    whole = plan_segments(given["by"], weights, request, **runs)
+    least = min(weights, key=weights.__getitem__)
+    heading = f"{len(weights)} segments, one design. The plan of the smallest, {least}:"
+    print_rows(as_json, whole.to_dict(), [heading, "", *repr(whole.smallest).splitlines()])
     if "save" in given:
-        plan.design.save(given["save"])
+        whole.design.save(given["save"])
 
 
 def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
@@ -225,11 +228,7 @@ def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
 
 
 def _show(answer: Plan, verbose: bool) -> None:
-    from bascule.presentation.plan import text as words
-
-    first, *rest = words.answer(answer, verbose)
-    print_line(first, "bold")
-    for line in rest:
-        print_line(line)
+    report = answer.report()
+    print_report(report.whole if verbose else report)
     if not verbose:
         print_line("\nMore figures: --verbose")

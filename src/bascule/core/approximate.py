@@ -8,6 +8,35 @@ UNKNOWN = "–"
 """Stands where there is no number."""
 
 
+ROUNDING = 1e-6
+"""What floating-point numbers may be off by, in units of the last digit that is shown."""
+
+
+def at_most(error: float) -> str:
+    """Return a probability in percent that is not below it: rounded up at the third digit.
+
+    >>> at_most(0.05), at_most(0.05 / 3), at_most(1e-6)
+    ('5 %', '1.67 %', '0.0001 %')
+    """
+    if error <= 0.0:
+        return "0 %"
+    unit = 10.0 ** (math.floor(math.log10(100.0 * error)) - 2)
+    return f"{math.ceil(100.0 * error / unit - ROUNDING) * unit:.3g} %"
+
+
+def error_words(error: float, arms: int = 2, among: str = "") -> str:
+    """Say what an error bounds, where `error` is that of one side.
+
+    >>> error_words(0.025)
+    'either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %'
+    """
+    which = "either arm" if arms == 2 else "an arm"
+    return (
+        f"{which}{among} wins by mistake in at most {at_most(min(1.0, 2.0 * error))} of tests, a "
+        f"worse arm in at most {at_most(error)}"
+    )
+
+
 def percent(share: float, digits: int = 3) -> str:
     """Return a share or a probability in percent.
 

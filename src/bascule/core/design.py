@@ -9,16 +9,14 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
+from bascule.core.cohorts import ArmCohorts
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
-from bascule.core.enrolment.segments import Segments
-from bascule.core.errors import InputError
-from bascule.core.evidence.calibration import Calibration
-from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import (
+from bascule.core.design_parts import (
+    ONE_SIDED,
+    TWO_SIDED,
     check_control,
     check_deadline,
     check_goal,
@@ -29,6 +27,11 @@ from bascule.core.inputs.design_parts import (
     cost_unit,
     widened,
 )
+from bascule.core.enrolment.segments import Segments
+from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import as_data, read, read_json
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Decides, Goal, Metric, check_metrics
@@ -36,8 +39,8 @@ from bascule.core.options import Option, check_given, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
-from bascule.core.procedures.decreasing import DecreasingProcedure, reflected
 from bascule.core.rules import RULES, Rule
+from bascule.core.statistics import ArmStatistics
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -48,13 +51,21 @@ INCREASE: Goal = "increase"
 
 USUAL = (
     ("goal", INCREASE),
+    ("sides", TWO_SIDED),
     ("metrics", ()),
     ("harm_error", DEFAULT_HARM_ERROR),
     ("decides", "primary"),
+    ("overflow", "control"),
 )
 """Fields that are not written out where they are as usual."""
 
 MOST_UNITS = 10**12
+
+Seen = TypeVar("Seen", bound=AnyStatistics)
+Sums = TypeVar("Sums", ArmStatistics, ArmCohorts)
+
+Overflow = Literal["control", "leader"]
+"""What units are served that arrive while enough others have not counted yet."""
 
 Reports = Literal["always"]
 """That every unit of a live test reports an outcome, also one to whom nothing happened."""
@@ -66,19 +77,23 @@ class Design:
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
     parameter, whose proven error `calibration` then reports. With neither, the error is 0.05. It
-    bounds one side: that a worse arm is declared the winner. With `sides=2` it bounds both: that
-    either of two equal arms is; a worse arm then wins with at most half of it, and an error of 0.05
-    gives 95 % intervals instead of 90 % ones.
-    `max_units` or a `deadline` ends a test undecided. `min_effect` is the smallest difference that
-    matters: a test also ends when all differences are proven smaller. `measure` says what a unit's
-    outcome is in a live test: what happens within its conversion window. A test without a window
+    is two-sided: it bounds that either of two equal arms is declared the winner. A worse arm wins
+    with at most half of it, and an error of 0.05 gives 95 % intervals. With `sides=1` it bounds
+    that a worse arm is declared the winner, and gives 90 % intervals.
+    `max_units` or a `deadline` ends a test undecided. While `max_pending` units have not counted
+    yet, nobody is enrolled, and so it is while those that have not counted suffice for the horizon
+    of the rule; whoever arrives then is served the `overflow`: the control, or the leader.
+    `min_effect` is the smallest difference that matters: a test also ends when all differences are
+    proven smaller. `measure` says what a unit's outcome is in a live test: what happens within its
+    conversion window. A test without a window
     needs `reports="always"`: the outcome is then the first number recorded for a unit, and one that
     never reports holds up all that came after it. With the goal "decrease" the arm with the lowest
     mean is the best, as for infections, latency or churn. `control` names the arm that others are
     compared with, the first one unless said. `metrics` are guardrails and secondary metrics of the
     same units; an arm that is not harmful on any guardrail is removed as harmful with probability
-    at most `harm_error`. With `decides="guardrails"` the test is a guarded rollout: the second arm
-    is shipped once every guardrail has found it within its margin, whatever the primary metric.
+    at most `harm_error`. With `decides="guardrails"` the question is whether a new version is not
+    worse (a guarded rollout): the first arm is shipped, in the order of the arms, that every
+    guardrail has found within its margin, whatever the primary metric.
     `covariates` are numbers known of a unit before its assignment, by which outcomes of the primary
     metric are adjusted. With `segments` each of them has a test and a winner of its own
     (`by_segment`), and `error` bounds a wrong decision in any of them; `max_units` and the deadline
@@ -87,7 +102,7 @@ class Design:
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))
     >>> round(design.calibration.delta, 3)
-    0.017
+    0.008
     """
 
     arms: Sequence[str]
@@ -96,7 +111,7 @@ class Design:
     error: Annotated[
         float | None,
         Option(
-            "Probability of declaring a worse arm the winner, at most, however often you look.",
+            "Probability, at most, that either of two equal arms wins, however often you look.",
             kind="probability",
             group="basics",
             default="5%",
@@ -114,6 +129,14 @@ class Design:
     ] = None
     deadline: datetime | None = None
     measure: Measure | None = None
+    max_pending: Annotated[
+        int | None,
+        Option("Enrol nobody while this many units have not counted yet.", kind="whole"),
+    ] = None
+    overflow: Annotated[
+        Overflow,
+        Option("What a unit is served that arrives while nobody is enrolled."),
+    ] = "control"
     goal: Annotated[
         Goal, Option("Whether the highest mean is the best or the lowest.", group="outcome")
     ] = INCREASE
@@ -127,7 +150,7 @@ class Design:
             "gives 95 % intervals. 1: that a worse arm wins.",
             kind="whole",
             limits=(1, 2),
-            default="1",
+            default="2",
             excludes=("delta",),
         ),
     ] = None
@@ -157,7 +180,8 @@ class Design:
         elif self.error is None:
             object.__setattr__(self, "error", DEFAULT_ERROR)
         checks.accept_given(self, "error", checks.probability, "0.05 is usual")
-        object.__setattr__(self, "sides", checked_sides(self.sides))
+        if self.delta is None:
+            object.__setattr__(self, "sides", checked_sides(self.sides))
         if self.outcome.estimated:
             # Refuses more arms than an estimated spread is implemented for.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
@@ -176,6 +200,7 @@ class Design:
         object.__setattr__(self, "covariates", checked_covariates(self.covariates))
         if self.covariates is not None:
             _check_covariates(self)
+        checks.choice("overflow", self.overflow, get_args(Overflow))
         check_goal(self.goal, self.outcome)
         check_control(self.control, self.arms)
         self.rule.check_design(self)
@@ -187,12 +212,25 @@ class Design:
         checks.choice("decides", self.decides, get_args(Decides))
         if self.decides == "guardrails":
             self._check_rollout()
+        self._check_pending()
         if self.segments is not None:
             check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
             if self.error is None:
                 raise InputError("segments", "segments split the error: give it in place of delta")
             # Raises if the error of a segment is too small for the rest of the design.
             self.by_segment  # noqa: B018
+
+    def _check_pending(self) -> None:
+        if self.max_pending is None or self.segments is not None:
+            return
+        largest = self.procedure.largest_block
+        if largest is None:
+            raise InputError(
+                "max_pending",
+                f"max_pending is for rules in blocks, not for {self.rule.label}: leave it out",
+            )
+        remedy = f"a block has up to {largest} units"
+        checks.accept_given(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
 
     def _check_metrics(self) -> None:
         if self.outcome.recurring:
@@ -209,11 +247,9 @@ class Design:
                 )
 
     def _check_rollout(self) -> None:
-        if len(self.arms) != 2 or not self.guardrails or self.min_effect is not None:
+        if not self.guardrails or self.min_effect is not None:
             raise InputError(
-                "decides",
-                'decides "guardrails" needs two arms, the present version and the new one, at '
-                "least one guardrail, and no min_effect",
+                "decides", 'decides "guardrails" needs at least one guardrail, and no min_effect'
             )
 
     @cached_property
@@ -237,8 +273,8 @@ class Design:
         if self.segments is not None:
             raise InputError(
                 "segments",
-                "a design with segments is one test for each of them: use simulate_segments, "
-                "Store.create_segmented, or design.by_segment[NAME]",
+                "a design with segments is one test for each of them: use design.by_segment[NAME], "
+                "or Store.create_segments",
             )
 
     @property
@@ -263,11 +299,14 @@ class Design:
         )
 
     def _design_of(self, metric: Metric, error: float) -> Design:
+        # The error of a guardrail bounds that a harmful arm passes, or a harmless one is removed.
+        sides = ONE_SIDED if metric.is_guardrail else TWO_SIDED
         return Design(
             self.arms,
             metric.outcome,
             self.rule.for_metric(),
             error=error,
+            sides=sides,
             measure=metric.measure,
             goal=metric.goal,
             control=self.control,
@@ -299,13 +338,11 @@ class Design:
 
     @cached_property
     def procedure(self) -> Procedure:
-        """How a test of this design proceeds."""
+        """How a test of this design proceeds, on outcomes of which more is better (`oriented`)."""
         self._refuse_segments()
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
-        if self.goal == "increase":
-            return self.rule.procedure(self)
-        return DecreasingProcedure.of(self.increasing.procedure)
+        return self.rule.procedure(self.increasing)
 
     @cached_property
     def adjustment(self) -> Adjustment | None:
@@ -327,7 +364,25 @@ class Design:
         >>> bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="decrease").oriented(0.25)
         0.75
         """
-        return value if self.goal == "increase" else reflected(self.outcome, value)
+        return value if self.goal == "increase" else self.outcome.reflected(value)
+
+    def oriented_statistics(self, statistics: Seen) -> Seen:
+        """Return what a test would have shown with outcomes of which more is better.
+
+        The statistics of a test are in the user's own numbers, and its procedure takes these.
+        """
+        if self.goal == "increase":
+            return statistics
+        arms: Any = self.oriented_block(statistics.arms)
+        return replace(statistics, arms=arms)
+
+    def oriented_block(self, arms: Sequence[Sums]) -> tuple[Sums, ...]:
+        """Return the sums of each arm for outcomes of which more is better."""
+        if self.goal == "increase":
+            return tuple(arms)
+        # Adjusted outcomes have wider limits than the user's own.
+        centre = self.procedure.outcome.reflected(0.0)
+        return tuple(arm.reflected(centre) for arm in arms)
 
     @property
     def control_arm(self) -> str:
@@ -349,20 +404,24 @@ class Design:
         """The design that judges once arms were removed by hand: its error holds for all pairs.
 
         Removing arms after looking chooses which of those left is the best, so every pair counts
-        (docs/explanation/ends.md), unless there are only two.
+        (docs/research/ends.md), unless there are only two.
         """
         if len(self.arms) == 2:
             return self
         if self.calibration.error < 1 and self.calibration.guarantee != "as published":
             rule, error = self.rule.with_fixed_plan(self), self.procedure.strict_error
-            return replace(self, error=error, delta=None, sides=None, rule=rule)
+            return replace(self, error=error, delta=None, sides=ONE_SIDED, rule=rule)
         # Nothing is proven at this delta: it is shared among as many comparisons all the same.
         share = self.procedure.strict_error / self.calibration.error
         return replace(self, error=None, delta=share * self.calibration.delta)
 
-    def judging(self, statistics: AnyStatistics) -> Procedure:
-        """Return the procedure that decides, given what a test has shown."""
-        return self.stricter.procedure if statistics.removed else self.procedure
+    def judging(self, statistics: Seen) -> tuple[Procedure, Seen]:
+        """Return the procedure that decides, and what a test has shown as the procedure takes it.
+
+        Differences and intervals that the procedure returns say how much better an arm is.
+        """
+        procedure = self.stricter.procedure if statistics.removed else self.procedure
+        return procedure, self.oriented_statistics(statistics)
 
     def __repr__(self) -> str:
         parts = [(field.name, getattr(self, field.name)) for field in fields(self)]
@@ -374,7 +433,8 @@ class Design:
         return f"Design({stated})"
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").design_html(self))
+        notebook = presenter("notebook")
+        return str(notebook.shown(notebook.design_report(self)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
@@ -386,6 +446,8 @@ class Design:
             del data["metrics"], data["harm_error"]
         if self.decides == "primary":
             del data["decides"]
+        if self.overflow == "control":
+            del data["overflow"]
         return data
 
     @classmethod

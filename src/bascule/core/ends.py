@@ -1,21 +1,23 @@
 """How a test ends: with a winner, with no difference that matters, or undecided; and by hand.
 
-docs/explanation/ends.md says what is guaranteed in each case, and proves it.
+docs/research/ends.md says what is guaranteed in each case, and proves it.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
 
-from bascule.core.approximate import percent, size
+from bascule.core.approximate import error_words, percent, size
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, beaten_by, effects
 from bascule.core.metrics.guardrails import all_harmed, guardrails_decide, still_compared
-from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
+from bascule.core.procedures.base import AnyStatistics, Block, Decision, EndReason
 from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
 
@@ -44,7 +46,8 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=6)
-    >>> seen = bs.Statistics((bs.ArmStatistics(3, 0.1), bs.ArmStatistics(3, 0.4)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> seen = Statistics((ArmStatistics(3, 0.1), ArmStatistics(3, 0.4)))
     >>> ending(design, seen).kind
     'undecided'
     """
@@ -65,14 +68,17 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, batch=4), max_units=7)
-    >>> cap_met(design, bs.Statistics.empty(2))
+    >>> cap_met(design, bs.progress.Statistics.empty(2))
     True
     """
     if design.max_units is None:
         return False
     if isinstance(statistics, Statistics):
         statistics = still_compared(design, statistics)
-    return statistics.units + design.procedure.coming(statistics) > design.max_units
+    return (
+        statistics.units + design.procedure.coming(design.oriented_statistics(statistics))
+        > design.max_units
+    )
 
 
 def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
@@ -80,14 +86,39 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1, power=0.8))
-    >>> end_reason(design, bs.Statistics.empty(2)) is None
+    >>> end_reason(design, bs.progress.Statistics.empty(2)) is None
     True
     """
     if isinstance(statistics, Statistics) and guardrails_decide(design, statistics):
         # The plan is about the primary metric, which has decided already or does not decide.
         return None
-    procedure = design.judging(statistics)
-    return procedure.end_reason(statistics) if procedure.has_horizon else None
+    procedure, seen = design.judging(statistics)
+    return procedure.end_reason(seen) if procedure.has_horizon else None
+
+
+def is_futile(design: Design, statistics: AnyStatistics) -> bool:
+    """Return whether the plan calls a test futile, also where it only advises to end it."""
+    procedure, seen = design.judging(statistics)
+    return procedure.is_futile(seen)
+
+
+def horizon_share(design: Design, statistics: AnyStatistics) -> float:
+    """Return which part of the way to the horizon is covered; 0 where there is none."""
+    procedure, seen = design.judging(statistics)
+    return procedure.horizon_share(seen)
+
+
+def blocks_left(
+    design: Design, statistics: Statistics, block: Block, under_way: Sequence[tuple[int, int, int]]
+) -> float:
+    """Return how many more such blocks it takes to the horizon, those under way counted.
+
+    Infinitely many where nothing ends the test: without a horizon, and once guardrails decide.
+    """
+    if not design.procedure.has_horizon or guardrails_decide(design, statistics):
+        return math.inf
+    procedure, seen = design.judging(statistics)
+    return procedure.blocks_left(seen, block, under_way)
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
@@ -100,7 +131,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
-    >>> sorted(remove_arm(design, bs.Statistics.empty(3), "c").removed)
+    >>> sorted(remove_arm(design, bs.progress.Statistics.empty(3), "c").removed)
     [2]
     """
     if name not in design.arms:
@@ -123,7 +154,8 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
     beaten = (statistics.dropped & beaten_by(design, judged, without=removed)) - removed
     after = replace(judged, dropped=beaten)
-    return replace(after, bounds=design.judging(after).bounds(judged, after))
+    procedure, seen = design.judging(after)
+    return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), seen))
 
 
 def _is_over(design: Design, now: datetime | None) -> bool:
@@ -135,8 +167,8 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> print(winner_promise(design, bs.Statistics.empty(2)))  # doctest: +ELLIPSIS
-    a worse arm is declared the winner with probability at most 5 % (proven); if arms are...
+    >>> print(winner_promise(design, bs.progress.Statistics.empty(2)))
+    either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 % (proven)
     """
     promised = design.calibration
     if promised.error >= 1:
@@ -144,12 +176,8 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     if design.decides == "guardrails":
         return f"the guardrails decide{guard_promise(design)}"
     error = declared_error(design, statistics)
-    twice = min(1.0, 2.0 * error)
-    return (
-        f"a worse arm is declared the winner{_among(statistics)} with probability at most "
-        f"{percent(error)} ({promised.guarantee}); if arms are equally good, one of them "
-        f"is declared the winner with probability at most {percent(twice)}{guard_promise(design)}"
-    )
+    words = error_words(error, len(design.arms), _among(statistics))
+    return f"{words} ({promised.guarantee}){guard_promise(design)}"
 
 
 def guard_promise(design: Design) -> str:

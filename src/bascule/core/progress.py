@@ -48,7 +48,9 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
-    return design.judging(statistics).intervals(statistics)
+    procedure, seen = design.judging(statistics)
+    found = procedure.intervals(seen)
+    return tuple(Interval(design.oriented(one.mean), one.radius) for one in found)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -60,7 +62,7 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
     """
     if isinstance(statistics, Statistics):
         statistics = still_compared(design, statistics)
-    return design.procedure.next_arm(statistics)
+    return design.procedure.next_arm(design.oriented_statistics(statistics))
 
 
 def record(
@@ -70,8 +72,10 @@ def record(
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design.
     """
-    procedure = design.judging(statistics)
-    after = _with_bounds(procedure, statistics, procedure.record(statistics, arm, value))
+    design.outcome.check_value(value)
+    procedure, seen = design.judging(statistics)
+    after = _with_bounds(procedure, seen, procedure.record(seen, arm, design.oriented(value)))
+    after = replace(after, arms=statistics.record(arm, value).arms)
     after = _all_kept(design, statistics, after)
     return record_metrics(design, statistics, after, arm, metrics) if design.metrics else after
 
@@ -89,9 +93,12 @@ def record_and_decide(
     """
     if design.metrics:
         raise InputError("metrics", "a design with metrics needs them too: use record and decision")
-    procedure = design.judging(statistics)
-    after, reached = procedure.record_and_decide(statistics, arm, value)
-    return _with_bounds(procedure, statistics, after), _promised(design, statistics, reached)
+    design.outcome.check_value(value)
+    procedure, seen = design.judging(statistics)
+    after, reached = procedure.record_and_decide(seen, arm, design.oriented(value))
+    after = _with_bounds(procedure, seen, after)
+    after = replace(after, arms=statistics.record(arm, value).arms)
+    return after, _promised(design, statistics, reached)
 
 
 def next_block(design: Design, statistics: Statistics) -> Block:
@@ -101,7 +108,8 @@ def next_block(design: Design, statistics: Statistics) -> Block:
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     Block(units=(1, 1), leader=0, repeat=1)
     """
-    return design.procedure.next_block(still_compared(design, statistics))
+    compared = still_compared(design, statistics)
+    return design.procedure.next_block(design.oriented_statistics(compared))
 
 
 def fold_block(
@@ -121,13 +129,14 @@ def fold_block(
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = (bs.ArmStatistics(1, 0.25, 0.0625), bs.ArmStatistics(1, 0.5, 0.25))
-    >>> fold_block(design, bs.Statistics.empty(2), seen).pairs[0][0]
+    >>> seen = (bs.progress.ArmStatistics(1, 0.25, 0.0625), bs.progress.ArmStatistics(1, 0.5, 0.25))
+    >>> fold_block(design, bs.progress.Statistics.empty(2), seen).pairs[0][0]
     -0.125
     """
-    procedure = design.judging(statistics)
-    after = procedure.fold_block(statistics, block, look)
-    after = _with_bounds(procedure, statistics, after, look)
+    procedure, seen = design.judging(statistics)
+    after = procedure.fold_block(seen, design.oriented_block(block), look)
+    after = _with_bounds(procedure, seen, after, look)
+    after = replace(after, arms=statistics.with_block(block).arms)
     after = _all_kept(design, statistics, after)
     if design.adjustment is not None:
         sums = design.adjustment.folded(statistics.covariates, covariates)
@@ -140,12 +149,14 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC())
-    >>> arms = tuple(bs.ArmCohorts((bs.Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
-    >>> close_stage(design, bs.CohortStatistics(arms, stage=90)).dropped
+    >>> from bascule.progress import ArmCohorts, Cohort
+    >>> arms = tuple(ArmCohorts((Cohort(90, 90, 8100.0 * mean),)) for mean in (0, 1, 1))
+    >>> close_stage(design, bs.progress.CohortStatistics(arms, stage=90)).dropped
     frozenset({0})
     """
-    procedure = design.judging(statistics)
-    return _with_bounds(procedure, statistics, procedure.close_stage(statistics))
+    procedure, seen = design.judging(statistics)
+    after = _with_bounds(procedure, seen, procedure.close_stage(seen))
+    return replace(after, arms=statistics.arms)
 
 
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
@@ -161,7 +172,8 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    reached = _promised(design, statistics, design.judging(statistics).decision(statistics))
+    procedure, seen = design.judging(statistics)
+    reached = _promised(design, statistics, procedure.decision(seen))
     if not design.guardrails or not isinstance(statistics, Statistics):
         return reached
     if all_harmed(design, statistics):
@@ -211,7 +223,7 @@ def look(design: Design, stage: int, means: Sequence[float]) -> Look:
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
     >>> seen = look(design, 30, [4.97, 5.06])
     >>> round(seen.threshold, 4), seen.decision.name, seen.guarantee
-    (0.0558, 'b', 'proven')
+    (0.0619, 'b', 'proven')
     """
     # A difference says how far the leader is ahead, so it is positive whatever the goal.
     shown = checked_means(means, len(design.arms), design.outcome)
@@ -229,13 +241,13 @@ def declared_error(design: Design, statistics: AnyStatistics) -> float:
     """Return the probability, at most, that a test declares a worse arm the winner.
 
     It is the error of the design, unless arms of three or more were removed, or a guardrail may
-    remove one: outcomes may then have decided whether all pairs count. docs/explanation/ends.md
+    remove one: outcomes may then have decided whether all pairs count. docs/research/ends.md
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), error=0.02)
-    >>> seen = bs.Statistics.empty(4)
+    >>> seen = bs.progress.Statistics.empty(4)
     >>> declared_error(design, seen), round(declared_error(design, replace(seen, removed={3})), 9)
-    (0.02, 0.03)
+    (0.01, 0.015)
     """
     error, arms = design.calibration.error, len(design.arms)
     may_remove = any(metric.harm_line is not None for metric in design.guardrails)
@@ -279,11 +291,7 @@ def block_procedure(design: Design) -> BlockProcedure:
 
 
 def procedure_as(design: Design, family: type[Family], remedy: str) -> Family:
-    """Return the procedure of a design if it is of a family; InputError with a remedy if not.
-
-    It is the one for outcomes of which more is better, reflected ones if need be.
-    """
-    procedure = design.increasing.procedure
-    if isinstance(procedure, family):
-        return procedure
+    """Return the procedure of a design if it is of a family; InputError with a remedy if not."""
+    if isinstance(design.procedure, family):
+        return design.procedure
     raise InputError("rule", f"{design.rule.label} on {design.outcome!r} does not fit: {remedy}")

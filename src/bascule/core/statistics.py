@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -18,16 +20,30 @@ PairRow = tuple[float, ...]
 class ArmStatistics:
     """What one arm has shown: as much as any rule needs, and mergeable.
 
-    `cubes` are summed up where the spread of the outcomes is estimated, and 0 elsewhere.
+    `cubes` are summed up where the spread of the outcomes is estimated, and 0 elsewhere. Where the
+    metric is a ratio, the sums are those of numerators n, and `per` has those with denominators d:
+    of d, n d, d^2, n^2 d, n d^2 and d^3. Elsewhere it is empty.
 
     >>> ArmStatistics(2, 3.0, 5.0) + ArmStatistics(1, 1.0, 1.0)
-    ArmStatistics(units=3, total=4.0, squares=6.0, cubes=0.0)
+    ArmStatistics(units=3, total=4.0, squares=6.0, cubes=0.0, per=())
     """
 
     units: int = 0
     total: float = 0.0
     squares: float = 0.0
     cubes: float = 0.0
+    per: tuple[float, ...] = ()
+
+    @classmethod
+    def of_ratio(cls, numerator: float, denominator: float) -> ArmStatistics:
+        """Return the sums of one unit whose metric is a ratio.
+
+        >>> ArmStatistics.of_ratio(1.0, 4.0).mean
+        0.25
+        """
+        n, d = numerator, denominator
+        per = (d, n * d, d * d, n * n * d, n * d * d, d * d * d)
+        return cls(1, n, n * n, n * n * n, per)
 
     def __add__(self, other: ArmStatistics) -> ArmStatistics:
         return ArmStatistics(
@@ -35,14 +51,58 @@ class ArmStatistics:
             self.total + other.total,
             self.squares + other.squares,
             self.cubes + other.cubes,
+            _added(self.per, other.per) if self.per or other.per else (),
         )
+
+    def times(self, factor: float) -> ArmStatistics:
+        """Return the sums of `factor` times as many units that are all alike on average.
+
+        >>> ArmStatistics(2, 3.0, 5.0).times(2)
+        ArmStatistics(units=4, total=6.0, squares=10.0, cubes=0.0, per=())
+        """
+        return ArmStatistics(
+            round(factor * self.units),
+            factor * self.total,
+            factor * self.squares,
+            factor * self.cubes,
+            tuple(factor * part for part in self.per),
+        )
+
+    @property
+    def linearised(self) -> ArmStatistics:
+        """The sums of one number a unit: of a ratio, `r + (n - r d) / w`.
+
+        Here r is the arm's own ratio and w its own mean denominator. The mean of these numbers is
+        the ratio, and their spread is what that of the ratio follows from.
+
+        >>> (ArmStatistics.of_ratio(1.0, 2.0) + ArmStatistics.of_ratio(3.0, 2.0)).linearised
+        ArmStatistics(units=2, total=2.0, squares=2.5, cubes=3.5, per=())
+        """
+        if not self.per:
+            return self
+        sums = linearised(float(self.units), self.total, self.squares, self.cubes, *self.per)
+        return ArmStatistics(self.units, *sums)
+
+    def around(self, ratio: float, mean: float) -> ArmStatistics:
+        """Return the sums of `ratio + (n - ratio d) / mean` of a part of an arm's units.
+
+        >>> ArmStatistics.of_ratio(1.0, 2.0).around(1.0, 2.0)
+        ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.125, per=())
+        """
+        own = (float(self.units), self.total, self.squares, self.cubes, *self.per)
+        return ArmStatistics(self.units, *around(ratio, mean, *own))
 
     def reflected(self, centre: float) -> ArmStatistics:
         """Return what the arm has shown if each outcome x is counted as `centre - x`.
 
         >>> ArmStatistics(2, 3.0, 5.0).reflected(10.0)
-        ArmStatistics(units=2, total=17.0, squares=145.0, cubes=0.0)
+        ArmStatistics(units=2, total=17.0, squares=145.0, cubes=0.0, per=())
         """
+        if self.per:
+            # Ratios have no limits, so that their centre is 0.
+            d, nd, dd, nnd, ndd, ddd = self.per
+            per = (d, -nd, dd, nnd, -ndd, ddd)
+            return ArmStatistics(self.units, -self.total, self.squares, -self.cubes, per)
         n, total, squares = self.units, self.total, self.squares
         cubes = 0.0
         if self.cubes:
@@ -53,8 +113,64 @@ class ArmStatistics:
 
     @property
     def mean(self) -> float:
-        """The average outcome; 0 before the first."""
-        return self.total / self.units if self.units else 0.0
+        """The average outcome, or the ratio of the sums; 0 before the first."""
+        over = self.per[0] if self.per else self.units
+        return self.total / over if over else 0.0
+
+
+def around(
+    ratio: float,
+    mean: float,
+    units: float,
+    n: float,
+    nn: float,
+    nnn: float,
+    d: float,
+    nd: float,
+    dd: float,
+    nnd: float,
+    ndd: float,
+    ddd: float,
+) -> tuple[float, float, float]:
+    """Return the sum of `ratio + (n - ratio d) / mean`, of its squares and of its cubes.
+
+    The arguments after the first two are sums over units of products of numerators n and
+    denominators d.
+    """
+    first = (n - ratio * d) / mean
+    second = max(nn - 2.0 * ratio * nd + ratio * ratio * dd, 0.0) / (mean * mean)
+    third = nnn + ratio * (-3.0 * nnd + ratio * (3.0 * ndd - ratio * ddd))
+    third /= mean * mean * mean
+    return (
+        units * ratio + first,
+        units * ratio * ratio + 2.0 * ratio * first + second,
+        units * ratio * ratio * ratio + 3.0 * ratio * (ratio * first + second) + third,
+    )
+
+
+def linearised(
+    units: float,
+    n: float,
+    nn: float,
+    nnn: float,
+    d: float,
+    nd: float,
+    dd: float,
+    nnd: float,
+    ndd: float,
+    ddd: float,
+) -> tuple[float, float, float]:
+    """Return the sums of `around` at the ratio and the mean denominator of the same units.
+
+    While all denominators are 0 there is no ratio, and the skewness is infinite, so that nothing
+    can be decided.
+
+    >>> linearised(2.0, 4.0, 10.0, 28.0, 4.0, 8.0, 8.0, 20.0, 16.0, 16.0)
+    (2.0, 2.5, 3.5)
+    """
+    if d <= 0.0:
+        return 0.0, units, math.inf
+    return around(n / d, d / units, units, n, nn, nnn, d, nd, dd, nnd, ndd, ddd)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +190,7 @@ class Statistics:
     `core.covariates.adjustment`.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
-    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
+    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
     """
 
     arms: tuple[ArmStatistics, ...]
@@ -97,6 +213,12 @@ class Statistics:
         arms = list(self.arms)
         arms[arm] = arms[arm] + ArmStatistics(1, value, value * value)
         return replace(self, arms=tuple(arms))
+
+    def with_block(self, block: Sequence[ArmStatistics]) -> Statistics:
+        """Return the statistics with the outcomes of a block, given arm by arm."""
+        return replace(
+            self, arms=tuple(mine + new for mine, new in zip(self.arms, block, strict=True))
+        )
 
     def __add__(self, other: Statistics) -> Statistics:
         if self.pairs and other.pairs:

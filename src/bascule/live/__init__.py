@@ -5,8 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bascule.live.api.backup import backup, restore
+from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.clock import Clock
+from bascule.live.reports.history import Point
+from bascule.live.reports.status import ArmStatus, Status
+from bascule.live.reports.verification.doctor import StoreCheck, doctor
+from bascule.live.steps.maturity import Receipt
+
+__all__ = [
+    "ArmStatus",
+    "Point",
+    "Receipt",
+    "SegmentTests",
+    "Status",
+    "StoreCheck",
+    "backup",
+    "doctor",
+    "open",
+    "restore",
+]
 
 
 def open(  # noqa: A001

@@ -4,16 +4,22 @@ Whoever knows the first places of a block knows something about the others, and 
 moment at which these are filled. So a pause, another share of the traffic and a step of a ramp wait
 until the open block is complete: the next units that arrive fill it, under the terms on which it
 was begun. Knobs and paused arms act when a block is dealt. A stop and a dropped arm act at once.
-docs/explanation/operators.md has the proof, and what it does not cover.
+No block begins while those under way suffice for the horizon, or while as many units as may wait
+have not counted. docs/research/operators.md has the proof, and what it does not cover.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from bascule.core.design import Design
+from bascule.core.ends import blocks_left
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
+from bascule.core.procedures.base import Block
+from bascule.core.statistics import Statistics
 from bascule.live.storage.state import Control, ExperimentState, Phase
 
 ENROLLING: tuple[Phase, ...] = ("running", "decided")
@@ -61,6 +67,22 @@ def for_next_block(
         step += 1
         control = control._replace(step=step, first=state.units)
     return control._replace(share=ramp[step][1] if step >= 0 else 0.0)
+
+
+def blocks_to_begin(
+    design: Design, state: ExperimentState, block: Block, seen: Statistics
+) -> float:
+    """Return how many blocks like this may begin now; infinitely many where nothing bounds them.
+
+    `seen` are the statistics without the arms that are paused.
+    """
+    pending, most = state.units - state.folded, math.inf
+    if design.max_pending is not None:
+        most = (design.max_pending - pending) // block.size
+    if pending > 0:
+        left = blocks_left(design, seen, block, state.under_way)
+        most = min(most, left if left == math.inf else math.ceil(left))
+    return max(0.0, most)
 
 
 class Admission(NamedTuple):

@@ -3,5 +3,8 @@
 from __future__ import annotations
 
 from bascule.planning.api import plan
+from bascule.planning.request.sample import Sample
+from bascule.planning.result import Plan
+from bascule.planning.rollout import Rollout, RolloutCase
 
-__all__ = ["plan"]
+__all__ = ["Plan", "Rollout", "RolloutCase", "Sample", "plan"]

@@ -21,13 +21,17 @@ from bascule.simulation import Estimate, Simulation
 from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
 
+PREDICTED_WITHIN = 0.02
+"""How far a predicted probability of a decision may be from the true one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """What to expect by the deadline, where a test ends whether or not it has decided.
 
-    Played, with `runs` of them and standard errors; or predicted, without either. The 50th and 90th
-    percentile of the days are infinite where they lie beyond the deadline.
+    Played, with `runs` of them and standard errors; or predicted, without either. Half and nine
+    tenths of all tests have ended by `p50_days` and `p90_days`, decided or at their horizon; these
+    are infinite where they lie beyond the deadline.
     """
 
     days: Estimate
@@ -49,6 +53,14 @@ class Forecast:
         if not self.simulated:
             return self.decided.mean, self.decided.mean
         return wilson(round(self.decided.mean * self.runs), self.runs)
+
+    def decides_with(self, power: float) -> bool:
+        """Whether it decides in time with this probability, within what runs or theory can say.
+
+        Runs may miss it by two standard errors, a prediction by `PREDICTED_WITHIN`.
+        """
+        doubt = 2.0 * self.decided.se if self.simulated else PREDICTED_WITHIN
+        return self.decided.mean + doubt >= power
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is not known, or lies beyond the deadline, is null."""
@@ -153,15 +165,21 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     found = prediction(request, rule)
     if found is None or not found.course:
         return None
-    cap, waiting = request.max_units, min(request.waiting_units, request.max_units)
+    cap = float(request.max_units)
+    # Nobody is enrolled while the units under way suffice for the horizon.
+    whole_way = prediction(request, rule.without_futility()) or found
+    enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
+    waiting = min(float(request.waiting_units), enrolled)
     decided = found.decided_by(cap)
     whole = _open_time(found) or math.inf
 
     def days_after(units: float) -> float:
-        return units / request.units_per_day + request.window_days
+        return units / request.enrolled_per_day + request.window_days
 
     def days_until(share: float) -> float:
-        return days_after(found.time_until(share)) if share <= decided else math.inf
+        if share > decided:
+            return days_after(found.open_until) if found.open_until <= cap else math.inf
+        return days_after(found.time_until(share))
 
     # Units that arrive while the first window is open are shared evenly.
     blind = waiting * sum(request.gaps) / len(request.names)
@@ -169,7 +187,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
         days=_exact(days_after(found.decision_time * _open_time(found, cap) / whole)),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
-        cost=_exact(blind + found.regret * _open_time(found, cap - waiting) / whole),
+        cost=_exact(blind + found.regret * _open_time(found, enrolled - waiting) / whole),
         decided=_exact(decided),
         wrong=_exact(found.wrong),
     )
@@ -181,12 +199,12 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
 
     >>> import bascule as bs
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
-    26
+    27
     """
     found = _with_window(request, rule, _equal_arms)
     if found is None:
         return None
-    days = found.decision_time / request.units_per_day + request.window_days
+    days = found.decision_time / request.enrolled_per_day + request.window_days
     decided = found.decided_by(request.max_units)
     ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
     return Forecast(*ends)
@@ -261,7 +279,7 @@ def forecast_of(result: Simulation, units_per_day: float) -> Forecast:
     """Return the forecast that the runs of a capped design show."""
     decided = result.winner != NOBODY
     days = result.decision_time / units_per_day
-    late = np.where(decided, days, math.inf)
+    late = np.where(decided | _at_horizon(result), days, math.inf)
     return Forecast(
         days=Estimate.of(days),
         p50_days=_quantile(late, 0.5),
@@ -271,6 +289,14 @@ def forecast_of(result: Simulation, units_per_day: float) -> Forecast:
         wrong=share_estimate(int(result.wrong.sum()), result.runs),
         runs=result.runs,
     )
+
+
+def _at_horizon(result: Simulation) -> Any:
+    """Which runs ended at their horizon, if undecided: there was room for another block."""
+    procedure, cap = result.design.procedure, result.design.max_units
+    if not procedure.has_horizon:
+        return False
+    return cap is None or result.decision_time <= cap - (procedure.largest_block or 1)
 
 
 def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
@@ -15,9 +17,11 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.choose import Point, accepted, best_in_time, best_tilt, nearest
 from bascule.planning.search.fixed_horizon import FixedHorizon
+from bascule.planning.search.paces import Pace, paces
 from bascule.planning.search.reach import Reach
 from bascule.simulation import Estimate
 from bascule.theory.guardrails import units_within_margin
+from bascule.theory.limit import least_regret, spread_between
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -118,18 +122,36 @@ class Plan:
 
     @property
     def p50_days(self) -> float:
-        """Days by which half of such tests are decided; infinite if that is after the deadline."""
+        """Days by which half of such tests have ended; infinite if that is after the deadline."""
         return self.chosen.forecast.p50_days
 
     @property
     def p90_days(self) -> float:
-        """Days by which nine of ten are decided; infinite if that is after the deadline."""
+        """Days by which nine of ten have ended; infinite if that is after the deadline."""
         return self.chosen.forecast.p90_days
 
     @property
     def expected_cost(self) -> Estimate:
         """What the test costs on average."""
         return self.chosen.forecast.cost
+
+    def least_cost(self) -> float | None:
+        """Return the least cost of any rule of this error that decides as soon and as often.
+
+        None with a conversion window, for outcomes that recur, and where the spread is not known.
+        """
+        request, forecast = self.request, self.chosen.forecast
+        if request.window is not None or request.outcome.recurring:
+            return None
+        time = forecast.days.mean * request.units_per_day
+        failure = 1.0 - forecast.decided.mean + forecast.wrong.mean
+        try:
+            spread = spread_between((request.best, request.rival), request.played_outcome)
+            spread *= math.sqrt(request.unexplained)
+            least = least_regret(request.gaps, spread, request.side_error, time, failure)
+        except InputError:
+            return None
+        return least if least > 0.0 else None
 
     @property
     def decided_by_deadline(self) -> Estimate:
@@ -145,6 +167,14 @@ class Plan:
     def even_point(self) -> Point:
         """The even split at the same proven error, as a point of the frontier."""
         return self.point_of(even_split(self.request))
+
+    @property
+    def paces(self) -> tuple[Pace, ...]:
+        """The fastest, the recommended and the cheapest design over shares of the traffic.
+
+        Empty without a window, where a smaller share saves nothing.
+        """
+        return paces(self.request, self.chosen)
 
     @property
     def fixed_is_better(self) -> bool:
@@ -164,7 +194,7 @@ class Plan:
             metric.name: units_within_margin(self.design, metric)
             for metric in self.design.guardrails
         }
-        rate, window = self.request.units_per_day, self.request.window_days
+        rate, window = self.request.enrolled_per_day, self.request.window_days
         return {
             name: None if need is None else need / rate + window for name, need in units.items()
         }
@@ -213,6 +243,7 @@ class Plan:
             "even_split": self.even_split.to_dict(),
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
+            "paces": [pace.to_dict() for pace in self.paces],
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,
@@ -260,10 +291,10 @@ class Plan:
         return presenter("plan.text").report(self)
 
     def __repr__(self) -> str:
-        return "\n".join(presenter("plan.text").answer(self))
+        return "\n".join(presenter("report").lines(self.report()))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").plan_html(self))
+        return str(presenter("notebook").shown(self.report()))
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:

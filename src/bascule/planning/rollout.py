@@ -36,8 +36,15 @@ from bascule.theory.guardrails import metric_spread
 
 RUNS_AT_ONCE = 1000
 
-TRUTHS = ("unchanged", "at its margin", "worse by twice its margin")
-"""The cases of each metric: a loss of 0, 1 and 2 margins, as far as its limits allow."""
+TRUTHS = {
+    "unchanged": 0.0,
+    "worse by half its margin": 0.5,
+    "at its margin": 1.0,
+    "worse by twice its margin": 2.0,
+}
+"""The cases of each metric, and how many margins it loses in each, as far as limits allow."""
+
+UNCHANGED = "unchanged"
 
 PATHS, FEWEST, DRAWS = 1000, 200, 2e8
 """Rollouts of a case by default, the fewest that are played unit by unit, and the most outcomes
@@ -62,6 +69,11 @@ class RolloutCase:
     median_days: float
     p90_days: float
     exposed: float
+
+    @property
+    def undecided(self) -> float:
+        """The probability of neither by the deadline."""
+        return max(0.0, 1.0 - self.shipped - self.rolled_back)
 
     @property
     def shown_days(self) -> float:
@@ -104,7 +116,7 @@ class Rollout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data."""
-        names = ("shipped", "rolled_back", "median_days", "p90_days", "exposed")
+        names = ("shipped", "rolled_back", "undecided", "median_days", "p90_days", "exposed")
         return {
             "design": self.design.to_dict(),
             "audience": self.audience,
@@ -128,7 +140,7 @@ class Rollout:
         steps = ", ".join(f"{100 * share:g} % after {at / 86400:g} d" for at, share in self.ramp)
         harm = f"{100 * self.design.harm_error:g} %"
         return [
-            f"Guarded rollout of {self.design.arms[1]}: {steps}",
+            f"Guarded rollout of {' or '.join(self.design.arms[1:])}: {steps}",
             f"{self.units_per_day:,.6g} units a day; a version that is not harmful is rolled back "
             f"with probability at most {harm}, over the whole ramp",
             *(
@@ -143,13 +155,14 @@ class Rollout:
         found = self.promises
         found.append("")
         found.append(
-            f"{'if the new version is':<44}{'out':>8}{'back':>8}{'days':>8}{'exposed':>12}"
+            f"{'if the new version is':<44}{'out':>7}{'back':>7}{'open':>7}{'days':>6}"
+            f"{'exposed':>11}"
         )
         for case in self.cases:
             days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
             found.append(
-                f"{case.name:<44}{100 * case.shipped:>6.0f} %{100 * case.rolled_back:>6.0f} %"
-                f"{days:>8}{case.exposed:>12,.0f}"
+                f"{case.name:<44}{100 * case.shipped:>5.0f} %{100 * case.rolled_back:>5.0f} %"
+                f"{100 * case.undecided:>5.0f} %{days:>6}{case.exposed:>11,.0f}"
             )
         return [*found, "", f"({DAYS})", f"({self.origin})"]
 
@@ -176,15 +189,17 @@ def plan_rollout(
 
     `outcome`, `goal` and `measure` are those of the primary metric, which is shown and does not
     decide; without them it is the first guardrail, whose outcomes are then recorded under both
-    names.
+    names. Of several new versions the first one that every guardrail allows is shipped, and in the
+    cases all of them are alike.
     `units_per_day` is the traffic as a whole. `runs` is how many rollouts of each kind are
     simulated; without it 1,000, or fewer where units are played one by one.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
     >>> plan = plan_rollout([latency], [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)], 10_000)
-    >>> [case.name for case in plan.cases]
-    ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
+    >>> [case.name for case in plan.cases]  # doctest: +NORMALIZE_WHITESPACE
+    ['unchanged', 'latency worse by half its margin', 'latency at its margin',
+     'latency worse by twice its margin']
     """
     steps = checked_ramp(ramp)
     rate = PLAN["units_per_day"].read(units_per_day)
@@ -213,10 +228,10 @@ def plan_rollout(
     spreads = [_spread(metric) for metric in guardrails]
     kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
     affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
-    known = all(metric.outcome.known_spread for metric in guardrails)
-    played = not known and (runs is not None or affordable >= FEWEST)
+    known = len(arms) == 2 and all(metric.outcome.known_spread for metric in guardrails)
+    played = not known and (runs is not None or affordable >= FEWEST or len(arms) > 2)
     if runs is None:
-        runs = min(PATHS, int(affordable)) if played else PATHS
+        runs = max(1, min(PATHS, int(affordable))) if played else PATHS
     if played:
         cases = _played_cases(design, steps, rate, runs, seed)
     else:
@@ -227,7 +242,7 @@ def plan_rollout(
 def _losses(metric: Metric) -> list[tuple[str, float]]:
     """Return by how much a new version may be worse on a guardrail, in words and as a number."""
     assert metric.margin is not None
-    found = [(name, times * metric.margin) for times, name in enumerate(TRUTHS)]
+    found = [(name, times * metric.margin) for name, times in TRUTHS.items()]
     outcome, baseline = metric.outcome, metric.baseline
     if not outcome.limited or baseline is None:
         return found
@@ -245,21 +260,24 @@ def _played_cases(
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
     one = replace(design, outcome=Gaussian(1.0), **alike)  # type: ignore[arg-type]
-    same = {metric.name: (metric.baseline or 0.0,) * 2 for metric in metrics}
-    worlds = [(TRUTHS[0], same)]
+    new = len(design.arms) - 1
+    same = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in metrics}
+    worlds = [(UNCHANGED, same)]
     for metric in one.guardrails:
         base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
         worlds += [
-            (f"{metric.name} {name}", {**same, metric.name: (base, base + sign * loss)})
+            (f"{metric.name} {name}", {**same, metric.name: (base, *(base + sign * loss,) * new)})
             for name, loss in _losses(metric)[1:]
         ]
     cases = []
     for name, means in worlds:
-        result = simulate(one, (0.0, 0.0), runs, seed, metrics=means)
+        result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
         assert result.guarded is not None
         units = result.decision_time.astype(float)
         days = np.array([days_until(steps, rate, count) for count in units.tolist()])
-        cases.append(_case(name, result.winner == 1, result.guarded.by_harm, units, days))
+        exposed = new / (1 + new)
+        found = (result.winner >= 1, result.guarded.by_harm, units, days, exposed)
+        cases.append(_case(name, *found))
     return cases
 
 
@@ -303,7 +321,7 @@ def _cases_by_paths(
         shipped, rolled = (out < harmed) & (out < looks), (harmed <= out) & (harmed < looks)
         return _case(name, shipped, rolled, units[end], days_at[end])
 
-    cases = [case(TRUTHS[0], within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
+    cases = [case(UNCHANGED, within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
     for place, metric in enumerate(design.guardrails):
         for truth, (name, _) in enumerate(_losses(metric)[1:], 1):
             out = np.maximum(out_but[place], within[place, truth])
@@ -357,7 +375,12 @@ def _largest_but_one(values: IntArray) -> IntArray:
 
 
 def _case(
-    name: str, shipped: BoolArray, rolled: BoolArray, units: FloatArray, days: FloatArray
+    name: str,
+    shipped: BoolArray,
+    rolled: BoolArray,
+    units: FloatArray,
+    days: FloatArray,
+    exposed: float = 0.5,
 ) -> RolloutCase:
     """Return what is expected, given how some rollouts have ended, and after how many units."""
     ended = shipped | rolled
@@ -367,7 +390,7 @@ def _case(
         float(rolled.mean()),
         float(np.median(days[ended])) if ended.any() else math.nan,
         float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
-        float(units.mean() / 2.0),
+        float(units.mean() * exposed),
     )
 
 

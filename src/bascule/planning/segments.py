@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from dataclasses import replace
+from typing import Any, NamedTuple, Unpack
 
 from bascule.core.design import Design
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.presenter import presenter
 from bascule.planning.api import plan
 from bascule.planning.request.options import Lift, PlanOptions
 from bascule.planning.request.read import plan_request
@@ -19,45 +18,15 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SegmentedPlan:
-    """The design for a test with segments, and when each of them is decided.
-
-    `smallest` is the plan of the segment with the fewest units, at its part of the error: it takes
-    longest, and the design is chosen for it. Each segment may take as many units as that one has
-    until the deadline.
-    """
+class SegmentedPlan(NamedTuple):
+    """The design of all segments, and the plan of the smallest: it takes longest of all."""
 
     design: Design
-    weights: dict[str, float]
     smallest: Plan
 
-    @property
-    def possible(self) -> bool:
-        """Whether every segment is decided by the deadline often enough."""
-        return self.smallest.possible
-
-    @property
-    def expected_days(self) -> dict[str, float]:
-        """Days until each segment is decided, on average, if the lift is the same in all."""
-        least, days = min(self.weights.values()), self.smallest.expected_days.mean
-        window = self.smallest.request.window_days
-        return {
-            name: window + (days - window) * least / weight for name, weight in self.weights.items()
-        }
-
     def to_dict(self) -> dict[str, Any]:
-        """The answer as plain data; `bascule plan --json` prints it."""
-        return {
-            "possible": self.possible,
-            "design": self.design.to_dict(),
-            "weights": self.weights,
-            "expected_days": self.expected_days,
-            "smallest": self.smallest.to_dict(),
-        }
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("plan.text").segments_answer(self))
+        """Both as plain data; `bascule plan --by ATTRIBUTE --json` prints it."""
+        return {"design": self.design.to_dict(), "smallest": self.smallest.to_dict()}
 
 
 def plan_segments(
@@ -72,18 +41,18 @@ def plan_segments(
     threads: int | None = None,
     **options: Unpack[PlanOptions],
 ) -> SegmentedPlan:
-    """Return one design for all segments of a test, and how long each of them takes.
+    """Return one design for all segments of a test, chosen for the smallest, and the plan of it.
 
     `weights` name the segments of an attribute of the context, each with its part of the units;
     all other arguments are those of `plan`, for the test as a whole: `units_per_day` are the units
-    of all segments, and `error` bounds a wrong decision in any of them.
+    of all segments, and `error` bounds a wrong decision in any of them. A segment with more units
+    takes less time, in proportion, beyond the conversion window.
 
     >>> import bascule as bs
     >>> weights = {"mobile": 0.75, "desktop": 0.25}
-    >>> answer = bs.plan_segments("device", weights, bs.Bernoulli(), 0.1, "50%", runs=100)
-    >>> days = answer.expected_days
-    >>> round(days["desktop"] / days["mobile"], 2), answer.design.by_segment["mobile"].error
-    (3.0, 0.025)
+    >>> design, plan = bs.plan_segments("device", weights, bs.Bernoulli(), 0.1, "50%", runs=100)
+    >>> plan.request.units_per_day, design.by_segment["mobile"].error
+    (1250.0, 0.025)
     """
     if not isinstance(weights, Mapping):
         raise InputError("weights", f"weights must name the segments (got {weights!r:.60})")
@@ -100,7 +69,7 @@ def plan_segments(
     if request.choose_error:
         raise InputError("choose_error", "segments split a stated error: give it")
     smallest = plan(of_smallest(request, found), runs=runs, seed=seed, threads=threads)
-    return SegmentedPlan(of_all(smallest.design, request, segments), found, smallest)
+    return SegmentedPlan(of_all(smallest.design, request, segments), smallest)
 
 
 def of_smallest(request: PlanRequest, weights: Mapping[str, float]) -> PlanRequest:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.radius import radius
@@ -118,7 +119,7 @@ def unit_weight(design: Design, units: float) -> float:
     >>> unit_weight(bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3)), 1000.0)
     5.0
     """
-    procedure, outcome = design.increasing.procedure, design.outcome
+    procedure, outcome = design.procedure, design.outcome
     weight = max(1.0, min(len(design.arms) / 2, ARMS_WEIGHT))
     if not is_compiled(procedure):
         return weight * PLAIN_WEIGHT
@@ -145,7 +146,7 @@ def expected_units(design: Design, means: Sequence[float], spread: float | None 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
     >>> round(expected_units(design, [0.05, 0.06]))
-    31206
+    35045
     """
     means = tuple(design.oriented(mean) for mean in means)
     design = design.increasing
@@ -161,7 +162,9 @@ def _rough_in_intervals(
         return None
     # It comes to know the spread, and is then about as wide as a mixture's that knows it.
     known, error = Gaussian(_spread(design, means, spread)), design.calibration.error
-    alike = Design(design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error)
+    alike = Design(
+        design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error, sides=ONE_SIDED
+    )
     return mean_path(alike, rival_gaps(means)).decision_time
 
 

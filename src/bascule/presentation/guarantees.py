@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
+from bascule.core.approximate import ROUNDING, at_most, error_words
 from bascule.core.design import Design
+from bascule.core.design_parts import TWO_SIDED
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import Amounts, known, relative
-
-ROUNDING = 1e-6
-"""What floating-point numbers may be off by, in units of the last digit that is shown."""
-
 
 STANDINGS = {
     "within margin": "within its margin",
@@ -22,18 +20,15 @@ STANDINGS = {
 """What a guardrail says of an arm, in words."""
 
 
-def error_words(error: float, arms: int = 2) -> str:
-    """Say what an error bounds: one side, and therefore twice as much between equal arms.
+def sides_words(sides: int | None) -> str:
+    """Say whether an error is one-sided or two-sided, and what it bounds.
 
-    >>> error_words(0.05)
-    'a worse arm is declared the winner with probability at most 5 %; if the arms are equal, \
-either of them with at most 10 %'
+    >>> sides_words(2)
+    'two-sided (either of two equal arms wins)'
     """
-    equal = "either of them" if arms == 2 else "any of them"
-    return (
-        f"a worse arm is declared the winner with probability at most {at_most(error)}; if the "
-        f"arms are equal, {equal} with at most {at_most(min(1.0, 2 * error))}"
-    )
+    if sides == TWO_SIDED:
+        return "two-sided (either of two equal arms wins)"
+    return "one-sided (a worse arm wins)"
 
 
 def interval_name(error: float) -> str:
@@ -55,18 +50,6 @@ def bound_words(error: float) -> str:
     return f"each bound fails with probability at most {at_most(error)}, at any time"
 
 
-def at_most(error: float) -> str:
-    """Return a probability in percent that is not below it: rounded up at the third digit.
-
-    >>> at_most(0.05), at_most(0.05 / 3), at_most(1e-6)
-    ('5 %', '1.67 %', '0.0001 %')
-    """
-    if error <= 0.0:
-        return "0 %"
-    unit = 10.0 ** (math.floor(math.log10(100.0 * error)) - 2)
-    return f"{math.ceil(100.0 * error / unit - ROUNDING) * unit:.3g} %"
-
-
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
     """Return a treatment minus the control, in outcome units and relative, with both intervals.
 
@@ -83,9 +66,25 @@ def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
         text += f" ({interval_name(contrast.error)} {ends})"
     else:
         text += " (no interval yet)"
+    if contrast.unbiased is not None:
+        text += f"; {unbiased_words(contrast, amounts)}"
     if contrast.lift is not None:
         text += f"; lift {lift_words(contrast)}"
     return text
+
+
+UNBIASED = (
+    "A test that stops when a difference is large shows it too large on average; the "
+    "median-unbiased estimate is as often too large as too small."
+)
+"""Why there are two estimates after a decision."""
+
+
+def unbiased_words(contrast: Contrast, amounts: Amounts) -> str:
+    """Return the median-unbiased estimate of a difference."""
+    assert contrast.unbiased is not None
+    width = contrast.high - contrast.low
+    return f"median-unbiased {amounts.difference(contrast.unbiased, width)}"
 
 
 def lift_words(contrast: Contrast) -> str:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeGuard
 
 from bascule.core.approximate import UNKNOWN, about, part, percent, size
-from bascule.core.inputs.design_parts import cost_unit
+from bascule.core.design_parts import cost_unit
 
 if TYPE_CHECKING:
     from bascule.core.metrics.metric import Goal

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLUMNS = 80
 """Longer lines of text are broken."""
@@ -24,15 +28,27 @@ class Fact:
     more: str = ""
     """What it is to be compared with, or how sure it is."""
 
+    @property
+    def words(self) -> str:
+        """The figure with what is said of it."""
+        return f"{self.value} {self.more}".rstrip()
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first row has the headings."""
+    """Rows of cells; the first row has the headings, and a row of one cell heads those below it."""
 
     rows: tuple[Cells, ...]
     title: str = ""
     strong: tuple[int, ...] = ()
     """Rows that stand out, counted from the first below the headings."""
+
+
+class Drawable(Protocol):
+    """Figures as data, which a renderer that can show pictures draws."""
+
+    def plot(self) -> Figure:
+        """Draw it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +65,8 @@ class Report:
     """Figures that are compared."""
     notes: tuple[str, ...] = ()
     """Sentences: the reason, what is guaranteed, what to mind."""
+    figures: tuple[Drawable, ...] = ()
+    """What pages and notebooks draw."""
     details: Report | None = None
     """What else is known, for those who ask for it."""
 
@@ -64,6 +82,7 @@ class Report:
             (*self.facts, *more.facts),
             (*self.tables, *more.tables),
             (*self.notes, *more.notes),
+            (*self.figures, *more.figures),
         )
 
 
@@ -78,12 +97,7 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
     parts = [wrapped(text, width) for text in (report.headline, report.question)]
     if report.facts:
         longest = max(len(fact.name) for fact in report.facts)
-        parts.append(
-            [
-                f"  {fact.name:<{longest}}  {fact.value} {fact.more}".rstrip()
-                for fact in report.facts
-            ]
-        )
+        parts.append([f"  {fact.name:<{longest}}  {fact.words}" for fact in report.facts])
     parts += [
         [*([table.title] if table.title else ()), *text_table(table.rows)]
         for table in report.tables
@@ -96,16 +110,25 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
 
 
 def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
-    """Return rows as lines, the first column to the left and the others to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            f"{cell:<{width}}" if place == 0 else f"{cell:>{width}}"
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    """Return rows as lines: words, and the first column, to the left; numbers to the right.
+
+    >>> text_table([("arm", "units", "part"), ("green", "1,200", "active")])
+    ['  arm    units  part', '  green  1,200  active']
+    """
+    head, *body = (row for row in rows if len(row) > 1)
+    aligned = []
+    for place, column in enumerate(zip(head, *body, strict=True)):
+        is_words = place == 0 or all(cell[:1].isalpha() for cell in column[1:])
+        aligned.append(("<" if is_words else ">", max(map(len, column))))
+    found = []
+    for row in rows:
+        if len(row) == 1:
+            found += ["", f"  {row[0]}"]
+            continue
+        cells = zip(row, aligned, strict=True)
+        line = "  ".join(f"{cell:{side}{width}}" for cell, (side, width) in cells)
+        found.append(f"  {line}".rstrip())
+    return found
 
 
 def wrapped(text: str, width: int = COLUMNS) -> list[str]:
@@ -126,8 +149,11 @@ def html(report: Report) -> str:
     if report.question:
         parts.append(f"<p>{escape(report.question)}</p>")
     if report.facts:
-        rows = [(fact.name, fact.value, fact.more) for fact in report.facts]
-        parts.append(f"<table>{''.join(_row(row, 'td') for row in rows)}</table>")
+        rows = [
+            f"<tr><th>{escape(fact.name)}</th><td>{escape(fact.words)}</td></tr>"
+            for fact in report.facts
+        ]
+        parts.append(f"<table>{''.join(rows)}</table>")
     parts += [html_table(table) for table in report.tables]
     parts += [f"<p>{escape(note)}</p>" for note in report.notes]
     return "".join(parts)
@@ -136,7 +162,12 @@ def html(report: Report) -> str:
 def html_table(table: Table) -> str:
     """Return a table as HTML, with what stands out as headings."""
     head, *body = table.rows
-    rows = [_row(cells, "th" if at in table.strong else "td") for at, cells in enumerate(body)]
+    rows = [
+        f'<tr><th colspan="{len(head)}">{escape(cells[0])}</th></tr>'
+        if len(cells) == 1
+        else _row(cells, "th" if at in table.strong else "td")
+        for at, cells in enumerate(body)
+    ]
     caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
     return f"<table>{caption}{_row(head, 'th')}{''.join(rows)}</table>"
 

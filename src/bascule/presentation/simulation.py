@@ -1,16 +1,19 @@
-"""A simulation in words and as a figure."""
+"""A simulation as a report, and its figure."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bascule.core.types import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
-from bascule.presentation.guarantees import at_most, promise_words
-from bascule.presentation.numbers import count, number, percent, shown
-from bascule.simulation import Estimate, GuardedRuns, SegmentedSimulation, Simulation
+from bascule.presentation.guarantees import promise_words
+from bascule.presentation.numbers import count, duration, number, percent, shown
+from bascule.presentation.report import Fact, Report, Table
+from bascule.simulation import Estimate, GuardedRuns, Simulation
+from bascule.simulation.result import SimulationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +28,44 @@ ENGINES = {
 }
 
 
-def title(simulation: Simulation) -> str:
+def title(simulation: SimulationResult) -> str:
     """Say which rule was simulated, how often, and on which means."""
     rule, runs = simulation.design.rule.label, count(simulation.runs)
     return f"{rule}, {runs} runs at means {shown(simulation.means)}"
 
 
-def rows(simulation: Simulation) -> list[tuple[str, str]]:
+def report(simulation: SimulationResult) -> Report:
+    """Return a simulation as a report: what it cost, when it decided, how often it was wrong."""
+    facts = tuple(Fact(name, value) for name, value in rows(simulation))
+    figures = (simulation,) if isinstance(simulation, Simulation) else ()
+    return Report(title(simulation), facts=facts, figures=figures, details=_details(simulation))
+
+
+def _details(simulation: SimulationResult) -> Report:
+    """Return what theory says of regret and decision time: a prediction, and what is proven."""
+    is_published = simulation.design.calibration.guarantee == "as published"
+    head = ("", "mean", "predicted", "published" if is_published else "proven")
+    stated = simulation.published() if is_published else simulation.proven()
+    summary, predicted = simulation.summary(), simulation.predicted()
+    body = [
+        (
+            words,
+            str(summary[column]),
+            _amount(getattr(predicted, column, math.nan)),
+            _amount(getattr(stated, column, math.nan)),
+        )
+        for column, words in (("regret", "regret"), ("decision_time", simulation.time_label))
+    ]
+    return Report("", tables=(Table((head, *body)),))
+
+
+def _amount(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return "none" if math.isinf(value) else f"{value:,.0f}"
+
+
+def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
     """Return the summary in words: what each number is, and the number."""
     design = simulation.design
     summary, quantiles = simulation.summary(), simulation.quantiles()
@@ -67,6 +101,15 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         lines.append(("engine", _engine_words(simulation)))
     if simulation.world.extras:
         lines.append(("world", simulation.world.words))
+    measure = design.measure
+    if measure is not None and measure.window is not None and simulation.world.delay is None:
+        lines.append(
+            (
+                "window",
+                f"the design's window of {duration(float(measure.window) / 86_400)} is not played: "
+                "outcomes are known at once; give the world a delay in units, or use plan",
+            )
+        )
     return lines
 
 
@@ -85,51 +128,18 @@ def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str
     return lines
 
 
-def _engine_words(simulation: Simulation) -> str:
+def _engine_words(simulation: SimulationResult) -> str:
     if simulation.engine == "fast" and not simulation.design.outcome.recurring:
         return "fast: the outcomes of an arm in a block drawn as their sum"
     return ENGINES[simulation.engine or "plain"].format(simulation.accuracy)
 
 
-def wrong_words(simulation: Simulation) -> str:
+def wrong_words(simulation: SimulationResult) -> str:
     """Return the share of wrong decisions, and what counts as one where no arm is the best."""
     share = f"{percent(simulation.error_rate)} of runs"
     if not simulation.tied:
         return share
     return f"{share} (the best arms are equal, so either of them as the winner counts as wrong)"
-
-
-def plain_text(simulation: Simulation) -> str:
-    """Return the title and the summary, a line each."""
-    lines = [f"  {name:<16} {value}" for name, value in rows(simulation)]
-    return "\n".join([title(simulation), *lines])
-
-
-def segmented_text(result: SegmentedSimulation) -> str:
-    """Return a simulation with segments: what it is as a whole, and a line for each segment."""
-    design = result.design
-    bound = sum(one.calibration.error for one in design.by_segment.values())
-    lines = [f"{design.rule.label}, {count(result.runs)} runs of {len(result.segments)} segments"]
-    every = "all of the population" if result.population is not None else "the tests"
-    pairs = [
-        ("any wrong", f"{result.any_wrong} (at most {at_most(bound)} where one arm is the best)"),
-        ("all decided", f"after {result.decision_time} units of all segments"),
-        ("regret", f"{result.regret} ({every})"),
-    ]
-    if result.whole is not None:
-        summary = result.whole.summary()
-        pairs += [
-            ("one winner", f"regret {result.whole_regret}, after {summary['decision_time']} units")
-        ]
-    for name, one in result.segments.items():
-        summary = one.summary()
-        winners = [
-            f"{arm} {percent(float(np.mean(one.winner == at)))}"
-            for at, arm in enumerate(design.arms[:MOST_SHARES])
-        ]
-        pairs.append((name, f"{', '.join(winners)}; after {summary['decision_time']} units"))
-    width = max(len(name) for name, _ in pairs)
-    return "\n".join([*lines, *(f"  {name:<{width}} {value}" for name, value in pairs)])
 
 
 def plot_simulation(simulation: Simulation) -> Figure:

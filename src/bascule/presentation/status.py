@@ -1,22 +1,27 @@
-"""The status of a live test as text: arms, differences, other metrics, each in its own unit."""
+"""The status of a live test as a report: arms, differences, other metrics, each in its unit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
 from bascule.core.procedures.base import EndReason
+from bascule.presentation.figures import SERIES, new_figure
 from bascule.presentation.guarantees import (
+    UNBIASED,
     bound_words,
     contrast_words,
     interval_name,
 )
-from bascule.presentation.numbers import Amounts, amount, count, duration, known
-from bascule.presentation.report import Report, Table, lines
+from bascule.presentation.numbers import Amounts, amount, count, duration, known, percent
+from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bascule.core.diagnostics import Diagnostic
     from bascule.core.metrics.effects import Effect
     from bascule.live.reports.metric_status import MetricStatus
@@ -59,6 +64,8 @@ def headline(status: Status) -> str:
         return f"The test is {status.state}: it takes no new units{status.filling}"
     if status.waiting is not None and status.waiting.is_held and not status.futile:
         return f"Waiting: {status.waiting.words}"
+    if status.waiting is not None and status.waiting.is_enough and not status.futile:
+        return status.waiting.complete_words
     if status.rollout is not None:
         return f"Keep running: {status.rollout.words}"
     if status.guarded is not None:
@@ -107,12 +114,32 @@ def _decided(status: Status, decision: Verdict) -> str:
     if decision.harm:
         return f"Keep {name}: every other arm was found harmful ({', '.join(decision.harm)})"
     if decision.by == "guardrails":
-        return f"{name} is rolled out: it is within the margin of every guardrail"
+        return f"Ship {name}: {_guardrail_words(status, name)}"
     if decision.arm is not None:
-        return f"Ship {name}{_effect_words(status, name)}"
+        margins = _guardrail_words(status, name)
+        return f"Ship {name}{_effect_words(status, name)}{f'; {margins}' if margins else ''}"
     left = [arm.name for arm in status.arms if arm.part in ("active", "paused")]
     among = "" if len(left) == len(status.arms) else f" between {', '.join(left)}"
     return f"{name.capitalize()}{among}: keep what is cheapest"
+
+
+def _guardrail_words(status: Status, winner: str) -> str:
+    """Say what is shown of a winner's guardrails, and how other metrics changed.
+
+    "quality at most 2 points worse (proven at 5 %); cost -60 %".
+    """
+    shown, others = [], []
+    for metric in status.metrics:
+        contrast = next((one for one in metric.contrasts if one.treatment == winner), None)
+        if contrast is None:
+            continue
+        if metric.margin is not None:
+            points = f"{100 * metric.margin:g} points" if metric.binary else f"{metric.margin:g}"
+            how = f"{metric.guarantee} at {100 * metric.error:g} %"
+            shown.append(f"{metric.name} at most {points} worse ({how})")
+        elif contrast.lift is not None:
+            others.append(f"{metric.name} {100 * contrast.lift:+.0f} %")
+    return "; ".join((*shown, *others))
 
 
 def _effect_words(status: Status, winner: str) -> str:
@@ -144,21 +171,95 @@ def _is_unknown(effect: Effect) -> bool:
     return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
-def report(status: Status, promise: str = "") -> Report:
-    """Return the status as a report: what to do, the arms, the differences, the guarantee."""
-    notes = [*difference_lines(status, all_pairs=True)]
-    is_measured = not (status.rollout or status.guarded)
-    if is_measured and not (status.decision and status.decision.harm):
-        notes.append(f"evidence: {100 * status.evidence:.0f} % of the way to a decision")
-    if status.cost is not None:
-        even = "" if status.even_cost is None else f" ({amount(status.even_cost)} in equal parts)"
-        notes.append(f"cost so far: {amount(status.cost)} {status.cost_unit}{even}")
-    notes += [
-        f"guarantee: {promise or status.promise}",
+MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
+
+
+def report(status: Status, mismatch: bool = False) -> Report:
+    """Return the status as a report: what to do, what was counted, the arms, the guarantee.
+
+    A sample ratio mismatch comes before everything else.
+    """
+    first, why = headline(status), detail(status)
+    if mismatch:
+        why = (
+            "The numbers of units per arm do not fit the assignment probabilities: units are lost "
+            f"or counted twice. Without it the headline would be: {first}."
+        )
+        first = MISMATCH
+    notes = (
+        *difference_lines(status, all_pairs=True),
+        f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
+    )
+    figures = Intervals.of(status.effects, amounts_of(status))
+    return Report(first, why, facts(status), (arm_table(status),), notes, figures)
+
+
+def facts(status: Status) -> tuple[Fact, ...]:
+    """Return how many units there are, and what they have cost."""
+    pending = status.units - status.matured
+    of_cap = "" if status.max_units is None else f"of {count(status.max_units)} at most"
+    waiting = f"and {count(pending)} pending" if pending else "and none pending"
+    if status.decision is not None:
+        waiting = "up to the decision"
+    found = [
+        Fact("Test", status.name, f"({status.rule}, {status.state})"),
+        Fact("Units", count(status.units), of_cap),
+        Fact("Matured", count(status.matured), waiting),
     ]
-    about = f"{status.name}, {status.rule}, {status.state}"
-    return Report(headline(status), about, (), (arm_table(status),), tuple(notes))
+    if status.cost is not None:
+        until = "until the decision" if status.decision is not None else "so far, estimated"
+        even = "" if status.even_cost is None else f" ({amount(status.even_cost)} in equal parts)"
+        name = f"{status.cost_unit.capitalize()} lost"
+        found.append(Fact(name, amount(status.cost), f"{until}{even}"))
+    return tuple(found)
+
+
+def has_evidence(status: Status) -> bool:
+    """Whether the way to a decision is that of the primary metric, and has begun."""
+    harmed = status.decision is not None and status.decision.harm
+    return status.matured > 0 and not (harmed or status.rollout or status.guarded)
+
+
+def detail(status: Status) -> str:
+    """Return what a headline rests on, or what happens next, in a sentence or two."""
+    decided = status.decision
+    if status.everyone is not None and status.state == "stopped":
+        return f"All units get {status.everyone}. Further outcomes are not counted."
+    if decided is not None and decided.arm is not None:
+        after = f"Decided on the outcomes of {count(decided.units)} units."
+        if status.everyone is not None:
+            return f"{after} All units get {decided.name}."
+        return (
+            f"{after} New units get {decided.name}; units in other arms keep theirs until you "
+            "release the winner."
+        )
+    if decided is not None:
+        return (
+            f"Decided on the outcomes of {count(decided.units)} units: no relevant difference is "
+            "left."
+        )
+    if status.state == "ready":
+        return "Start the test when the code that assigns units is in place."
+    if status.state == "paused":
+        return "Units already assigned keep their arm, and their outcomes count."
+    if status.state in ("over", "stopped"):
+        return "No arm was shown to be better. Further outcomes are not counted."
+    if status.rollout is not None:
+        return (
+            f"Everyone else keeps what they had, and all do if {status.rollout.version} is harmful."
+        )
+    if status.guarded is not None:
+        return "The primary metric is decided; the guardrails are not."
+    if status.matured == 0:
+        return "No outcome has been counted yet."
+    if status.leader is None or status.evidence <= 0.0:
+        return "No arm is ahead yet."
+    ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
+    rest = units_to_cap(status)
+    if rest is not None:
+        return f"{ahead} The test ends after {count(rest)} more units."
+    return f"{ahead} You may look as often as you like."
 
 
 def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
@@ -206,6 +307,8 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
             said.append(f"{later.name}: {difference} ({interval})")
     for metric in status.metrics:
         said += _metric_lines(metric)
+    if any(contrast.unbiased is not None for contrast in status.contrasts):
+        said.append(UNBIASED)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
     return said + [
         f"intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
@@ -226,6 +329,37 @@ def _metric_lines(metric: MetricStatus) -> list[str]:
     return said
 
 
-def status_text(status: Status) -> str:
-    """Return what to do, the arms, and each treatment minus the control."""
-    return "\n".join(lines(report(status), width=0))
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Differences with their intervals, as a figure."""
+
+    effects: tuple[Effect, ...]
+    amounts: Amounts
+
+    @classmethod
+    def of(cls, effects: Sequence[Effect], amounts: Amounts) -> tuple[Intervals, ...]:
+        """Return the figure of those differences of which enough is known; nothing without any.
+
+        >>> Intervals.of([], Amounts(binary=True))
+        ()
+        """
+        # Treatment minus control: the later arm less the earlier one.
+        known = tuple(one.reversed for one in effects if math.isfinite(one.high - one.low))
+        return (cls(known, amounts),) if known else ()
+
+    def plot(self) -> Figure:
+        """Draw the interval of each difference."""
+        known, amounts = self.effects, self.amounts
+        figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
+        for place, one in enumerate(known):
+            middle, low, high = (amounts.factor * end for end in one.ends)
+            axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
+            axis.plot(middle, place, marker="o", color=SERIES[1].colour)
+        axis.axvline(0.0, color="#777777", linewidth=1.2)
+        axis.set_yticks(range(len(known)), [one.name for one in known])
+        axis.invert_yaxis()
+        axis.grid(False, axis="y")
+        level = interval_name(known[0].error)
+        unit = amounts.difference_unit
+        axis.set_xlabel(f"difference in {unit}, with {level}s that hold at any time")
+        return figure

@@ -26,9 +26,7 @@ PER_HOUR, HOURS, DEADLINE_DAYS = 20, 24, 7
 
 PER_DAY = HOURS * PER_HOUR
 
-PLAN = (
-    f"--baseline 10% --lift 50% --sides 2 --units-per-day {PER_DAY} --deadline-days {DEADLINE_DAYS}"
-)
+PLAN = f"--baseline 10% --lift 50% --units-per-day {PER_DAY} --deadline-days {DEADLINE_DAYS}"
 """The options with which `bascule plan` recommends the adaptive design."""
 
 DESIGNS = {
@@ -37,7 +35,6 @@ DESIGNS = {
         outcome=Bernoulli(),
         rule=Tilt(tilt, effect=0.05, power=0.9, baseline=0.1, futility=0.2),
         error=0.05,
-        sides=2,
         max_units=DEADLINE_DAYS * PER_DAY,
         measure=Measure("1d", "any"),
     )

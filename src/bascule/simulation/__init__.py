@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
 from bascule.simulation.api import simulate, simulate_summary
+from bascule.simulation.engines.backends.cluster import use_executor
+from bascule.simulation.engines.backends.gpu import use_device
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.result import Estimate, Simulation
-from bascule.simulation.segments import SegmentedSimulation, simulate_segments
 from bascule.simulation.summary import SimulationSummary
 from bascule.simulation.trace import Step, trace
 from bascule.simulation.trace_stages import Stage, trace_stages
@@ -21,7 +22,6 @@ __all__ = [
     "Estimate",
     "GuardedRuns",
     "Normal",
-    "SegmentedSimulation",
     "Simulation",
     "SimulationSummary",
     "Stage",
@@ -30,8 +30,9 @@ __all__ = [
     "Trend",
     "World",
     "simulate",
-    "simulate_segments",
     "simulate_summary",
     "trace",
     "trace_stages",
+    "use_device",
+    "use_executor",
 ]

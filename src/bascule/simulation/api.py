@@ -35,11 +35,11 @@ from bascule.simulation.engines.backends.threads import (
     play_all,
 )
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.feasible import check_feasible
 from bascule.simulation.engines.guarded import guarded_play, metric_means
+from bascule.simulation.feasible import check_feasible
 from bascule.simulation.random.streams import checked_seed
-from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.recurrent.unit_draws import ShapeName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
@@ -173,7 +173,7 @@ def simulate_summary(
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> bs.simulate_summary(design, means=[0.0, 1.0], runs=200, seed=1).undecided
+    >>> bs.simulation.simulate_summary(design, means=[0.0, 1.0], runs=200, seed=1).undecided
     0
     """
     if design.metrics:

@@ -202,16 +202,15 @@ class SimulationResult(ABC):
             data["world"] = self.world.to_dict()
         return data
 
-    def rows(self) -> list[tuple[str, str]]:
-        """Return the summary in words: what each number is, and the number."""
-        rows: list[tuple[str, str]] = presenter("simulation").rows(self)
-        return rows
+    def report(self) -> Any:
+        """Return what the simulation has to say: figures in words, and what theory expects."""
+        return presenter("simulation").report(self)
 
     def __repr__(self) -> str:
-        return str(presenter("simulation").plain_text(self))
+        return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").simulation_html(self))
+        return str(presenter("notebook").shown(self.report()))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -14,7 +14,7 @@ from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision, Procedure
 from bascule.core.progress import fold_block, record_and_decide
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.simulation.engines.feasible import check_feasible, units_cap
+from bascule.simulation.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.covariates import (
     COUNT,

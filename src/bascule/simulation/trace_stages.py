@@ -11,7 +11,7 @@ from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.progress import close_stage, recurrent_procedure
-from bascule.simulation.engines.feasible import check_feasible, units_cap
+from bascule.simulation.feasible import check_feasible, units_cap
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.trace import normals
 from bascule.simulation.worlds.world import World

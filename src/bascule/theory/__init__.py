@@ -8,7 +8,7 @@
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 
-The slips of the paper, with the reading taken here, are listed in docs/explanation/slips.md.
+The slips of the paper, with the reading taken here, are listed in docs/research/slips.md.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def units_within_margin(design: Design, metric: Metric) -> float | None:
     >>> round(units_within_margin(design, speed))
     160
     """
-    procedure = design.metric_design(metric.name).increasing.procedure
+    procedure = design.metric_design(metric.name).procedure
     spread = metric_spread(metric)
     theory = MARGINS.get(procedure.kind)
     if metric.margin is None or spread is None or theory is None:

@@ -1,6 +1,6 @@
 """What no rule can beat: the least information, and the least regret within a given time.
 
-docs/explanation/trade-off.md, "What no rule can beat", has the proofs for normal outcomes.
+docs/research/trade-off.md, "What no rule can beat", has the proofs for normal outcomes.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 With probability 1 - error no difference ever lies a threshold or more away from the truth, on the
 side that misleads. Then the decision is right, and it comes as soon as the gap is two thresholds.
-On average one threshold is enough. docs/explanation/static-populations.md has both arguments.
+On average one threshold is enough. docs/research/static-populations.md has both arguments.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.evidence.normal import HALF_ROOT, log_tilted, tilted_slope
+from bascule.core.evidence.reach import OVERSHOOT
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.static.procedure import pair_scales
@@ -24,9 +25,6 @@ FAR = 1e15
 
 SINGLE_STAGES, GEOMETRIC_STAGES = 60, 240
 """Stages at which an average test is followed: each of the first ones, and some of the later."""
-
-OVERSHOOT = 0.5826
-"""How far beyond a level a normal random walk first is, on average, in steps."""
 
 
 def smallest_scale(design: Design) -> float:
@@ -46,7 +44,7 @@ def smallest_gap(design: Design, stage: int | None = None) -> float:
     Without a stage it is that of the horizon, or of a test without end.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30), sides=1)
     >>> round(smallest_gap(design), 4)
     0.1116
     """
@@ -63,7 +61,7 @@ def stages_until(design: Design, gap: float) -> float:
     """The first stage whose threshold is at or below a difference; infinite if there is none.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000))
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000), sides=1)
     >>> stages_until(design, 0.1), stages_until(design, 0.01)
     (32.0, inf)
     """
@@ -87,7 +85,8 @@ def expected_stages(design: Design, gap: float) -> float:
     units differ: an unlucky draw of units is never decided.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, 30, stop="mixture"))
+    >>> rule = bs.Static(10_000, 30, stop="mixture")
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), rule, sides=1)
     >>> round(expected_stages(design, 0.1), 1)
     8.5
     """

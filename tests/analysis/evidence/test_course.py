@@ -93,7 +93,7 @@ def test_three_arms_are_dropped_one_after_the_other() -> None:
     assert found.decision is not None
     assert found.decision.name == "b"
     assert len(found.effects) == 3
-    assert found.effects[0].error == pytest.approx(0.025)
+    assert found.effects[0].error == pytest.approx(0.0125)
 
 
 def test_an_arm_that_was_beaten_beats_nobody_any_more() -> None:
@@ -123,7 +123,7 @@ def test_segments_share_the_error() -> None:
     assert [part.segment for part in found.segments] == ["de", "fr"]
     for part in found.segments:
         alone = bs.analyze(both[both.country == part.segment], error=0.02)
-        assert (part.error, part.effects, part.decision) == (0.02, alone.effects, alone.decision)
+        assert (part.error, part.effects, part.decision) == (0.01, alone.effects, alone.decision)
     assert found.units == 6000
 
 
@@ -174,9 +174,10 @@ def test_a_rule_that_holds_for_any_split_keeps_its_own_intervals() -> None:
     design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), error=0.05)
     found = bs.analyze(log([0.1, 0.3], 100, seed=1), design=design)
     arms = tuple(
-        bs.ArmStatistics(3000, 3000 * (a.mean or 0), 3000 * (a.mean or 0)) for a in found.arms
+        bs.progress.ArmStatistics(3000, 3000 * (a.mean or 0), 3000 * (a.mean or 0))
+        for a in found.arms
     )
-    (wanted,) = bs.effects(design, bs.Statistics(arms))
+    (wanted,) = bs.progress.effects(design, bs.progress.Statistics(arms))
     assert found.effects[0].low == pytest.approx(wanted.low, rel=1e-9)
 
 

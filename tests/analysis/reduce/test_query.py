@@ -107,11 +107,13 @@ def test_recurring_outcomes_are_cohorts(events: Any) -> None:
     seen = [(len(some), some.revenue.sum()) for _, some in events.groupby("user_id")]
     users = sorted(events.user_id.unique())
     arms = tuple(
-        bs.ArmCohorts.of(pair for user, pair in zip(users, seen, strict=True) if user % 2 == arm)
+        bs.progress.ArmCohorts.of(
+            pair for user, pair in zip(users, seen, strict=True) if user % 2 == arm
+        )
         for arm in (0, 1)
     )
-    statistics = bs.CohortStatistics(arms, stage=12)
-    (wanted,) = bs.effects(found.design, statistics)
+    statistics = bs.progress.CohortStatistics(arms, stage=12)
+    (wanted,) = bs.progress.effects(found.design, statistics)
     assert found.effects[0].low == pytest.approx(wanted.low, rel=1e-9)
     assert found.effects[0].high == pytest.approx(wanted.high, rel=1e-9)
     assert found.guarantee == "gaussian"
@@ -124,10 +126,12 @@ def test_one_outcome_a_period_with_0_where_nothing_was_given(events: Any) -> Non
     came = stage.groupby(events.user_id).min()
     totals = events.groupby("user_id").revenue.sum()
     arms = tuple(
-        bs.ArmCohorts.of((6 - came[user], totals[user]) for user in came.index if user % 2 == arm)
+        bs.progress.ArmCohorts.of(
+            (6 - came[user], totals[user]) for user in came.index if user % 2 == arm
+        )
         for arm in (0, 1)
     )
-    (wanted,) = bs.effects(found.design, bs.CohortStatistics(arms, stage=6))
+    (wanted,) = bs.progress.effects(found.design, bs.progress.CohortStatistics(arms, stage=6))
     assert found.effects[0].high == pytest.approx(wanted.high, rel=1e-9)
 
 
@@ -153,7 +157,7 @@ def test_a_static_population_is_looked_at_every_day(events: Any) -> None:
         seen = events[(events.ts - events.ts.dt.floor("D").min()).dt.days <= place]
         sums = seen.groupby("variant").revenue.sum()
         means = [sums[arm] / 200 / (place + 1) for arm in design.arms]
-        look = bs.look(design, place + 1, means)
+        look = bs.progress.look(design, place + 1, means)
         (effect,) = found.days[place].effects
         assert effect.difference == pytest.approx(means[0] - means[1], rel=1e-9)
         assert effect.high - effect.difference == pytest.approx(look.threshold, rel=1e-9)

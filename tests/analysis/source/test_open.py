@@ -36,7 +36,7 @@ def database(events: Any, new_database: Callable[[], str]) -> str:
 
 
 @pytest.fixture(scope="module")
-def expected(events: Any) -> dict[str, bs.Analysis]:
+def expected(events: Any) -> dict[str, bs.analysis.Analysis]:
     return {name: bs.analyze(**call_of(events, **asked)) for name, asked in ASKED.items()}
 
 
@@ -124,14 +124,14 @@ FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_url, as_ibis, a
 def test_a_file_or_a_frame(
     source: Callable[[Any, Path], Any],
     events: Any,
-    expected: dict[str, bs.Analysis],
+    expected: dict[str, bs.analysis.Analysis],
     tmp_path: Path,
 ) -> None:
     assert_same(bs.analyze(source(events, tmp_path)), expected["as it grows"])
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_postgresql(name: str, database: str, expected: dict[str, bs.Analysis]) -> None:
+def test_postgresql(name: str, database: str, expected: dict[str, bs.analysis.Analysis]) -> None:
     found = bs.analyze(**call_of(database, query="SELECT * FROM events", **ASKED[name]))
     assert_same(found, expected[name])
 
@@ -160,14 +160,14 @@ def duckdb_file(events: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("prefix", ["", "duckdb://"])
 @pytest.mark.parametrize("query", ["web.events", "SELECT * FROM web.events;"])
 def test_a_file_of_duckdb(
-    duckdb_file: Path, prefix: str, query: str, expected: dict[str, bs.Analysis]
+    duckdb_file: Path, prefix: str, query: str, expected: dict[str, bs.analysis.Analysis]
 ) -> None:
     found = bs.analyze(bs.Log(f"{prefix}{duckdb_file}", query=query))
     assert_same(found, expected["as it grows"])
 
 
 def test_the_only_table_of_a_duckdb_file_needs_no_query(
-    duckdb_file: Path, expected: dict[str, bs.Analysis], tmp_path: Path
+    duckdb_file: Path, expected: dict[str, bs.analysis.Analysis], tmp_path: Path
 ) -> None:
     import duckdb
 
@@ -190,7 +190,7 @@ def test_a_folder_has_files_of_one_form(tmp_path: Path) -> None:
         bs.analyze(tmp_path)
 
 
-def assert_same(found: bs.Analysis, wanted: bs.Analysis) -> None:
+def assert_same(found: bs.analysis.Analysis, wanted: bs.analysis.Analysis) -> None:
     """To nine digits, day by day; floating sums may be taken in another order."""
     assert (found.units, found.decided) == (wanted.units, wanted.decided)
     assert [day.date for day in found.days] == [day.date for day in wanted.days]
@@ -228,7 +228,7 @@ def test_a_row_a_unit_gives_the_same_in_any_order(order: str) -> None:
 
 
 def test_a_lazy_frame_is_not_collected(
-    events: Any, expected: dict[str, bs.Analysis], monkeypatch: pytest.MonkeyPatch
+    events: Any, expected: dict[str, bs.analysis.Analysis], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import polars
 

@@ -51,7 +51,7 @@ def test_a_trend_that_both_share_has_no_say() -> None:
 def test_sums_of_parts_add_up_to_those_of_the_whole() -> None:
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=120), rng.normal(size=120)
-    parts = [bs.Statistics.empty(2), bs.Statistics.empty(2)]
+    parts = [bs.progress.Statistics.empty(2), bs.progress.Statistics.empty(2)]
     both = replace(parts[0], covariates=folded(ONE, x[:48], y[:48], 4)) + replace(
         parts[1], covariates=folded(ONE, x[48:], y[48:], 4)
     )
@@ -80,15 +80,18 @@ def test_with_limits_no_difference_moves_further_than_they_allow() -> None:
 def test_an_adversary_who_chooses_covariates_after_every_outcome_finds_no_false_winner() -> None:
     """Covariates follow the trend and the lead so far; outcomes do not depend on the arm."""
     covariates = [bs.Covariate("x", 0, 100)]
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), covariates=covariates)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), covariates=covariates, sides=1)
     assert design.adjustment is not None
     wins, runs = np.zeros(2), 60
     for run in range(runs):
-        rng, seen, lead = np.random.default_rng(run), bs.Statistics.empty(2), 0.0
+        rng, seen, lead = np.random.default_rng(run), bs.progress.Statistics.empty(2), 0.0
         for step in range(60):
-            coming = bs.next_block(design, seen).units
+            coming = bs.progress.next_block(design, seen).units
             arms = rng.permutation(np.repeat([0, 1], coming))
-            block, known = [bs.ArmStatistics(), bs.ArmStatistics()], design.adjustment.empty
+            block, known = (
+                [bs.progress.ArmStatistics(), bs.progress.ArmStatistics()],
+                design.adjustment.empty,
+            )
             for k, arm in enumerate(arms):
                 # The first of a block is unlike the others, who follow the lead.
                 x = 0.0 if k == 0 else float(np.clip(50 + 5 * lead + step / 2, 0, 100))
@@ -97,8 +100,8 @@ def test_an_adversary_who_chooses_covariates_after_every_outcome_finds_no_false_
                 z = design.adjustment.adjust(seen.covariates, y, (x,))
                 block[arm] += design.procedure.unit_sums(z)
                 lead += y * (2 * arm - 1)
-            seen = bs.fold_block(design, seen, block, covariates=known)
-            reached = bs.decision(design, seen)
+            seen = bs.progress.fold_block(design, seen, block, covariates=known)
+            reached = bs.progress.decision(design, seen)
             if reached is not None:
                 wins[reached.arm] += 1
                 break
@@ -106,8 +109,8 @@ def test_an_adversary_who_chooses_covariates_after_every_outcome_finds_no_false_
 
 
 @pytest.mark.parametrize("outcome", [bs.Numeric(1.0), bs.Bernoulli()])
-def test_the_contract_holds_with_covariates(outcome: bs.Outcome) -> None:
+def test_the_contract_holds_with_covariates(outcome: bs.design.Outcome) -> None:
     covariates = [bs.Covariate("x", 0, 6), bs.Covariate("w", 0, 3)]
-    design = bs.Design(["a", "b"], outcome, bs.Tilt(3), covariates=covariates)
-    passed = bs.check_contract(design, [0.2, 0.9])
+    design = bs.Design(["a", "b"], outcome, bs.Tilt(3), covariates=covariates, sides=1)
+    passed = bs.design.check_contract(design, [0.2, 0.9])
     assert {"trace agrees with simulate", "live test agrees with verify"} <= set(passed)

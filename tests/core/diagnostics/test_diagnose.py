@@ -8,23 +8,31 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics.allocation import allocation_any_time, allocation_once
 
-DAYS = [bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))] * 4
-LATE = [bs.Statistics((bs.ArmStatistics(50, 5.0, 5.0), bs.ArmStatistics(50, 6.0, 6.0)))] * 4
-EVEN = bs.AllocationStatistics.of([0, 1] * 500, [[0.5, 0.5]] * 1000)
+DAYS = [
+    bs.progress.Statistics(
+        (bs.progress.ArmStatistics(500, 50.0, 50.0), bs.progress.ArmStatistics(500, 60.0, 60.0))
+    )
+] * 4
+LATE = [
+    bs.progress.Statistics(
+        (bs.progress.ArmStatistics(50, 5.0, 5.0), bs.progress.ArmStatistics(50, 6.0, 6.0))
+    )
+] * 4
+EVEN = bs.progress.AllocationStatistics.of([0, 1] * 500, [[0.5, 0.5]] * 1000)
 
 
 def test_it_runs_what_the_data_allow() -> None:
-    assert [seen.name for seen in bs.diagnose(DAYS)] == ["trend", "shift"]
-    assert [seen.name for seen in bs.diagnose(prompt=DAYS, late=LATE)] == ["late outcomes"]
-    assert [(seen.name, seen.validity) for seen in bs.diagnose(allocation=EVEN)] == [
+    assert [seen.name for seen in bs.progress.diagnose(DAYS)] == ["trend", "shift"]
+    assert [seen.name for seen in bs.progress.diagnose(prompt=DAYS, late=LATE)] == ["late outcomes"]
+    assert [(seen.name, seen.validity) for seen in bs.progress.diagnose(allocation=EVEN)] == [
         ("allocation", "fixed time"),
         ("allocation at any time", "any time"),
     ]
-    assert len(bs.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN)) == 5
+    assert len(bs.progress.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN)) == 5
 
 
 def test_a_test_with_nothing_wrong_gets_no_alarm() -> None:
-    for seen in bs.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN, level=0.05):
+    for seen in bs.progress.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN, level=0.05):
         assert not seen.flagged
         assert seen.level == 0.05
         assert not str(seen).startswith("!")
@@ -32,12 +40,12 @@ def test_a_test_with_nothing_wrong_gets_no_alarm() -> None:
 
 def test_nothing_to_diagnose_is_refused() -> None:
     with pytest.raises(bs.InputError, match="nothing to diagnose"):
-        bs.diagnose()
+        bs.progress.diagnose()
 
 
 def test_prompt_and_late_belong_together() -> None:
     with pytest.raises(bs.InputError, match="belong together"):
-        bs.diagnose(prompt=DAYS)
+        bs.progress.diagnose(prompt=DAYS)
 
 
 def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
@@ -47,7 +55,7 @@ def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
     flagged = {allocation_once: 0, allocation_any_time: 0}
     for run in heads:
         looks = [
-            bs.AllocationStatistics.of_counts([n, each * day - n], [0.5, 0.5])
+            bs.progress.AllocationStatistics.of_counts([n, each * day - n], [0.5, 0.5])
             for day, n in enumerate(run.tolist(), 1)
         ]
         for check in flagged:
@@ -62,20 +70,23 @@ def test_repeated_looks_for_drift_hold_together() -> None:
     alarms = np.zeros(2)
     for _ in range(runs):
         sums = rng.binomial(100, 0.3, (days, 2)).astype(float).tolist()
-        periods = [bs.Statistics(tuple(bs.ArmStatistics(100, y, y) for y in day)) for day in sums]
+        periods = [
+            bs.progress.Statistics(tuple(bs.progress.ArmStatistics(100, y, y) for y in day))
+            for day in sums
+        ]
         ever = [False, False]
         for day in range(2, days + 1):
-            found = bs.diagnose(periods[:day], level=level, look=day)
+            found = bs.progress.diagnose(periods[:day], level=level, look=day)
             assert {one.validity for one in found} == {"any time"}
             ever[0] |= found[0].flagged
-            ever[1] |= bs.diagnose(periods[:day], level=level)[0].flagged
+            ever[1] |= bs.progress.diagnose(periods[:day], level=level)[0].flagged
         alarms += ever
     assert alarms[0] / runs <= level + 3 * math.sqrt(level / runs)
     assert alarms[1] / runs > 2 * level
 
 
 def test_a_number_of_a_look_leaves_out_what_holds_once() -> None:
-    found = bs.diagnose(DAYS, allocation=EVEN, look=3)
+    found = bs.progress.diagnose(DAYS, allocation=EVEN, look=3)
     assert [one.name for one in found] == ["trend", "shift", "allocation at any time"]
     with pytest.raises(bs.InputError, match="look must be"):
-        bs.diagnose(DAYS, look=0)
+        bs.progress.diagnose(DAYS, look=0)

@@ -19,7 +19,7 @@ from bascule.core.enrolment.audience import (
 )
 
 VECTORS = json.loads(
-    (Path(__file__).parents[3] / "docs/reference/enrolment-vectors.json").read_text("utf-8")
+    (Path(__file__).parents[3] / "docs/using/enrolment-vectors.json").read_text("utf-8")
 )
 NESTED: list[Any] = []
 for _ in range(100_000):

@@ -20,7 +20,7 @@ from scipy.stats import chi2
 import bascule as bs
 from bascule.core.enrolment.bucket import POINTS, cuts, point, whole_weights
 
-REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
+REFERENCE = Path(__file__).parents[3] / "docs" / "using"
 VECTORS = json.loads((REFERENCE / "bucket-vectors.json").read_text(encoding="utf-8"))
 
 names = st.text("aZ7 @é\u0308\0用😀", min_size=1, max_size=20)

@@ -24,7 +24,7 @@ TABLE = [
 def test_the_delta_behind_an_error(error: float, ucb: float, etc: float) -> None:
     # The table has two digits; "within 2 %" on top of half a unit of the last one.
     for rule, delta in ((bs.UCB(2), ucb), (bs.ETC(), etc)):
-        design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error)
+        design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error, sides=1)
         half_digit = 0.5 * 10 ** (math.floor(math.log10(delta)) - (2 if delta > 0.01 else 1))
         assert design.calibration.delta == pytest.approx(delta, rel=0.02, abs=half_digit)
 
@@ -80,14 +80,14 @@ def test_the_union_counts_every_arm(
     rule: bs.UCB | bs.ETC | bs.ETCPrime, arms: int, error: float, delta: float
 ) -> None:
     names = [str(i) for i in range(arms)]
-    design = bs.Design(names, bs.Gaussian(1), rule, error=error)
+    design = bs.Design(names, bs.Gaussian(1), rule, error=error, sides=1)
     assert design.calibration.delta == pytest.approx(delta)
 
 
 def test_an_error_too_small_to_prove_is_refused() -> None:
     with pytest.raises(bs.InputError, match="error must be at least 1e-200"):
         bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=1e-300)
-    smallest = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=1e-200).calibration
+    smallest = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=1e-200, sides=1).calibration
     assert 2 * peel(smallest.delta / 3) == pytest.approx(1e-200)
 
 
@@ -95,7 +95,7 @@ def test_an_error_too_small_to_prove_is_refused() -> None:
 def test_every_rule_gets_the_error_it_was_asked_for(arms: int) -> None:
     names = [str(i) for i in range(arms)]
     for rule in (bs.UCB(2), bs.ETC(), bs.ETCPrime()):
-        asked = bs.Design(names, bs.Gaussian(1), rule, error=0.05)
+        asked = bs.Design(names, bs.Gaussian(1), rule, error=0.05, sides=1)
         told = bs.Design(names, bs.Gaussian(1), rule, delta=asked.calibration.delta)
         assert told.calibration.error == pytest.approx(0.05, rel=1e-3)
         assert told.calibration.guarantee == "proven"

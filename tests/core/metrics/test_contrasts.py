@@ -10,30 +10,30 @@ import bascule as bs
 from bascule.core.metrics.contrasts import Contrast, contrasts, mean_radius
 
 
-def _seen(*arms: tuple[int, float, float]) -> bs.Statistics:
-    return bs.Statistics(tuple(bs.ArmStatistics(*arm) for arm in arms))
+def _seen(*arms: tuple[int, float, float]) -> bs.progress.Statistics:
+    return bs.progress.Statistics(tuple(bs.progress.ArmStatistics(*arm) for arm in arms))
 
 
-def _found(design: bs.Design, seen: bs.Statistics) -> tuple[Contrast, ...]:
+def _found(design: bs.Design, seen: bs.progress.Statistics) -> tuple[Contrast, ...]:
     control = seen.arms[design.arms.index(design.control_arm)]
-    return contrasts(design, bs.effects(design, seen), control, control.mean)
+    return contrasts(design, bs.progress.effects(design, seen), control, control.mean)
 
 
 def test_every_other_arm_is_compared_with_the_control() -> None:
     seen = _seen((400, 40.0, 40.0), (400, 60.0, 60.0), (400, 50.0, 50.0))
     rule = bs.UCB(2, radius="bernstein")
-    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), rule, control="b")
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), rule, control="b", sides=1)
     found = _found(design, seen)
     assert [one.name for one in found] == ["a - b", "c - b"]
     assert found[0].difference == pytest.approx(-0.05)
     assert found[0].lift == pytest.approx(-1 / 3)
-    default = _found(bs.Design(["a", "b", "c"], bs.Bernoulli(), rule), seen)
+    default = _found(bs.Design(["a", "b", "c"], bs.Bernoulli(), rule, sides=1), seen)
     assert [one.name for one in default] == ["b - a", "c - a"]
     assert default[0].lift == pytest.approx(0.5)
 
 
 def test_a_lift_is_the_difference_over_the_farther_end_of_the_control() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1)
     seen = _seen((400, 2000.0, 10_400.0), (400, 2800.0, 20_000.0))
     (found,) = _found(design, seen)
     radius = mean_radius(design.outcome, seen.arms[0], 0.05 * found.error)
@@ -44,20 +44,20 @@ def test_a_lift_is_the_difference_over_the_farther_end_of_the_control() -> None:
 
 
 def test_a_control_that_may_be_zero_leaves_a_lift_without_bounds() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1)
     (found,) = _found(design, _seen((100, 1.0, 100.0), (100, 50.0, 125.0)))
     assert (found.lift_low, found.lift_high) == (-math.inf, math.inf)
     assert found.lift == pytest.approx(49.0)
 
 
 def test_a_rate_cannot_fall_by_more_than_all_of_it() -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="bernstein"))
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="bernstein"), sides=1)
     (found,) = _found(design, _seen((4000, 400.0, 400.0), (30, 0.0, 0.0)))
     assert found.lift_low == -1.0
 
 
 def test_intervals_of_the_lift_hold_at_the_decision() -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.2, max_units=600)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.2, max_units=600, sides=1)
     missed = runs = 0
     for run in range(40):
         *_, last = bs.trace(design, [0.5, 0.75], seed=4, run=run)
@@ -71,15 +71,17 @@ def test_intervals_of_the_lift_hold_at_the_decision() -> None:
 def test_a_lift_has_bounds_where_the_spread_is_estimated_once_there_are_units_enough() -> None:
     outcome, rule = bs.Numeric(), bs.Tilt(1)
     # Outcomes of 9 and 11, half of each: spread 1.
-    even = bs.ArmStatistics(400, 4000.0, 40_400.0, 412_000.0)
+    even = bs.progress.ArmStatistics(400, 4000.0, 40_400.0, 412_000.0)
     assert mean_radius(outcome, even, 0.01) == pytest.approx(
         mean_radius(bs.Gaussian(math.sqrt(400 / 399)), even, 0.01)
     )
     # One buyer in 100: skewness 9.85, so that 1,940 units are needed.
-    few = bs.ArmStatistics(1500, 15.0, 15.0, 15.0)
+    few = bs.progress.ArmStatistics(1500, 15.0, 15.0, 15.0)
     assert math.isinf(mean_radius(outcome, few, 0.01))
     assert math.isfinite(mean_radius(outcome, few + few, 0.01))
     # Adjusted outcomes of an arm do not have the mean of its outcomes.
-    adjusted = bs.Design(["a", "b"], bs.Bernoulli(), rule, covariates=[bs.Covariate("x", 0, 1)])
+    adjusted = bs.Design(
+        ["a", "b"], bs.Bernoulli(), rule, covariates=[bs.Covariate("x", 0, 1)], sides=1
+    )
     seen = _seen((4000, 400.0, 400.0), (4000, 480.0, 480.0))
     assert math.isinf(_found(adjusted, seen)[0].lift_high)

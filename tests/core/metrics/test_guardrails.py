@@ -20,6 +20,7 @@ def design(arms: int = 2, **changes: Any) -> bs.Design:
         bs.Gaussian(1),
         bs.Tilt(1),
         metrics=[bs.Metric("guard", **given)],
+        sides=1,
     )
 
 
@@ -29,9 +30,9 @@ def sums(means: list[float], units: int = 1) -> list[ArmStatistics]:
 
 def folded(
     made: bs.Design, primary: list[float], guard: list[float], blocks: int, units: int = 4
-) -> bs.Statistics:
+) -> bs.progress.Statistics:
     """The statistics after equal blocks, whose arms have exactly these means."""
-    seen = bs.Statistics.empty(len(made.arms))
+    seen = bs.progress.Statistics.empty(len(made.arms))
     for _ in range(blocks):
         seen = fold_block(made, seen, sums(primary, units), metrics=[sums(guard, units)])
     return seen
@@ -74,7 +75,7 @@ def test_an_arm_beyond_the_margin_is_harmful_and_the_control_stays() -> None:
     reached = decision(made, seen)
     assert reached is not None
     assert (reached.name, reached.harm, reached.error) == ("control", ("guard",), 0.05)
-    assert "every other arm was found harmful" in bs.ending(made, seen).promise  # type: ignore[union-attr]
+    assert "every other arm was found harmful" in bs.progress.ending(made, seen).promise  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("harm", "found"), [("margin", {}), ("any", {1: (0,)}), ("never", {})])
@@ -133,6 +134,7 @@ def test_the_cap_counts_the_blocks_that_guardrails_still_need() -> None:
         bs.Tilt(1),
         metrics=[bs.Metric("guard", bs.Gaussian(1), margin=0.5)],
         max_units=97,
+        sides=1,
     )
     seen = folded(made, [0.0, 1.0], [0.0, 0.0], 12)
     assert seen.units == 96
@@ -142,10 +144,12 @@ def test_the_cap_counts_the_blocks_that_guardrails_still_need() -> None:
 
 def test_rules_that_go_unit_by_unit_have_guardrails_too() -> None:
     metrics = [bs.Metric("guard", bs.Gaussian(1), margin=0.9)]
-    made = bs.Design(["control", "b"], bs.Gaussian(1), bs.UCB(2, radius="mixture"), metrics=metrics)
-    seen = bs.Statistics.empty(2)
+    made = bs.Design(
+        ["control", "b"], bs.Gaussian(1), bs.UCB(2, radius="mixture"), metrics=metrics, sides=1
+    )
+    seen = bs.progress.Statistics.empty(2)
     for i in range(500):
-        arm = bs.next_arm(made, seen)
+        arm = bs.progress.next_arm(made, seen)
         seen = record(made, seen, arm, arm + (-1.0) ** i, [(-1.0) ** i])
         if decision(made, seen) is not None:
             break

@@ -42,7 +42,7 @@ def test_a_unit_matures_when_window_and_grace_are_over() -> None:
 
 def test_a_design_keeps_it() -> None:
     measure = bs.Measure("7d", "any", grace="1h")
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=measure)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=measure, sides=1)
     assert bs.Design.from_dict(design.to_dict()) == design
     written = {**design.to_dict(), "measure": {"window": "7d", "aggregate": "any", "grace": "1h"}}
     assert bs.Design.from_dict(written) == design

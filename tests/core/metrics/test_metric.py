@@ -79,7 +79,9 @@ def test_a_design_with_metrics_survives_plain_data() -> None:
 
 
 def test_other_metrics_have_the_rule_without_what_belongs_to_the_primary_one() -> None:
-    primary = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.5), metrics=[metric()])
+    primary = bs.Design(
+        ["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.5), metrics=[metric()], sides=1
+    )
     assert primary.metric_designs[0].rule == bs.Tilt(3)
     two = bs.Design(
         ["a", "b", "c"],
@@ -87,6 +89,7 @@ def test_other_metrics_have_the_rule_without_what_belongs_to_the_primary_one() -
         bs.Tilt(3),
         metrics=[metric(), metric(name="crashes"), metric(name="off", harm="never")],
         harm_error=0.04,
+        sides=1,
     )
     shares = [None if one is None else one.error for one in two.harm_designs]
     assert shares == [0.02, 0.02, None]

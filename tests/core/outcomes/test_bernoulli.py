@@ -13,7 +13,8 @@ DATA: dict[str, Any] = {"arms": ["a", "b"], "outcome": {"kind": "bernoulli"}}
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([str(i) for i in range(arms)], bs.Bernoulli(), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([str(i) for i in range(arms)], bs.Bernoulli(), rule, **given)
 
 
 def test_it_is_a_value_with_the_spread_that_every_such_outcome_is_within() -> None:
@@ -72,9 +73,9 @@ def test_means_are_probabilities(rule: Any, means: list[float]) -> None:
 def test_outcomes_are_zero_or_one(value: float) -> None:
     test = design(bs.UCB(2))
     with pytest.raises(bs.InputError, match="0 or 1") as caught:
-        bs.record(test, bs.Statistics.empty(2), 0, value)
+        bs.progress.record(test, bs.progress.Statistics.empty(2), 0, value)
     assert caught.value.field == "value"
-    assert bs.record(test, bs.Statistics.empty(2), 0, 1).arms[0].total == 1
+    assert bs.progress.record(test, bs.progress.Statistics.empty(2), 0, 1).arms[0].total == 1
 
 
 def test_tilted_blocks_are_predicted_with_the_mean_of_the_best_arm() -> None:

@@ -40,5 +40,5 @@ def test_values_and_means_outside_are_refused() -> None:
 
 
 def test_a_design_with_limits_survives_its_file() -> None:
-    design = bs.Design(["a", "b"], bs.Bounded(0, 500), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Bounded(0, 500), bs.Tilt(3), sides=1)
     assert bs.Design.from_dict(design.to_dict()) == design

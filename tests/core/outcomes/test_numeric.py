@@ -20,13 +20,15 @@ def test_nothing_is_stated_but_that_the_spread_is_estimated() -> None:
 
 
 def test_tilted_blocks_take_it_and_call_their_error_asymptotic() -> None:
-    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), sides=1)
     assert design.calibration.guarantee == "asymptotic"
     assert bs.Design.from_dict(design.to_dict()) == design
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.ETC(), bs.ETCPrime(), bs.UCB(2, stop="mixture")])
-def test_rules_that_need_a_known_spread_refuse_it_and_name_one_that_does_not(rule: bs.Rule) -> None:
+def test_rules_that_need_a_known_spread_refuse_it_and_name_one_that_does_not(
+    rule: bs.design.Rule,
+) -> None:
     with pytest.raises(bs.InputError, match=r"Tilt\(tilt\) with Numeric\(\)"):
         bs.Design(["a", "b"], bs.Numeric(), rule)
 
@@ -37,13 +39,13 @@ def test_more_arms_than_it_is_made_for_are_refused_when_the_design_is_made() -> 
 
 
 def test_a_simulation_does_not_guess_the_spread() -> None:
-    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), max_units=100)
+    design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), max_units=100, sides=1)
     with pytest.raises(bs.InputError, match=r"write Numeric\(spread=\.\.\.\)"):
         bs.simulate(design, [0.0, 1.0], runs=2)
 
 
 def test_a_plan_takes_the_spread_from_the_model_or_from_a_sample() -> None:
-    sample = bs.Sample.of([0.0, 10.0, 20.0, 30.0, 40.0] * 4)
+    sample = bs.planning.Sample.of([0.0, 10.0, 20.0, 30.0, 40.0] * 4)
     request = plan_request(bs.Numeric(), sample=sample, lift=5.0)
     assert (request.outcome, request.baseline) == (bs.Numeric(sample.sigma), 20.0)
     assert plan_request(bs.Numeric(3.0), sample=sample, lift=5.0).outcome == bs.Numeric(3.0)

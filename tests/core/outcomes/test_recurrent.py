@@ -11,7 +11,8 @@ import bascule as bs
 
 
 def design(rule: Any, outcome: bs.Recurrent | None = None, **more: Any) -> bs.Design:
-    return bs.Design(["a", "b"], outcome or bs.Recurrent(1, 1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design(["a", "b"], outcome or bs.Recurrent(1, 1), rule, **given)
 
 
 @pytest.mark.parametrize(
@@ -74,10 +75,14 @@ def test_ucb_mm_states_the_error_of_its_theorem(rule: Any) -> None:
     asked = design(rule, error=0.05).calibration
     assert asked.error == 0.05
     assert 23 * asked.delta * math.log(1 / asked.delta) == pytest.approx(0.05)
-    seen = bs.CohortStatistics(
-        tuple(bs.ArmCohorts((bs.Cohort(90, 900, 81000.0 * mean),)) for mean in (0, 3)), stage=90
+    seen = bs.progress.CohortStatistics(
+        tuple(
+            bs.progress.ArmCohorts((bs.progress.Cohort(90, 900, 81000.0 * mean),))
+            for mean in (0, 3)
+        ),
+        stage=90,
     )
-    end = bs.ending(design(rule, delta=0.05), seen)
+    end = bs.progress.ending(design(rule, delta=0.05), seen)
     assert end is not None
     assert end.promise == "nothing is proven about a winner at delta 0.05"
 

@@ -28,11 +28,12 @@ MIXTURES = (
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([str(i) for i in range(arms)], bs.Gaussian(2), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([str(i) for i in range(arms)], bs.Gaussian(2), rule, **given)
 
 
-def seen(*arms: tuple[int, float]) -> bs.Statistics:
-    return bs.Statistics(tuple(ArmStatistics(units, units * mean) for units, mean in arms))
+def seen(*arms: tuple[int, float]) -> bs.progress.Statistics:
+    return bs.progress.Statistics(tuple(ArmStatistics(units, units * mean) for units, mean in arms))
 
 
 @pytest.mark.parametrize(
@@ -121,13 +122,13 @@ def test_both_quick_looks_are_above_the_evidence(z: float, power_a: float, power
 @given(st.lists(st.tuples(st.integers(3, 300), st.floats(-3, 3)), min_size=2, max_size=11))
 def test_the_stop_is_the_evidence_against_every_rival(arms: list[tuple[int, float]]) -> None:
     test = design(bs.UCB(2, stop="mixture"), len(arms), error=0.1)
-    reached = bs.decision(test, seen(*arms))
+    reached = bs.progress.decision(test, seen(*arms))
     threshold = log_threshold(len(arms), 0.1)
 
     def evidence(i: int, j: int) -> float:
         return log_two_arms((arms[i][1] - arms[j][1]) / 2.0, arms[i][0], arms[j][0])
 
-    low = [interval.low for interval in bs.intervals(test, seen(*arms))]
+    low = [interval.low for interval in bs.progress.intervals(test, seen(*arms))]
     leader = low.index(max(low))
     weakest = min(evidence(leader, j) for j in range(len(arms)) if j != leader)
     if abs(weakest - threshold) > 1e-9:
@@ -138,9 +139,9 @@ def test_the_stop_is_the_evidence_against_every_rival(arms: list[tuple[int, floa
 
 def test_nothing_is_decided_before_the_third_unit_of_each_arm() -> None:
     test = design(bs.UCB(2, stop="mixture"))
-    assert bs.decision(test, seen((1000, 50.0), (2, 0.0))) is None
-    assert bs.decision(test, bs.Statistics.empty(2)) is None
-    reached = bs.decision(test, seen((1000, 50.0), (3, 0.0)))
+    assert bs.progress.decision(test, seen((1000, 50.0), (2, 0.0))) is None
+    assert bs.progress.decision(test, bs.progress.Statistics.empty(2)) is None
+    reached = bs.progress.decision(test, seen((1000, 50.0), (3, 0.0)))
     assert reached is not None
     assert reached.arm == 0
 

@@ -13,7 +13,8 @@ STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 
 
 def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([str(i) for i in range(arms)], bs.Recurrent(1, 3), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([str(i) for i in range(arms)], bs.Recurrent(1, 3), rule, **given)
 
 
 def test_a_horizon_is_looked_at_once_unless_said_otherwise() -> None:
@@ -67,14 +68,14 @@ def test_the_papers_delta_and_what_it_proves() -> None:
 
 def test_what_cannot_fail_costs_nothing() -> None:
     def delta(outcome: bs.Recurrent) -> float:
-        return bs.Design(["a", "b"], outcome, bs.Static(100), error=0.05).calibration.delta
+        return bs.Design(["a", "b"], outcome, bs.Static(100), error=0.05, sides=1).calibration.delta
 
     assert delta(bs.Recurrent(1, 0)) == pytest.approx(0.1)
     assert delta(bs.Recurrent(1, 1)) < delta(bs.Recurrent(0, 1)) < 0.05
 
 
 def test_a_large_error_leaves_a_delta_below_one() -> None:
-    certain = bs.Design(["a", "b"], bs.Recurrent(1, 0), bs.Static(100), error=0.9)
+    certain = bs.Design(["a", "b"], bs.Recurrent(1, 0), bs.Static(100), error=0.9, sides=1)
     assert 0.999 < certain.calibration.delta < 1
 
 
@@ -96,12 +97,12 @@ def test_a_large_error_leaves_a_delta_below_one() -> None:
         (lambda: design(bs.Static(100, stop="looks"), delta=0.1), "delta", "give error"),
         (lambda: design(bs.Static(100, stop="mixture"), delta=0.1), "delta", "give error"),
         (
-            lambda: bs.Design(["a", "b"], bs.Gaussian(1), bs.Static(100)),
+            lambda: bs.Design(["a", "b"], bs.Gaussian(1), bs.Static(100), sides=1),
             "outcome",
             "use Recurrent",
         ),
         (
-            lambda: bs.Design(["a", "b"], bs.Bernoulli(), bs.Static(100)),
+            lambda: bs.Design(["a", "b"], bs.Bernoulli(), bs.Static(100), sides=1),
             "outcome",
             "use Recurrent",
         ),
@@ -132,10 +133,10 @@ def test_bad_files_name_the_field(rule: dict[str, Any], field: str, words: str) 
 
 
 def test_there_is_no_next_unit_and_no_interval_of_an_arm() -> None:
-    nobody = bs.CohortStatistics.empty(2)
+    nobody = bs.progress.CohortStatistics.empty(2)
     for ask, words in (
-        (bs.next_arm, "assigns no single units"),
-        (bs.intervals, "compares differences"),
+        (bs.progress.next_arm, "assigns no single units"),
+        (bs.progress.intervals, "compares differences"),
     ):
         with pytest.raises(bs.InputError, match=words) as caught:
             ask(design(bs.Static(100)), nobody)

@@ -10,7 +10,8 @@ import bascule as bs
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, **given)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_the_papers_delta_is_not_for_blocks() -> None:
 def test_blocks_have_no_interval_for_an_arm() -> None:
     test = design(bs.Tilt(3))
     with pytest.raises(bs.InputError, match="not intervals of arms"):
-        bs.intervals(test, bs.Statistics.empty(2))
+        bs.progress.intervals(test, bs.progress.Statistics.empty(2))
     with pytest.raises(bs.InputError, match="no proven bound on its decision time"):
         bs.theory.bounds(test, 1.0)
 
@@ -98,5 +99,5 @@ def test_an_effect_for_many_arms_with_limits_needs_a_horizon() -> None:
     arms, rule = [str(i) for i in range(30)], bs.Tilt(3, effect=0.1, baseline=0.1)
     with pytest.raises(bs.InputError, match="give power too"):
         bs.Design(arms, bs.Bernoulli(), rule)
-    planned = bs.Design(arms, bs.Bernoulli(), replace(rule, power=0.9))
+    planned = bs.Design(arms, bs.Bernoulli(), replace(rule, power=0.9), sides=1)
     assert planned.calibration.guarantee == "proven"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -210,6 +209,30 @@ def test_stop_is_for_good_and_only_then_can_be_deleted(store: bs.Store) -> None:
     ]
 
 
+def test_units_that_are_pending_at_the_decision_are_part_of_its_cost(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    week = bs.Measure("7d", "any")
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=week)
+    test = store.create("pending", design)
+    for i in range(60):
+        if test.assign(f"early {i}") == "b":
+            test.record(f"early {i}", 1.0)
+    clock.advance(6 * 86400.0)
+    late = [test.assign(f"late {i}") for i in range(40)]
+    clock.advance(2 * 86400.0)
+    test.settle()
+    status = test.status()
+    assert status.decision is not None
+    assert (status.decision.name, status.units) == ("b", 100)
+    assert status.matured < 100
+    met = status.arms[0].units
+    assert met > late.count("a") > 0
+    assert status.cost == pytest.approx(met * abs(status.effects[0].difference))
+    test.assign_many([f"after {i}" for i in range(50)])
+    assert test.status().cost == status.cost
+
+
 def test_status_says_what_it_cost_and_what_is_left(store: bs.Store, clock: bs.ManualClock) -> None:
     test = store.create(
         "cost", bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1.5), reports="always")
@@ -369,9 +392,9 @@ def test_a_test_that_takes_nobody_answers_with_the_control_and_a_reason(
 
     def asked(unit: str) -> tuple[str, str, bool]:
         found = test.evaluate(unit)
-        assert found.arm == test.assign(unit) == test.assign_soon(unit).result()
-        assert found.arm == asyncio.run(test.assign_async(unit))
-        assert asyncio.run(test.evaluate_async(unit)) == found
+        assert found.arm == test.assign(unit) == test.soon.assign(unit).result()
+        assert test.soon.evaluate(unit).result() == found
+        assert test.soon.assign_many([unit]).result() == [found.arm]
         return found.arm, found.reason, found.enrolled
 
     assert asked("new") == ("b", "DISABLED", False)

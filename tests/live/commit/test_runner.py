@@ -24,7 +24,7 @@ def test_whatever_one_caller_brings_the_others_of_its_group_are_served(store: bs
         return assign(work, units)
 
     test.store.assigning = fail_for_some
-    futures = [test.assign_soon(unit) for unit in ("u", "v", "bad", "w")]
+    futures = [test.soon.assign(unit) for unit in ("u", "v", "bad", "w")]
     assert {futures[i].result(10) for i in (0, 1, 3)} <= {"a", "b"}
     with pytest.raises(ArithmeticError, match="nobody has thought of"):
         futures[2].result(10)
@@ -40,7 +40,7 @@ def test_a_test_whose_clock_is_refused_does_not_fail_others_of_its_group(tmp_pat
         tests = [store.get("live"), store.create("replay", DESIGN)]
 
         async def call() -> list[Any]:
-            calls = (test.assign_async("u") for test in tests)
+            calls = (test.soon.assign("u") for test in tests)
             return await asyncio.gather(*calls, return_exceptions=True)
 
         live, replay = asyncio.run(call())

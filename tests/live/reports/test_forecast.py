@@ -13,10 +13,10 @@ from bascule.live.reports.forecast import expectation, knob_of, turns, units_lef
 TILT = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(4))
 
 
-def seen(units: int, *shares: float) -> bs.Statistics:
+def seen(units: int, *shares: float) -> bs.progress.Statistics:
     """Arms with as many units each, of which these shares bought."""
-    return bs.Statistics(
-        tuple(bs.ArmStatistics(units, units * share, units * share) for share in shares)
+    return bs.progress.Statistics(
+        tuple(bs.progress.ArmStatistics(units, units * share, units * share) for share in shares)
     )
 
 
@@ -61,12 +61,12 @@ def test_an_arm_that_is_out_is_left_aside() -> None:
 
 
 def test_nothing_is_said_before_every_arm_has_outcomes_or_where_they_are_alike() -> None:
-    assert expectation(TILT, bs.Statistics.empty(2)) is None
+    assert expectation(TILT, bs.progress.Statistics.empty(2)) is None
     assert turns(TILT, seen(500, 0.1, 0.1), 0.0, [4.0]) == ()
 
 
 def test_a_forecast_goes_on_after_a_named_control_is_beaten() -> None:
     design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), control="a")
-    arms = [bs.ArmStatistics(40, 40.0 * mean, 60.0) for mean in (-1.0, 0.5, 1.0)]
-    beaten = bs.Statistics(tuple(arms), dropped=frozenset({0}))
+    arms = [bs.progress.ArmStatistics(40, 40.0 * mean, 60.0) for mean in (-1.0, 0.5, 1.0)]
+    beaten = bs.progress.Statistics(tuple(arms), dropped=frozenset({0}))
     assert (units_left(design, beaten, 0.5) or 0.0) > 0.0

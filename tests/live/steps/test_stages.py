@@ -13,14 +13,14 @@ import bascule as bs
 
 DAILY = bs.Measure(period="1d", grace="2h")
 MIXTURE = bs.UCB(2, radius="mixture")
-SPENT = bs.Design(["a", "b"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY)
+SPENT = bs.Design(["a", "b"], bs.Recurrent(1, 1), MIXTURE, measure=DAILY, sides=1)
 
 
-def cohorts(test: bs.Experiment) -> list[bs.Cohort]:
+def cohorts(test: bs.Experiment) -> list[bs.progress.Cohort]:
     """Of the first arm, as a status finds them."""
     test.status()
     seen = test._loaded().state.statistics
-    assert isinstance(seen, bs.CohortStatistics)
+    assert isinstance(seen, bs.progress.CohortStatistics)
     return list(seen.arms[0].cohorts)
 
 
@@ -35,14 +35,14 @@ def test_each_unit_gives_a_number_for_every_period_since_its_own_arrival(
     clock.advance("19h")
     assert cohorts(test) == [], "events may take two hours to come"
     clock.advance("1h")
-    assert cohorts(test) == [bs.Cohort(1, 1, 4.0)]
+    assert cohorts(test) == [bs.progress.Cohort(1, 1, 4.0)]
     clock.advance("1d")
-    assert cohorts(test) == [bs.Cohort(1, 1, 5.0), bs.Cohort(2, 1, 4.0)]
+    assert cohorts(test) == [bs.progress.Cohort(1, 1, 5.0), bs.progress.Cohort(2, 1, 4.0)]
     test.record("second", 2.0)
     clock.advance("1d")
-    assert cohorts(test) == [bs.Cohort(2, 1, 7.0), bs.Cohort(3, 1, 4.0)]
+    assert cohorts(test) == [bs.progress.Cohort(2, 1, 7.0), bs.progress.Cohort(3, 1, 4.0)]
     clock.advance("1d")
-    assert cohorts(test) == [bs.Cohort(3, 1, 7.0), bs.Cohort(4, 1, 4.0)]
+    assert cohorts(test) == [bs.progress.Cohort(3, 1, 7.0), bs.progress.Cohort(4, 1, 4.0)]
     assert test.verify().agrees
 
 
@@ -154,7 +154,7 @@ def test_a_static_population_is_told_its_arms_without_storage_and_counts_who_is_
     test = store.create(name, bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, measure=DAILY))
     version = test._loaded().version
     assert test.assign_many(units) == ["ab"[arm] for arm in arms]
-    assert test.assign_soon(units[0]).result(0) == "ab"[arms[0]]
+    assert test.soon.assign(units[0]).result(0) == "ab"[arms[0]]
     assert test._loaded().version == version
     test.record(units[0], 10.0)
     clock.advance("2d")

@@ -47,12 +47,12 @@ def test_a_backup_of_a_store_in_use_is_restored(
     clock = bs.ManualClock()
     with bs.open(source, clock=clock) as store:
         fill(store, clock)
-        bs.backup(source, tmp_path / "copy.db")
+        bs.live.backup(source, tmp_path / "copy.db")
         with pytest.raises(bs.InputError, match=r"copy\.db is there already"):
-            bs.backup(source, tmp_path / "copy.db")
+            bs.live.backup(source, tmp_path / "copy.db")
         status, audit = store.get("button").status(), store.audit()
         rows = store.get("button").excluded()
-    bs.restore(tmp_path / "copy.db", target)
+    bs.live.restore(tmp_path / "copy.db", target)
     with bs.open(target, clock=clock) as store:
         test = store.get("button")
         assert test.status() == status
@@ -67,9 +67,9 @@ def test_a_backup_of_a_store_in_use_is_restored(
         test.record("v1", 1.0)
         assert store.create("another", DESIGN).id > test.id
         assert all(found.agrees for found in store.verify())
-        assert all(check.ok for check in bs.doctor(target, full=True))
+        assert all(check.ok for check in bs.live.doctor(target, full=True))
     with pytest.raises(bs.InputError, match=r"is there already|is not empty"):
-        bs.restore(tmp_path / "copy.db", target)
+        bs.live.restore(tmp_path / "copy.db", target)
 
 
 def test_a_backup_is_one_moment_of_a_store_that_is_written(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_backup_is_one_moment_of_a_store_that_is_written(tmp_path: Path) -> No
         writer.start()
         try:
             for i in range(4):
-                bs.backup(str(path), tmp_path / f"copy-{i}.db")
+                bs.live.backup(str(path), tmp_path / f"copy-{i}.db")
         finally:
             is_over.set()
             writer.join()
@@ -195,7 +195,7 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
             assert "copy.db" not in str(refused.value)
             if "SET name" in statement:
                 with pytest.raises(bs.InputError, match=words):
-                    bs.restore(changed(statement), str(tmp_path / "restored.db"))
+                    bs.live.restore(changed(statement), str(tmp_path / "restored.db"))
                 assert not (tmp_path / "restored.db").exists()
         half = tmp_path / "half.db"
         half.write_bytes(good[: len(good) // 2])

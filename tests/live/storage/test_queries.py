@@ -64,7 +64,7 @@ def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
     with store.reading() as connection:
         assert set(queries.find_units(connection, first.id, ["ann", "cleo", "'); --"])) == {"ann"}
         assert queries.taken_ids(connection, first.id, ["sale 2", "sale 3"]) == {
-            "sale 2": (1, 1.0, None)
+            ("sale 2", None): (1, 1.0)
         }
         assert queries.taken_ids(connection, second.id, ["sale 2"]) == {}
         assert queries.answered(connection, first.id, [1, 7]) == {(1, None)}

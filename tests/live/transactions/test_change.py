@@ -133,7 +133,7 @@ class Lean(Rule):
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
-    ) -> bs.Calibration:
+    ) -> bs.design.Calibration:
         return bs.Tilt(self.lean).calibrate(outcome, arms, error, delta)
 
     def procedure(self, design: Problem) -> BlockProcedure:

@@ -30,11 +30,12 @@ TYPED = {
     "goal": "decrease",
     "control": "variant",
     "error": "2%",
-    "sides": "2",
+    "sides": "1",
     "power": "80%",
     "guarantee": "gaussian",
     "futility": "20%",
     "units_per_day": "4k",
+    "share": "50%",
     "deadline_days": "30",
     "window": "3d",
     "population": "1M",
@@ -81,12 +82,12 @@ def test_a_place_has_every_field_or_a_reason() -> None:
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
     shown = {name for name, field in PLAN.items() if not field.absent}
     assert set(TYPED) == shown - OTHERS
-    typed: dict[str, Any] = {**TYPED, "sides": 2, "metrics": [metric_of(GUARDRAIL)]}
+    typed: dict[str, Any] = {**TYPED, "sides": 1, "metrics": [metric_of(GUARDRAIL)]}
     asked = plan_request(**typed)
     plain = PlanRequest()
     assert not [name for name in TYPED if getattr(asked, name) == getattr(plain, name)]
     assert Form.read(TYPED).request() == asked
-    sent = {**TYPED, "sides": 2, "metrics": [{**METRIC, "margin": 5.0}]}
+    sent = {**TYPED, "sides": 1, "metrics": [{**METRIC, "margin": 5.0}]}
     given = arguments(NewPlan.model_validate(sent))
     assert given.pop("seed") == 0
     assert plan_request(**given) == asked

@@ -10,7 +10,7 @@ import bascule as bs
 from bascule import InputError, PlanRequest
 from bascule.planning.request.read import plan_request
 
-SAMPLE = bs.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
+SAMPLE = bs.planning.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
 
 
 def test_the_question_that_is_answered_when_none_is_asked() -> None:
@@ -80,11 +80,6 @@ def test_a_whole_request_stands_alone() -> None:
         bs.plan(request, error=0.01)
 
 
-def test_the_first_editions_name_still_works() -> None:
-    with pytest.warns(DeprecationWarning, match="PlanRequest"):
-        assert bs.Wishes is PlanRequest  # type: ignore[attr-defined]
-
-
 def test_outcomes_within_limits_have_a_spread_of_their_own() -> None:
     request = PlanRequest(bs.Bounded(0, 100), 20, 3, spread=15)
     noise = request.world.noise
@@ -98,7 +93,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
     assert request.baseline == 2.0
     assert plan_request(bs.Bounded(0, 4), lift=0.1, sample=SAMPLE).spread == SAMPLE.sigma
     assert plan_request(baseline=7, lift=1, sample=SAMPLE).baseline == 7
-    assert plan_request(sample=bs.Sample.of([0, 0, 0, 1] * 5)).means == (0.25, 0.3)
+    assert plan_request(sample=bs.planning.Sample.of([0, 0, 0, 1] * 5)).means == (0.25, 0.3)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +134,7 @@ def test_nonsense_gets_one_helpful_line(changes: dict[str, Any], field: str, say
         ({"outcome": bs.Bounded(0, 1), "lift": 0.1}, "baseline"),
         ({"outcome": bs.Bernoulli(), "sample": SAMPLE}, "sample"),
         ({"outcome": bs.Bounded(0, 3), "sample": SAMPLE, "lift": 0.1}, "sample"),
-        ({"sample": bs.Sample.of([1.0] * 20)}, "sample"),
+        ({"sample": bs.planning.Sample.of([1.0] * 20)}, "sample"),
     ],
 )
 def test_what_is_missing_or_does_not_fit_is_named(given: dict[str, Any], field: str) -> None:
@@ -163,7 +158,7 @@ def test_a_plan_for_lower_outcomes() -> None:
 
 
 def test_a_cap_plans_for_amounts_up_to_it() -> None:
-    sample = bs.Sample.of([0.0] * 90 + [10.0] * 9 + [500.0], cap="99%")
+    sample = bs.planning.Sample.of([0.0] * 90 + [10.0] * 9 + [500.0], cap="99%")
     request = plan_request(sample=sample, lift="10%", cap="99%")
     assert request.outcome == bs.Bounded(0, sample.high)
     assert request.baseline == pytest.approx(sample.mean)

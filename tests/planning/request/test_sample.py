@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bascule import InputError, Sample
+from bascule import InputError
+from bascule.planning import Sample
 from bascule.planning.request.sample import read_sample
 
 

@@ -31,7 +31,7 @@ def test_every_candidate_makes_a_design() -> None:
         for rule in candidates(request):
             design = design_of(request, rule)
             assert design.max_units == request.max_units
-            assert design.calibration.error == request.error
+            assert design.calibration.error == request.side_error
         assert even_split(request) in candidates(request)
         assert design_of(request, even_split(request)).procedure.even
 

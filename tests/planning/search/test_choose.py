@@ -15,7 +15,7 @@ REQUEST = bs.PlanRequest()
 
 def forecast(days: float, cost: float, decided: float, runs: int = 0) -> Forecast:
     se = 0.01 if runs else math.nan
-    parts = [bs.Estimate(value, se) for value in (days, cost, decided, 0.0)]
+    parts = [bs.simulation.Estimate(value, se) for value in (days, cost, decided, 0.0)]
     return Forecast(parts[0], days, days, parts[1], parts[2], parts[3], runs)
 
 

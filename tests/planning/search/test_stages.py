@@ -17,7 +17,7 @@ from bascule.planning.search import stages as planning_stages
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
-from bascule.presentation.plan import text
+from bascule.presentation.report import lines
 
 PROBLEMS = 20
 FRESH_RUNS = 500
@@ -50,7 +50,7 @@ def problems() -> Iterator[bs.PlanRequest]:
         yield dataclasses.replace(easy, deadline_days=days)
 
 
-def first_with_its_design_played(request: bs.PlanRequest, seed: int) -> bs.Plan:
+def first_with_its_design_played(request: bs.PlanRequest, seed: int) -> bs.planning.Plan:
     return next(answer for answer in stages(request, seed=seed) if answer.chosen.simulated)
 
 
@@ -64,7 +64,7 @@ def test_a_plan_keeps_its_promises_with_other_seeds(question: bs.PlanRequest) ->
     assert decided == pytest.approx(promised.mean, abs=doubt)
     if answer.possible:
         assert decided >= 0.9 - doubt
-    cost, seen = bs.Estimate.of(fresh.regret), answer.expected_cost
+    cost, seen = bs.simulation.Estimate.of(fresh.regret), answer.expected_cost
     assert seen.mean == pytest.approx(cost.mean, abs=STANDARD_ERRORS * math.hypot(seen.se, cost.se))
     assert fresh.error_rate <= question.error + 3 * math.sqrt(question.error / FRESH_RUNS)
 
@@ -75,35 +75,41 @@ def test_the_problems_are_of_both_kinds() -> None:
     assert 3 <= sum(possible) <= PROBLEMS - 3
 
 
-def test_the_default_question(default: bs.Plan) -> None:
+def test_the_default_question(default: bs.planning.Plan) -> None:
     assert default.possible
     assert isinstance(default.rule, bs.Tilt)
     assert default.rule.tilt > 2
     assert default.design.max_units == 140_000
     assert default.expected_cost.mean < default.even_split.cost.mean
     assert default.even_split.cost.mean < default.fixed_horizon.cost
-    assert default.p50_days < default.expected_days.mean < default.p90_days < 28
+    # The mean of 60 runs may lie on either side of their median: tests that decide late are cut off
+    # at the horizon. Many runs take 4.75 days on average.
+    days = default.expected_days
+    assert days.mean == pytest.approx(4.75, abs=3.5 * days.se)
+    assert default.p50_days < default.p90_days < 28
+    assert days.mean < default.p90_days
     assert default.complete
 
 
-def test_the_recommended_design_is_the_cheapest_expected_in_time(spending: bs.Plan) -> None:
+def test_the_recommended_design_is_the_cheapest_expected_in_time(
+    spending: bs.planning.Plan,
+) -> None:
     in_time = [point for point in spending.frontier if point.in_time and point.short_at_zero]
     least = min(point.expected.cost.mean for point in in_time)
     assert spending.chosen.in_time
     assert spending.chosen.expected.cost.mean <= 1.02 * least
 
 
-def test_a_short_deadline_makes_the_test_dearer_and_shorter(spending: bs.Plan) -> None:
+def test_a_short_deadline_makes_the_test_dearer_and_shorter(spending: bs.planning.Plan) -> None:
     relaxed, hurried = (
-        next(stages(dataclasses.replace(spending.request, deadline_days=days)))
-        for days in (28, 13.5)
+        next(stages(dataclasses.replace(spending.request, deadline_days=days))) for days in (35, 16)
     )
     assert hurried.possible
     assert hurried.expected_days.mean < relaxed.expected_days.mean
     assert hurried.expected_cost.mean > relaxed.expected_cost.mean
 
 
-def test_a_price_on_waiting_makes_the_tilt_smaller(spending: bs.Plan) -> None:
+def test_a_price_on_waiting_makes_the_tilt_smaller(spending: bs.planning.Plan) -> None:
     tilts = []
     for cost in (0.5, 20.0, 1000.0):
         request = dataclasses.replace(spending.request, waiting_cost=cost)
@@ -113,7 +119,7 @@ def test_a_price_on_waiting_makes_the_tilt_smaller(spending: bs.Plan) -> None:
     assert tilts[0] > tilts[1] > tilts[2] == 1.0
 
 
-def test_what_is_shown_was_simulated(spending: bs.Plan) -> None:
+def test_what_is_shown_was_simulated(spending: bs.planning.Plan) -> None:
     assert spending.chosen.simulated
     assert spending.even_split.simulated
     assert [case.name for case in spending.what_if] == ["half", "double", "zero"]
@@ -123,7 +129,7 @@ def test_what_is_shown_was_simulated(spending: bs.Plan) -> None:
     assert max(missed) < 0.25
 
 
-def test_other_lifts_change_the_test_as_they_should(spending: bs.Plan) -> None:
+def test_other_lifts_change_the_test_as_they_should(spending: bs.planning.Plan) -> None:
     half, double, zero = (case.forecast for case in spending.what_if)
     assert half is not None
     assert double is not None
@@ -132,10 +138,12 @@ def test_other_lifts_change_the_test_as_they_should(spending: bs.Plan) -> None:
     assert days == sorted(days)
     assert zero.days.mean > spending.expected_days.mean
     assert zero.cost.mean == 0
-    assert zero.wrong.mean == zero.decided.mean <= 2 * spending.request.error + 3 * zero.decided.se
+    assert zero.wrong.mean == zero.decided.mean <= spending.request.error + 3 * zero.decided.se
 
 
-def test_an_impossible_wish_is_said_to_be_and_nearer_ones_are_given(impossible: bs.Plan) -> None:
+def test_an_impossible_wish_is_said_to_be_and_nearer_ones_are_given(
+    impossible: bs.planning.Plan,
+) -> None:
     assert not impossible.possible
     assert impossible.rule.label.startswith("Tilt_1")
     nearest = impossible.reach
@@ -149,7 +157,7 @@ def test_a_hopeless_wish_needs_no_simulation_to_be_told() -> None:
     answer = bs.plan(bs.Gaussian(1), 0, 0.001, units_per_day=20)
     assert not answer.possible
     assert answer.decided_by_deadline.mean == 0
-    assert "predictions" in "\n".join(text.answer(answer, verbose=True))
+    assert "predictions" in "\n".join(lines(answer.report().whole))
 
 
 def test_several_arms_are_predicted_and_simulated() -> None:
@@ -166,7 +174,9 @@ def test_several_arms_are_predicted_and_simulated() -> None:
 
 
 def test_recurring_outcomes_are_planned_too() -> None:
-    sample = bs.Sample.of(np.repeat(np.arange(12.0), 4).tolist(), [str(i // 4) for i in range(48)])
+    sample = bs.planning.Sample.of(
+        np.repeat(np.arange(12.0), 4).tolist(), [str(i // 4) for i in range(48)]
+    )
     answer = bs.plan(
         bs.Recurrent(1, 1), 10, 2, units_per_day=20, outcomes_per_day=20, runs=50, sample=sample
     )
@@ -182,14 +192,16 @@ def test_a_bounded_outcome_is_planned_with_its_spread() -> None:
     assert answer.prediction_error() is not None
 
 
-def test_the_same_seed_gives_the_same_plan_on_any_number_of_threads(spending: bs.Plan) -> None:
+def test_the_same_seed_gives_the_same_plan_on_any_number_of_threads(
+    spending: bs.planning.Plan,
+) -> None:
     request = spending.request
     again = list(stages(request, threads=1))[-1]
     same = {"seconds": 0, "compile_seconds": 0}
     assert {**again.to_dict(), **same} == {**spending.to_dict(), **same}
 
 
-def test_every_stage_leaves_an_answer(spending: bs.Plan) -> None:
+def test_every_stage_leaves_an_answer(spending: bs.planning.Plan) -> None:
     grown = list(stages(spending.request, runs=20))
     assert not grown[0].chosen.forecast.simulated
     assert [answer.complete for answer in grown] == [False] * (len(grown) - 1) + [True]
@@ -210,7 +222,7 @@ def test_a_test_that_is_too_long_to_play_is_predicted(monkeypatch: pytest.Monkey
     assert not half.simulated
 
 
-def test_progress_is_told(spending: bs.Plan) -> None:
+def test_progress_is_told(spending: bs.planning.Plan) -> None:
     calls: list[Any] = []
     for _ in stages(spending.request, runs=20, progress=lambda *news: calls.append(news)):
         pass
@@ -238,7 +250,7 @@ def test_a_deadline_that_a_fixed_horizon_test_keeps_with_a_quarter_to_spare_is_k
 
 
 def test_an_impossible_plan_does_not_contradict_the_fixed_horizon_test() -> None:
-    request = bs.PlanRequest(baseline=0.03, lift="10%", units_per_day=2000, deadline_days=60)
+    request = bs.PlanRequest(baseline=0.03, lift="10%", units_per_day=2000, deadline_days=72)
     answer = next(stages(request))
     text = repr(answer)
     assert not answer.possible
@@ -246,7 +258,7 @@ def test_an_impossible_plan_does_not_contradict_the_fixed_horizon_test() -> None
     assert "fixed-horizon test fits" in " ".join(text.split())
     assert "day later" not in answer.html()
     assert answer.reach.deadline_days is not None
-    assert 60 < answer.reach.deadline_days < 1.25 * fixed_horizon(request).days
+    assert 72 < answer.reach.deadline_days < 1.25 * fixed_horizon(request).days
 
 
 def test_the_reason_of_a_choice_names_the_design_that_looks_better_at_the_lift() -> None:

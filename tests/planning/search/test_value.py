@@ -14,8 +14,8 @@ from bascule.planning.search.value import Value, value_of
 
 def value(wrong: float = 0.0, decided: float = 0.9, **parts: float) -> Value:
     request = bs.PlanRequest(units_per_day=1000, **parts)  # type: ignore[arg-type]
-    seen = [bs.Estimate(part, math.nan) for part in (10.0, 60.0, decided, wrong)]
-    zero = [bs.Estimate(part, math.nan) for part in (20.0, 0.0, 0.08, 0.08)]
+    seen = [bs.simulation.Estimate(part, math.nan) for part in (10.0, 60.0, decided, wrong)]
+    zero = [bs.simulation.Estimate(part, math.nan) for part in (20.0, 0.0, 0.08, 0.08)]
     found = value_of(
         request,
         Forecast(seen[0], 9.0, 20.0, seen[1], seen[2], seen[3]),
@@ -47,12 +47,12 @@ def test_switching_is_paid_for_when_another_arm_wins() -> None:
 def test_a_larger_population_asks_for_a_smaller_error() -> None:
     errors = [
         with_chosen_error(
-            bs.PlanRequest(bs.Gaussian(1), 0, 0.5, population=units, choose_error=True)
+            bs.PlanRequest(bs.Gaussian(1), 0, 0.5, population=units, choose_error=True, sides=1)
         ).error
         for units in (1_000, 10_000_000)
     ]
     assert errors[0] > errors[1]
-    named = bs.PlanRequest(population=1000)
+    named = bs.PlanRequest(population=1000, sides=1)
     assert with_chosen_error(named) is named
 
 

@@ -11,7 +11,7 @@ from bascule.presentation.figures import rendered
 
 
 @pytest.fixture(scope="module")
-def found() -> bs.Analysis:
+def found() -> bs.analysis.Analysis:
     rng = np.random.default_rng(0)
     arm = rng.integers(2, size=3000)
     return bs.analyze(
@@ -24,7 +24,7 @@ def found() -> bs.Analysis:
     )
 
 
-def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.Analysis) -> None:
+def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.analysis.Analysis) -> None:
     (effect,), (one,) = found.effects, against(found)
     assert found.leader == one.leader == "new"
     sign = 1.0 if effect.first == "new" else -1.0
@@ -33,7 +33,7 @@ def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.Analysis) 
     assert [step.date for step in one.steps] == [day.date for day in found.days]
 
 
-def test_the_decision_is_the_first_day_above_zero(found: bs.Analysis) -> None:
+def test_the_decision_is_the_first_day_above_zero(found: bs.analysis.Analysis) -> None:
     (one,) = against(found)
     place = decision_place(found)
     assert place is not None
@@ -41,7 +41,7 @@ def test_the_decision_is_the_first_day_above_zero(found: bs.Analysis) -> None:
     assert all(step.low < 0.0 for step in one.steps[:place])
 
 
-def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.Analysis) -> None:
+def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.analysis.Analysis) -> None:
     seen = costs(found)
     assert found.cost == pytest.approx(seen[-1])
     place = decision_place(found)
@@ -49,7 +49,9 @@ def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.Analysis) -> No
     assert found.saved == pytest.approx(seen[-1] - seen[place])
 
 
-def test_the_figure_shows_both_and_is_the_same_whenever_it_is_drawn(found: bs.Analysis) -> None:
+def test_the_figure_shows_both_and_is_the_same_whenever_it_is_drawn(
+    found: bs.analysis.Analysis,
+) -> None:
     left, right = found.plot().axes
     assert left.get_title(loc="left") == "new - old (points)"
     assert "conversions" in right.get_title(loc="left")

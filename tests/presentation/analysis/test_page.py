@@ -32,34 +32,36 @@ def clicks(rates: list[float], units: int, days: int, seed: int) -> dict[str, li
 
 
 @pytest.fixture(scope="module")
-def won() -> bs.Analysis:
+def won() -> bs.analysis.Analysis:
     return bs.analyze(clicks([0.1, 0.2], 4000, 20, 0))
 
 
 @pytest.fixture(scope="module")
-def still_open() -> bs.Analysis:
+def still_open() -> bs.analysis.Analysis:
     return bs.analyze(
         clicks([0.1, 0.11, 0.12], 2000, 20, 1), assigned=bs.Assigned(weights=[0.2, 0.4, 0.4])
     )
 
 
 @pytest.fixture(scope="module")
-def parted() -> bs.Analysis:
+def parted() -> bs.analysis.Analysis:
     return bs.analyze(clicks([0.1, 0.25], 4000, 20, 2), segment="country")
 
 
 @pytest.fixture(scope="module")
-def timeless() -> bs.Analysis:
+def timeless() -> bs.analysis.Analysis:
     log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0.5, 0.5, 0.5, 1.5] * 100}
     return bs.analyze(log)
 
 
-def test_nothing_is_loaded_from_elsewhere(won: bs.Analysis, parted: bs.Analysis) -> None:
+def test_nothing_is_loaded_from_elsewhere(
+    won: bs.analysis.Analysis, parted: bs.analysis.Analysis
+) -> None:
     for found in (won, parted):
         assert not re.search(r"https?:|//[a-z]|@import|url\([^#]|src=|<link", found.html())
 
 
-def test_it_says_what_the_analysis_says(won: bs.Analysis) -> None:
+def test_it_says_what_the_analysis_says(won: bs.analysis.Analysis) -> None:
     text = won.html()
     assert won.decision is not None
     assert won.decided is not None
@@ -74,7 +76,7 @@ def test_it_says_what_the_analysis_says(won: bs.Analysis) -> None:
     assert 'class="hero open"' in replace(won, checks=lost).html()
 
 
-def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.Analysis) -> None:
+def test_a_reader_is_warned_of_what_a_check_found(still_open: bs.analysis.Analysis) -> None:
     text = still_open.html()
     assert verdict(still_open) == "Sample ratio mismatch. No decision yet"
     assert still_open.headline.startswith("Sample ratio mismatch, find its cause first. No dec")
@@ -91,13 +93,13 @@ def test_a_check_that_was_not_made_has_no_tick() -> None:
     assert "Not checked: no weights were stated" in text
 
 
-def test_what_is_asymptotic_is_not_called_proven(timeless: bs.Analysis) -> None:
+def test_what_is_asymptotic_is_not_called_proven(timeless: bs.analysis.Analysis) -> None:
     assert timeless.guarantee == "asymptotic"
     assert "not proven" in guarantee(timeless)
     assert "1970" not in timeless.html()
 
 
-def test_each_segment_has_its_part(parted: bs.Analysis) -> None:
+def test_each_segment_has_its_part(parted: bs.analysis.Analysis) -> None:
     text = parted.html()
     for part in parted.segments:
         assert f"{part.segment}: {verdict(part)}" in text
@@ -112,7 +114,9 @@ def test_names_cannot_break_out_of_it() -> None:
     assert "<script>alert" not in text
 
 
-def test_every_day_lies_inside_its_chart(won: bs.Analysis, still_open: bs.Analysis) -> None:
+def test_every_day_lies_inside_its_chart(
+    won: bs.analysis.Analysis, still_open: bs.analysis.Analysis
+) -> None:
     for found in (won, still_open):
         shown = view(found, "key")
         for chart in (*shown.costs, *(chart for charts in shown.effects for chart in charts)):
@@ -126,7 +130,11 @@ def test_every_day_lies_inside_its_chart(won: bs.Analysis, still_open: bs.Analys
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
 def test_chromium_shows_it_without_complaint_or_request(
-    browser: Any, won: bs.Analysis, parted: bs.Analysis, tmp_path: Path, width: int
+    browser: Any,
+    won: bs.analysis.Analysis,
+    parted: bs.analysis.Analysis,
+    tmp_path: Path,
+    width: int,
 ) -> None:
     for found, dark in ((won, False), (parted, True)):
         path = found.save_html(tmp_path / "report.html")
@@ -171,11 +179,11 @@ def test_all_bars_of_the_forest_have_one_scale(browser: Any, tmp_path: Path) -> 
         sheet.close()
 
 
-def test_lifts_and_levels_of_all_intervals_are_there(won: bs.Analysis) -> None:
+def test_lifts_and_levels_of_all_intervals_are_there(won: bs.analysis.Analysis) -> None:
     text = won.html()
     (one,) = won.contrasts
     assert one.lift is not None
-    assert "90 % intervals for differences and 89 % intervals for lifts" in text
-    assert "90 % intervals by the score test where the log is looked at once" in text
+    assert "95 % intervals for differences and 94.5 % intervals for lifts" in text
+    assert "95 % intervals by the score test where the log is looked at once" in text
     assert relative(one.lift) in text
     assert "lift" in str(won)

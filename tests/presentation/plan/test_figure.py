@@ -7,7 +7,7 @@ from bascule.presentation.figures import rendered
 from bascule.presentation.plan.figure import affordable, main_curve
 
 
-def test_the_figure_has_every_design_that_is_not_far_too_dear(spending: bs.Plan) -> None:
+def test_the_figure_has_every_design_that_is_not_far_too_dear(spending: bs.planning.Plan) -> None:
     (axis,) = spending.plot().axes
     curve, ucb = axis.lines[0], axis.lines[1]
     assert len(curve.get_xdata()) == len(main_curve(spending))  # type: ignore[arg-type]
@@ -17,10 +17,10 @@ def test_the_figure_has_every_design_that_is_not_far_too_dear(spending: bs.Plan)
     assert f"recommended: {spending.rule.label}" in names
 
 
-def test_the_figure_is_the_same_whenever_it_is_drawn(spending: bs.Plan) -> None:
+def test_the_figure_is_the_same_whenever_it_is_drawn(spending: bs.planning.Plan) -> None:
     for kind in ("png", "svg"):
         assert rendered(spending.plot(), kind) == rendered(spending.plot(), kind)
 
 
-def test_an_impossible_wish_is_drawn_too(impossible: bs.Plan) -> None:
+def test_an_impossible_wish_is_drawn_too(impossible: bs.planning.Plan) -> None:
     assert impossible.plot().axes

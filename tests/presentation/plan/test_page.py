@@ -34,19 +34,19 @@ class Balance(HTMLParser):
             assert self.open.pop() == tag
 
 
-def test_nothing_is_loaded_from_elsewhere(spending: bs.Plan) -> None:
+def test_nothing_is_loaded_from_elsewhere(spending: bs.planning.Plan) -> None:
     text = spending.html()
     assert not re.search(r"https?:|//[a-z]|@import|url\(|src=|<link", text)
 
 
-def test_it_is_well_formed(spending: bs.Plan, impossible: bs.Plan) -> None:
+def test_it_is_well_formed(spending: bs.planning.Plan, impossible: bs.planning.Plan) -> None:
     for answer in (spending, impossible):
         parser = Balance()
         parser.feed(answer.html())
         assert parser.open == []
 
 
-def test_it_says_what_the_plan_says(spending: bs.Plan) -> None:
+def test_it_says_what_the_plan_says(spending: bs.planning.Plan) -> None:
     text = spending.html()
     for part in (spending.rule.label, "What if the lift is another one?", "fixed horizon"):
         assert part in text
@@ -61,13 +61,13 @@ def test_names_cannot_break_out_of_it() -> None:
     assert "<script>alert" not in answer.html()
 
 
-def test_it_can_be_saved(spending: bs.Plan, tmp_path: Path) -> None:
+def test_it_can_be_saved(spending: bs.planning.Plan, tmp_path: Path) -> None:
     path = spending.save_html(tmp_path / "plan.html")
     assert path.read_text(encoding="utf-8") == spending.html()
 
 
 def test_every_point_lies_inside_its_chart(
-    spending: bs.Plan, default: bs.Plan, impossible: bs.Plan
+    spending: bs.planning.Plan, default: bs.planning.Plan, impossible: bs.planning.Plan
 ) -> None:
     for answer in (spending, default, impossible):
         frame = Frame("wide", 700, 400, MARGINS)
@@ -91,7 +91,7 @@ def test_ticks_are_round_numbers_inside_the_axis() -> None:
 @pytest.mark.parametrize("width", [PHONE, DESK])
 @pytest.mark.parametrize("dark", [False, True])
 def test_chromium_shows_it_without_complaint_or_request(
-    browser: Any, spending: bs.Plan, tmp_path: Path, width: int, dark: bool
+    browser: Any, spending: bs.planning.Plan, tmp_path: Path, width: int, dark: bool
 ) -> None:
     path = spending.save_html(tmp_path / "plan.html")
     view = browser.new_page(

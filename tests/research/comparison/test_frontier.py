@@ -21,7 +21,9 @@ PUBLISHED_AND_TILT = (Family.PUBLISHED, Family.TILT)
 
 @pytest.fixture(scope="module")
 def small() -> Frontier:
-    return bs.frontier([0.0, 1.0], effect=1.0, alphas=[1.5, 2.0], tilts=[1.0, 3.0], runs=300)
+    return bs.research.frontier(
+        [0.0, 1.0], effect=1.0, alphas=[1.5, 2.0], tilts=[1.0, 3.0], runs=300
+    )
 
 
 def by_label(result: Frontier) -> dict[str, Point]:
@@ -31,7 +33,7 @@ def by_label(result: Frontier) -> dict[str, Point]:
 @pytest.mark.parametrize("error", [0.05, 0.001])
 @pytest.mark.parametrize("gap", [1.0, 0.1])
 def test_tilt_three_dominates_every_published_rule(error: float, gap: float) -> None:
-    result = bs.frontier(
+    result = bs.research.frontier(
         [0.0, gap], error=error, tilts=[3.0], runs=100, families=PUBLISHED_AND_TILT
     )
     published = result.of(Family.PUBLISHED)
@@ -54,22 +56,22 @@ def test_every_rule_is_held_to_the_same_error(small: Frontier) -> None:
 def test_a_two_sided_error_is_halved_for_every_rule() -> None:
     """What the error bounds is the same with `sides=2`, with a design of it, and as half of it."""
     rules: dict[str, Any] = {"tilts": [3.0], "runs": 50, "families": PUBLISHED_AND_TILT}
-    one = bs.frontier([0.0, 1.0], error=0.05, **rules)
-    both = bs.frontier([0.0, 1.0], error=0.1, sides=2, **rules)
+    one = bs.research.frontier([0.0, 1.0], error=0.05, **rules)
+    both = bs.research.frontier([0.0, 1.0], error=0.1, sides=2, **rules)
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.1, sides=2)
-    of_design = bs.frontier(design, [0.0, 1.0], **rules)
+    of_design = bs.research.frontier(design, [0.0, 1.0], **rules)
     assert one.points == both.points
     assert [p.calibration.error for p in of_design.points] == [
         p.calibration.error for p in one.points
     ]
     assert (one.sides, both.sides, of_design.sides) == (1, 2, 2)
-    assert "error at most 10 %, two-sided (either of two equal arms wins)" in repr(both)
-    assert "at most 5 %; if the arms are equal, either of them with at most 10 %" in repr(both)
+    assert "error 10 %, two-sided (either of two equal arms wins)" in repr(both)
+    assert "wins by mistake in at most 10 % of tests, a worse arm in at most 5 %" in repr(both)
     assert both.to_dict()["sides"] == 2
     with pytest.raises(bs.InputError, match="sides is given twice"):
-        bs.frontier(design, [0.0, 1.0], sides=2)
+        bs.research.frontier(design, [0.0, 1.0], sides=2)
     with pytest.raises(bs.InputError, match="sides must be 1 or 2"):
-        bs.frontier([0.0, 1.0], sides=3)
+        bs.research.frontier([0.0, 1.0], sides=3)
 
 
 def test_each_family_is_cheaper_and_sooner_than_the_one_it_improves(small: Frontier) -> None:
@@ -82,7 +84,9 @@ def test_each_family_is_cheaper_and_sooner_than_the_one_it_improves(small: Front
 
 
 def test_the_knob_buys_time_with_regret() -> None:
-    result = bs.frontier([0.0, 1.0], alphas=[1.5, 2.0, 4.0], tilts=[1.0, 3.0, 10.0], runs=400)
+    result = bs.research.frontier(
+        [0.0, 1.0], alphas=[1.5, 2.0, 4.0], tilts=[1.0, 3.0, 10.0], runs=400
+    )
     for family, knob in ((Family.PUBLISHED, bs.UCB), (Family.TILT, bs.Tilt)):
         points = [p for p in result.of(family) if isinstance(p.design.rule, knob)]
         pairs = sorted((p.regret.mean, p.decision_time.mean) for p in points)
@@ -121,7 +125,7 @@ RATIOS = [(0.05, 1.511, 0.010, 1.31), (0.001, 1.184, 0.007, 1.10)]
 def test_the_informed_rule_needs_little_more_than_an_oracle(
     error: float, known: float, known_se: float, at_full_tilt: float
 ) -> None:
-    result = bs.frontier(
+    result = bs.research.frontier(
         [0.0, 1.0], error=error, effect=1.0, tilts=[3.0], runs=4000, families=[Family.EFFECT]
     )
     (point,) = result.points
@@ -137,14 +141,14 @@ def test_the_informed_rule_needs_little_more_than_an_oracle(
 
 
 def test_zero_or_one_outcomes_suit_tilted_blocks() -> None:
-    result = bs.frontier([0.2, 0.5], bs.Bernoulli(), alphas=[2.0], tilts=[3.0], runs=200)
+    result = bs.research.frontier([0.2, 0.5], bs.Bernoulli(), alphas=[2.0], tilts=[3.0], runs=200)
     assert result.beyond_the_paper[0].label == "Tilt_3"
     points = by_label(result)
     assert points["Tilt_3"].information.mean < points["UCB_2"].information.mean / 2
 
 
 def test_many_arms() -> None:
-    result = bs.frontier([0.5, 0.0, -0.5, -0.5, -1.0], alphas=[2.0], tilts=[3.0], runs=100)
+    result = bs.research.frontier([0.5, 0.0, -0.5, -0.5, -1.0], alphas=[2.0], tilts=[3.0], runs=100)
     assert "Tilt_3" in {point.label for point in result.beyond_the_paper}
     assert result.oracle == pytest.approx(bs.theory.oracle_information(0.5, 1.0, 0.05))
 
@@ -154,7 +158,7 @@ def test_long_runs_are_few_and_nothing_is_left_out_silently(
 ) -> None:
     monkeypatch.setattr(comparison, "AFFORDABLE", 100)
     monkeypatch.setattr(comparison, "TOO_MANY", 3000)
-    result = bs.frontier(
+    result = bs.research.frontier(
         [0.0, 1.0], alphas=[1.2, 4.0], tilts=[3.0], runs=500, families=PUBLISHED_AND_TILT
     )
     points = by_label(result)
@@ -168,7 +172,9 @@ def test_long_runs_are_few_and_nothing_is_left_out_silently(
 
 def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads() -> None:
     one, two = (
-        bs.frontier([0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50, seed=4, threads=threads)
+        bs.research.frontier(
+            [0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50, seed=4, threads=threads
+        )
         for threads in (1, 2)
     )
     assert one.points == two.points
@@ -176,7 +182,7 @@ def test_the_same_seed_gives_the_same_numbers_on_any_number_of_threads() -> None
 
 def test_progress_is_told_up_to_the_last_run() -> None:
     told: list[tuple[str, int, int]] = []
-    bs.frontier(
+    bs.research.frontier(
         [0.0, 1.0],
         tilts=[3.0],
         runs=20,
@@ -258,7 +264,7 @@ def test_bad_input_is_said_in_one_line(
     means: list[float], options: dict[str, object], words: str
 ) -> None:
     with pytest.raises(bs.InputError, match=words) as caught:
-        bs.frontier(means, **options)  # type: ignore[arg-type]
+        bs.research.frontier(means, **options)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
@@ -266,8 +272,8 @@ QUICK: dict[str, Any] = {"runs": 20, "families": ["tilt"], "tilts": [3.0]}
 
 
 def test_a_design_is_compared_with_the_rules_for_its_outcomes_and_error() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(2), bs.UCB(4), error=0.01, max_units=5000)
-    result = bs.frontier(design, [0, 2], **QUICK)
+    design = bs.Design(["a", "b"], bs.Gaussian(2), bs.UCB(4), error=0.01, max_units=5000, sides=1)
+    result = bs.research.frontier(design, [0, 2], **QUICK)
     assert [point.label for point in result.points] == ["Tilt_3", "UCB_4"]
     assert (result.outcome, result.error) == (design.outcome, 0.01)
     assert "cap of 5,000 units is not applied" in repr(result)
@@ -275,19 +281,19 @@ def test_a_design_is_compared_with_the_rules_for_its_outcomes_and_error() -> Non
 
 def test_means_may_come_first_in_every_form_of_the_first_edition() -> None:
     forms = (
-        bs.frontier([0, 1], bs.Gaussian(2), 0.01, None, **QUICK),
-        bs.frontier([0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
-        bs.frontier(means=[0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
+        bs.research.frontier([0, 1], bs.Gaussian(2), 0.01, None, **QUICK),
+        bs.research.frontier([0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
+        bs.research.frontier(means=[0, 1], outcome=bs.Gaussian(2), error=0.01, **QUICK),
     )
     assert len({str(form.points) for form in forms}) == 1
 
 
 def test_what_a_design_has_is_not_given_twice_and_not_dropped() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4), sides=1)
     with pytest.raises(bs.InputError, match="error is given twice"):
-        bs.frontier(design, [0, 1], error=0.01)
+        bs.research.frontier(design, [0, 1], error=0.01)
     with pytest.raises(bs.InputError, match="outcome is given twice"):
-        bs.frontier([0, 1], bs.Gaussian(1), outcome=bs.Gaussian(2))
-    mattering = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4), min_effect=0.1)
+        bs.research.frontier([0, 1], bs.Gaussian(1), outcome=bs.Gaussian(2))
+    mattering = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(4), min_effect=0.1, sides=1)
     with pytest.raises(bs.InputError, match="min_effect"):
-        bs.frontier(mattering, [0, 1])
+        bs.research.frontier(mattering, [0, 1])

@@ -16,7 +16,7 @@ from bascule.research.comparison.frontier_figure import draw_frontier
 
 @pytest.fixture(scope="module")
 def full() -> Frontier:
-    return bs.frontier([0.0, 1.0], effect=1.0, runs=50)
+    return bs.research.frontier([0.0, 1.0], effect=1.0, runs=50)
 
 
 def boxes_of(figure: Figure) -> list[Box]:
@@ -53,7 +53,7 @@ def test_the_legend_names_each_family(full: Frontier) -> None:
 
 
 def test_a_few_curves_have_their_rules_in_full() -> None:
-    result = bs.frontier(
+    result = bs.research.frontier(
         [0.0, 1.0], alphas=[2.0, 4.0], tilts=[3.0], runs=50, families=["peeling", "tilt"]
     )
     names = {text.get_text() for text in draw_frontier(result).axes[0].texts[1:]}
@@ -62,10 +62,10 @@ def test_a_few_curves_have_their_rules_in_full() -> None:
 
 def test_a_wide_range_of_regret_gets_a_log_scale(full: Frontier) -> None:
     assert draw_frontier(full).axes[0].get_yscale() == "log"
-    narrow = bs.frontier([0.0, 1.0], runs=50, families=["tilt"])
+    narrow = bs.research.frontier([0.0, 1.0], runs=50, families=["tilt"])
     assert draw_frontier(narrow).axes[0].get_yscale() == "linear"
 
 
 def test_the_same_frontier_gives_the_same_picture() -> None:
-    small = bs.frontier([0.0, 1.0], runs=50, families=["tilt"])
+    small = bs.research.frontier([0.0, 1.0], runs=50, families=["tilt"])
     assert rendered(draw_frontier(small), "svg") == rendered(draw_frontier(small), "svg")

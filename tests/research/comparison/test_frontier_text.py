@@ -12,7 +12,7 @@ from bascule.research.comparison.frontier import Frontier
 
 @pytest.fixture(scope="module")
 def played() -> Frontier:
-    return bs.frontier(
+    return bs.research.frontier(
         [0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=200, families=[Family.PUBLISHED, Family.TILT]
     )
 
@@ -60,6 +60,10 @@ def test_every_row_shows_its_uncertainty(played: Frontier) -> None:
 
 
 def test_the_title_says_what_is_compared(played: Frontier) -> None:
-    assert words.title(played) == ("means 0, 1, outcomes with a spread of 1, error at most 5 %")
+    assert words.title(played) == (
+        "means 0, 1, outcomes with a spread of 1, error 5 %, one-sided (a worse arm wins)"
+    )
     clicks = replace(played, outcome=bs.Bernoulli(), means=(0.05, 0.06), error=0.001)
-    assert words.title(clicks) == ("means 0.05, 0.06, 0/1 outcomes, error at most 0.1 %")
+    assert words.title(clicks) == (
+        "means 0.05, 0.06, 0/1 outcomes, error 0.1 %, one-sided (a worse arm wins)"
+    )

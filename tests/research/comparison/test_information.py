@@ -8,11 +8,11 @@ from bascule.research.comparison.information import information, oracle_of
 
 
 def test_the_nearest_rivals_count_and_the_others_do_not() -> None:
-    design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.UCB(2), error=0.05, sides=1)
     units = np.array([[20, 5, 30, 10], [60, 5, 60, 30]])
-    played = bs.Simulation(
+    played = bs.simulation.Simulation(
         design,
-        bs.World((1.0, 0.0, 2.0, 1.0)),
+        bs.worlds.World((1.0, 0.0, 2.0, 1.0)),
         seed=0,
         winner=np.array([2, 2]),
         decision_time=units.sum(axis=1),

@@ -134,11 +134,11 @@ class Broken(InTurns):
 
 
 @pytest.fixture(scope="module")
-def planned() -> bs.Plan:
+def planned() -> bs.planning.Plan:
     return bs.plan(bs.Gaussian(1), 0, 1, units_per_day=20, runs=30, rules=[InTurns(), InTurns(1.5)])
 
 
-def test_a_rule_of_ones_own_is_planned_with_and_shown(planned: bs.Plan) -> None:
+def test_a_rule_of_ones_own_is_planned_with_and_shown(planned: bs.planning.Plan) -> None:
     point = planned.point_of(InTurns())
     assert point.expected.simulated
     assert point.to_dict(chosen=False)["caution"] == 1.0
@@ -159,19 +159,19 @@ def test_an_outcome_of_ones_own_is_planned_with_its_own_noise() -> None:
 
 
 def test_a_rule_of_ones_own_is_compared() -> None:
-    result = bs.frontier([0.0, 1.0], runs=20, families=["tilt"], rules=[InTurns()])
+    result = bs.research.frontier([0.0, 1.0], runs=20, families=["tilt"], rules=[InTurns()])
     assert [point.label for point in result.points][-1] == "Turns_1"
     assert "Turns_1" in repr(result)
     assert result.plot().axes
 
 
 def test_a_rule_and_an_outcome_of_ones_own_are_audited_and_what_is_not_played_is_said() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), InTurns())
-    report = bs.audit(design, [0.0, 1.0], runs=20)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), InTurns(), sides=1)
+    report = bs.research.audit(design, [0.0, 1.0], runs=20)
     assert {row.name for row in report.rows} == {"steady", "null"}
     assert "rising" in dict(report.left_out)
     assert "Not played" in repr(report)
-    stars = bs.audit(bs.Tilt(3), [3.0, 3.8], Stars(), runs=20, worlds=["steady"])
+    stars = bs.research.audit(bs.Tilt(3), [3.0, 3.8], Stars(), runs=20, worlds=["steady"])
     assert not stars.rows[0].broken
 
 
@@ -184,6 +184,6 @@ def test_a_hopeless_test_is_still_said_to_be_one() -> None:
     answer = bs.plan(bs.Gaussian(1), 0, 0.001, arms=3, units_per_day=20, runs=30)
     assert not answer.possible
     # A horizon would end the planned design; this one ends at its cap, long before it can decide.
-    capped = bs.Design(answer.design.arms, bs.Gaussian(1), bs.Tilt(3), max_units=20 * 365)
-    with pytest.raises(bs.InfeasibleError):
+    capped = bs.Design(answer.design.arms, bs.Gaussian(1), bs.Tilt(3), max_units=20 * 365, sides=1)
+    with pytest.raises(bs.design.InfeasibleError):
         bs.simulate(capped, answer.request.means, runs=5)

@@ -12,8 +12,8 @@ from bascule.research.comparison.contenders import Family
 from bascule.research.rivals import RIVALS, MixtureAdaptive, Thompson, TotalMean, TrackAndStop
 
 
-def design(rule: bs.Rule, cap: int | None = None) -> bs.Design:
-    return bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, max_units=cap)
+def design(rule: bs.design.Rule, cap: int | None = None) -> bs.Design:
+    return bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, max_units=cap, sides=1)
 
 
 @pytest.mark.parametrize("kind", RIVALS)
@@ -41,13 +41,13 @@ def test_a_live_test_refuses_a_rival() -> None:
 
 
 def test_an_audit_says_that_nothing_covers_a_rival() -> None:
-    report = bs.audit(Thompson(), [0.0, 0.5], runs=50, worlds=["steady", "null+steep"])
+    report = bs.research.audit(Thompson(), [0.0, 0.5], runs=50, worlds=["steady", "null+steep"])
     assert all("nothing is proven" in str(row.reason) for row in report.rows)
     assert report.rows[1].broken
 
 
 def test_a_frontier_shows_peers_and_lets_them_dominate_nobody() -> None:
-    result = bs.frontier([0.0, 1.0], tilts=[3.0], runs=60, families=["tilt", "peers"])
+    result = bs.research.frontier([0.0, 1.0], tilts=[3.0], runs=60, families=["tilt", "peers"])
     peers = result.of(Family.PEERS)
     assert len(peers) >= 5
     assert not any(point.efficient for point in peers)
@@ -57,7 +57,7 @@ def test_a_frontier_shows_peers_and_lets_them_dominate_nobody() -> None:
 
 
 def test_the_total_mean_is_ucb_mm_with_another_estimator() -> None:
-    def played(rule: bs.Rule, **more: Any) -> bs.Simulation:
+    def played(rule: bs.design.Rule, **more: Any) -> bs.simulation.Simulation:
         design = bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, delta=0.05, max_units=600)
         return bs.simulate(design, [0.0, 3.0], runs=40, seed=1, **more)
 

@@ -153,9 +153,11 @@ def test_intervals_and_decisions_say_what_they_bound(
             break
     status = admin.get(f"/v1/experiments/{name}/status").json()
     (effect,) = status["effects"]
-    assert effect["level"] == pytest.approx(0.9)
-    assert effect["meaning"] == "each bound fails with probability at most 5 %, at any time"
-    assert status["decision"]["meaning"].startswith("a worse arm is declared the winner with")
+    assert effect["level"] == pytest.approx(0.95)
+    assert effect["meaning"] == "each bound fails with probability at most 2.5 %, at any time"
+    assert status["decision"]["meaning"].startswith(
+        "either arm wins by mistake in at most 5 % of tests"
+    )
 
 
 def test_the_description_holds_all_that_it_refers_to(admin: httpx.Client) -> None:

@@ -48,7 +48,7 @@ def test_a_unit_is_assigned_in_its_segment_and_stays_there(
         assert assigned(client, test, "ann-at-home", segment="de")["segment"] == "fr"
     shown = admin.get(f"/v1/experiments/{test}/segments").json()
     assert {name: one["units"] for name, one in shown["segments"].items()} == {"fr": 1, "de": 1}
-    assert "in any of the segments with probability at most 5 %" in shown["promise"]
+    assert "segments together" in shown["promise"]
 
 
 def test_a_flag_takes_its_segment_from_the_context(admin: httpx.Client, test: str) -> None:

@@ -1,4 +1,4 @@
-"""Attacks that were made on the service, made again: `docs/explanation/attacks.md` lists them."""
+"""Attacks that were made on the service, made again: `docs/research/attacks.md` lists them."""
 
 from __future__ import annotations
 

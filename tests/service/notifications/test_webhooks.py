@@ -214,12 +214,14 @@ def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
         assert test.status().headline.startswith("Keep present: every other arm was found harmful")
         assert tell(store, listener, 0.0) == ["done"]
         assert set(test.assign_many(["a new user", *units])) == {"present"}
+        title, text = message(store, json.loads(listener.heard[0][1]))
+    assert title == "checkout: Keep present: every other arm was found harmful (latency)"
+    assert "guarantee: the control stays because every other arm was found harmful" in text
     ((headers, body),) = listener.heard
     told = json.loads(body)
     assert (told["type"], told["data"]["name"]) == ("decision", "present")
     assert (told["data"]["by"], told["data"]["harm"]) == ("guardrails", ["latency"])
     assert signed(headers["webhook-id"], body, SECRET, 0).items() <= headers.items()
-    assert message(told)[1].startswith("Keep present, all else is harmful (latency): wrong with")
 
 
 def test_an_alarm_is_told_and_logged_once(listener: Listener) -> None:

@@ -1,4 +1,4 @@
-"""The page's glossary says what docs/glossary.md says, and every page links to it."""
+"""The page's glossary says what docs/using/glossary.md says, and every page links to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.service.running import Service
 
 from bascule.service.page.glossary import TERMS, anchor, term
 
-DOCS = Path(__file__).parents[3] / "docs" / "glossary.md"
+DOCS = Path(__file__).parents[3] / "docs" / "using" / "glossary.md"
 
 
 def documented() -> dict[str, str]:

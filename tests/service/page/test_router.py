@@ -330,13 +330,13 @@ def test_a_logged_mismatch_is_the_headline_of_page_and_list(service: Service, na
 def test_a_test_with_segments_has_a_page_with_a_line_for_each(service: Service) -> None:
     given = {"attribute": "country", "names": ["fr", "de"]}
     design = bs.Design.from_dict({**DESIGN, "segments": given})
-    test = service.store.create_segmented("by-country", design)
+    test = service.store.create_segments("by-country", design).tests["fr"]
     for i in range(60):
-        test.record(i, float(test.assign(i, segment="fr") == "green"))
+        test.record(i, float(test.assign(i) == "green"))
     with signed_in(service, key=create_key(service.store, "viewer", ["by-country"])) as browser:
         page = browser.get("/tests/by-country").text
         assert "1 of 2 segments decided: fr: green; undecided: de" in page
-        assert "in any of the segments with probability at most" in page
+        assert "in all 2 segments together" in page
         links = [its["href"] for its in Outline(page).all("a")]
         assert {"/tests/by-country.fr", "/tests/by-country.de"} <= set(links)
         assert "hx-swap-oob" in browser.get("/tests/by-country/live", headers=HTMX).text

@@ -11,6 +11,7 @@ import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
 from bascule.presentation.numbers import Amounts
+from bascule.presentation.status import has_evidence, report
 from bascule.service.page import views, words
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 
@@ -86,24 +87,24 @@ def test_a_history_is_thinned_and_keeps_its_end(three: Experiment) -> None:
 
 
 def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> None:
-    status, design = three.status(), three.design
+    status = three.status()
     assert status.left is not None
     assert status.days_left is not None
     assert status.headline.startswith("Keep running: about ")
     capped = replace(status, max_units=status.units + 10)
-    late = words.saying(design, capped)
+    late = capped.report()
     assert late.headline == "Keep running: a decision before the cap is unlikely"
-    assert late.detail.endswith("The test ends after 10 more units.")
+    assert late.question.endswith("The test ends after 10 more units.")
     early = replace(capped, evidence=0.1)
     assert early.headline == "Keep running: too early to say how long"
     due = replace(status, left=0.0)
     assert due.headline == "Keep running: the decision may come at any time"
-    ship = words.saying(decided.design, decided.status())
+    ship = decided.status().report()
     assert ship.headline.startswith("Ship b: +")
-    assert ship.tone == "good"
-    assert "until you release the winner" in ship.detail
+    assert words.tone(decided.status()) == "good"
+    assert "until you release the winner" in ship.question
     released = replace(decided.status(), everyone="b")
-    assert "until you release" not in words.saying(decided.design, released).detail
+    assert "until you release" not in released.report().question
 
 
 def test_cost_is_that_of_the_test_and_not_of_what_came_after(decided: Experiment) -> None:
@@ -194,24 +195,21 @@ def test_a_check_that_was_not_made_is_not_ticked_off(three: Experiment) -> None:
 
 
 def test_a_sample_ratio_mismatch_is_the_headline(decided: Experiment) -> None:
-    said = words.saying(decided.design, decided.status(), mismatch=True)
+    said = report(decided.status(), mismatch=True)
     assert said.headline.startswith("Sample ratio mismatch")
-    assert said.tone == "alarm"
-    assert "Ship b" in said.detail
+    assert words.tone(decided.status(), mismatch=True) == "alarm"
+    assert "Ship b" in said.question
 
 
 def test_errors_and_intervals_say_what_they_bound(three: Experiment, decided: Experiment) -> None:
     for test in (three, decided):
         text = words.promise(test.design, test.status())
-        assert text.startswith(
-            "A worse arm is declared the winner with probability at most 5 %; if the arms are equal"
-        )
-        assert "at most 10 %" in text
+        assert "wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in text
     name, meaning = views.interval_heading(decided.status())
-    assert name == "90 % interval"
-    assert "each bound fails with probability at most 5 %, at any time (proven)" in meaning
+    assert name == "95 % interval"
+    assert "each bound fails with probability at most 2.5 %, at any time (proven)" in meaning
     # With three arms each pair has half of the error.
-    assert views.interval_heading(three.status())[0] == "95 % interval"
+    assert views.interval_heading(three.status())[0] == "97.5 % interval"
 
 
 def test_differences_are_later_arm_minus_first(three: Experiment) -> None:
@@ -221,7 +219,7 @@ def test_differences_are_later_arm_minus_first(three: Experiment) -> None:
     rows = {row.name: row.pair for row in views.arm_rows(three.design, status)}
     assert rows == {"a": "b - a", "b": "", "c": "c - b"}
     for chart in effect_charts(status, three.history(5), Amounts.of(three.design.outcome)):
-        assert "95 % interval" in chart.summary
+        assert "97.5 % interval" in chart.summary
 
 
 def test_every_change_is_described_in_words() -> None:
@@ -256,7 +254,7 @@ def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() ->
         test.record_many([(unit, 1.0), (unit, 9.0 * (arm == "b"), None, None, "slow")])
     status = test.status()
     assert test.even_split() is None
-    assert not views.has_evidence(status)
+    assert not has_evidence(status)
     assert "nothing is claimed about the primary metric" in words.promise(design, status)
     assert "worse by 1 or more on slow is shipped" in dict(words.facts(design))["Error"]
     error = dict(words.facts(replace(design, decides="guardrails")))["Error"]

@@ -19,6 +19,9 @@ WISH = NewPlan.model_validate(
     {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
 )
 
+SLOW = NewPlan.model_validate({"baseline": "10%", "lift": "0.3%"})
+"""A plan that takes seconds."""
+
 
 def open_files() -> int:
     return len(os.listdir("/proc/self/fd"))
@@ -35,9 +38,9 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
         assert (await made.plan(WISH)).possible
         await made.close()
         # One that takes too long is ended, in the middle of its work.
-        monkeypatch.setattr(planner, "ALONE_SECONDS", 0.05)
+        monkeypatch.setattr(planner, "SECONDS", 0.05)
         with pytest.raises(Problem, match="longer than"):
-            await made.plan(WISH)
+            await made.plan(SLOW)
         await made.close()
         return before, open_files(), children()
 
@@ -50,22 +53,20 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
     assert set(left) <= known
 
 
-def test_a_plan_is_ended_sooner_while_others_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "SECONDS", 0.05)
-    monkeypatch.setattr(planner, "LOOK_EVERY", 0.01)
-    slow = NewPlan.model_validate({"baseline": "10%", "lift": "0.3%"})
-
+@pytest.mark.parametrize("hung_up", [True, False])
+def test_a_planner_may_be_closed_while_a_plan_is_under_way(hung_up: bool) -> None:
     async def use() -> list[object]:
         made = Planner()
-        try:
-            first = asyncio.ensure_future(made.make(slow, "viewer"))
+        asking = asyncio.ensure_future(made.plan(WISH))
+        await asyncio.sleep(0.3)
+        if hung_up:
+            asking.cancel()
             await asyncio.sleep(0)
-            second = asyncio.ensure_future(made.make(WISH, "admin"))
-            return list(await asyncio.gather(first, second, return_exceptions=True))
-        finally:
-            await made.close()
+        closing = made.close()
+        return list(await asyncio.gather(asking, closing, return_exceptions=True))
 
-    ended, planned = asyncio.run(use())
-    assert isinstance(ended, Problem)
-    assert "while others waited" in ended.detail
-    assert not isinstance(planned, Exception)
+    known = set(children())
+    ended, closed = asyncio.run(use())
+    assert isinstance(ended, asyncio.CancelledError if hung_up else Problem)
+    assert closed is None
+    assert set(children()) <= known

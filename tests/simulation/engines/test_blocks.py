@@ -32,7 +32,7 @@ RUNS = 1500
 def test_decision_times_and_regret_of_both_engines_are_alike(
     outcome: Any, rule: Any, means: list[float]
 ) -> None:
-    design = bs.Design(list("abc")[: len(means)], outcome, rule)
+    design = bs.Design(list("abc")[: len(means)], outcome, rule, sides=1)
     plain = bs.simulate(design, means, RUNS, seed=1, engine="plain")
     fast = bs.simulate(design, means, RUNS, seed=2, engine="fast")
     for column in ("decision_time", "regret"):
@@ -49,7 +49,7 @@ def test_decision_times_and_regret_of_both_engines_are_alike(
 def test_one_number_a_block_gives_the_decisions_of_the_procedure(
     rule: Any, cap: int | None
 ) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(2), rule, max_units=cap)
+    design = bs.Design(["a", "b"], bs.Gaussian(2), rule, max_units=cap, sides=1)
     fast = bs.simulate(design, [0.0, 1.0], 6, seed=4, engine="fast")
     procedure, noise = design.procedure, np.empty(1000)
     for run in range(6):
@@ -81,9 +81,9 @@ def test_hits_have_the_binomial_distribution() -> None:
 @pytest.mark.parametrize(
     ("design", "world"),
     [
-        (bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)), None),
-        (bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(2)), "rising"),
-        (bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(2)), None),
+        (bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1), None),
+        (bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(2), sides=1), "rising"),
+        (bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(2), sides=1), None),
     ],
 )
 def test_where_sums_do_not_suffice_the_fast_engine_is_refused(

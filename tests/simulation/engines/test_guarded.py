@@ -21,7 +21,13 @@ def design(arms: int = 2, tilt: float = 3, **changes: Any) -> bs.Design:
     # At tilt 8 a block has more units than outcomes are drawn at a time.
     rule = bs.Tilt(tilt, batch=4 if tilt == 8 else 1)
     return bs.Design(
-        names, bs.Gaussian(1), rule, metrics=[metric], harm_error=0.2, max_units=120 * rule.batch
+        names,
+        bs.Gaussian(1),
+        rule,
+        metrics=[metric],
+        harm_error=0.2,
+        max_units=120 * rule.batch,
+        sides=1,
     )
 
 
@@ -53,12 +59,14 @@ def test_a_harmful_arm_is_removed_and_the_next_one_ships() -> None:
     assert (played.guarded.removed_at[:, 2] < played.decision_time)[played.winner == 1].any()
 
 
-def guard(name: str, outcome: bs.Outcome, **changes: Any) -> bs.Metric:
+def guard(name: str, outcome: bs.design.Outcome, **changes: Any) -> bs.Metric:
     return bs.Metric(name, outcome, **{"margin": 0.5, "error": 0.2, **changes})
 
 
-def made(primary: bs.Outcome, rule: bs.Tilt, *metrics: bs.Metric, **changes: Any) -> bs.Design:
-    given = {"arms": ["a", "b"], "harm_error": 0.2, "max_units": 150, **changes}
+def made(
+    primary: bs.design.Outcome, rule: bs.Tilt, *metrics: bs.Metric, **changes: Any
+) -> bs.Design:
+    given = {"arms": ["a", "b"], "harm_error": 0.2, "max_units": 150, "sides": 1, **changes}
     return bs.Design(outcome=primary, rule=rule, metrics=metrics, **given)
 
 
@@ -145,7 +153,7 @@ def test_means_of_metrics_are_given_or_known() -> None:
     with pytest.raises(bs.InputError, match="steady world"):
         bs.simulate(design(baseline=0.0), [0.0, 1.0], runs=2, world="rising")
     with pytest.raises(bs.InputError, match="primary metric alone"):
-        bs.audit(design(baseline=0.0), runs=2)
+        bs.research.audit(design(baseline=0.0), runs=2)
     with pytest.raises(bs.InputError, match="the design has none"):
         bs.simulate(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), [0, 1], metrics={"g": [0]})
 
@@ -158,6 +166,7 @@ def test_a_plan_for_the_primary_metric_does_not_end_a_test_that_waits_for_its_gu
         bs.Tilt(1, effect=2.0, power=0.9),
         metrics=[guard],
         max_units=600,
+        sides=1,
     )
     played = bs.simulate(made, [0.0, 2.0], runs=20, seed=1)
     alone = bs.simulate(replace(made, metrics=()), [0.0, 2.0], runs=20, seed=1)

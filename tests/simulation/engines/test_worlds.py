@@ -18,17 +18,18 @@ from bascule.simulation.kernels.control import new_control
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 
-CERTAIN = bs.Discrete([0, 1], [[1, 0], [0, 1]])
+CERTAIN = bs.worlds.Discrete([0, 1], [[1, 0], [0, 1]])
 """The first arm always gives 0, the second always 1."""
 
 
 def design(rule: Any, outcome: Any = None, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([f"arm {i}" for i in range(arms)], outcome or bs.Gaussian(1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([f"arm {i}" for i in range(arms)], outcome or bs.Gaussian(1), rule, **given)
 
 
 def general_loop(test: bs.Design, means: list[float], runs: int, seed: int) -> Any:
     """The runs that the general loop plays in a plain world."""
-    met = bs.World(means).for_outcome(test.outcome, len(means))
+    met = bs.worlds.World(means).for_outcome(test.outcome, len(means))
     played = (
         WorldBlockRuns(test, block_procedure(test), met, seed, runs)
         if test.procedure.counts == "blocks"
@@ -112,9 +113,9 @@ def test_threads_do_not_matter() -> None:
 
 def rounds_needed(test: bs.Design) -> int:
     """Rounds after which an even split tells a sure 0 from a sure 1."""
-    seen = bs.Statistics.empty(2)
-    while bs.decision(test, seen) is None:
-        seen = bs.record(test, bs.record(test, seen, 0, 0.0), 1, 1.0)
+    seen = bs.progress.Statistics.empty(2)
+    while bs.progress.decision(test, seen) is None:
+        seen = bs.progress.record(test, bs.progress.record(test, seen, 0, 0.0), 1, 1.0)
     return seen.units // 2
 
 
@@ -122,10 +123,10 @@ def rounds_needed(test: bs.Design) -> int:
     ("parts", "extra"),
     [
         ({}, 0),
-        ({"delay": bs.Delay(10)}, 10),
+        ({"delay": bs.worlds.Delay(10)}, 10),
         # A decision falls at the end of a round only.
-        ({"delay": bs.Delay(11)}, 12),
-        ({"delay": bs.Delay(10, high_outcomes=3)}, 30),
+        ({"delay": bs.worlds.Delay(11)}, 12),
+        ({"delay": bs.worlds.Delay(10, high_outcomes=3)}, 30),
         ({"batch": 2}, 0),
     ],
 )
@@ -133,7 +134,7 @@ def test_an_even_split_stays_even_and_waits_for_its_rounds(
     parts: dict[str, Any], extra: int
 ) -> None:
     test = design(bs.ETC())
-    result = bs.simulate(test, runs=2, world=bs.World(noise=CERTAIN, **parts))
+    result = bs.simulate(test, runs=2, world=bs.worlds.World(noise=CERTAIN, **parts))
     time = 2 * rounds_needed(test) + extra
     assert result.decision_time.tolist() == [time, time]
     assert result.units.tolist() == [[time // 2, time // 2]] * 2
@@ -143,7 +144,7 @@ def test_an_even_split_stays_even_and_waits_for_its_rounds(
 
 def test_a_batch_shows_its_outcomes_when_it_is_full() -> None:
     for rule in (bs.ETC(), bs.UCB(2), bs.Tilt(3)):
-        result = bs.simulate(design(rule), runs=3, world=bs.World(noise=CERTAIN, batch=50))
+        result = bs.simulate(design(rule), runs=3, world=bs.worlds.World(noise=CERTAIN, batch=50))
         assert np.all(result.decision_time % 50 == 0)
         assert np.all(result.winner == 1)
 
@@ -152,22 +153,26 @@ def test_a_rule_without_outcomes_gives_every_arm_its_share() -> None:
     """Until the first batch is there, nobody knows anything."""
     for rule in (bs.UCB(2), bs.ETC(), bs.Tilt(3)):
         test = design(rule, max_units=60)
-        blind = bs.simulate(test, runs=2, world=bs.World(noise=CERTAIN, delay=bs.Delay(500)))
+        blind = bs.simulate(
+            test, runs=2, world=bs.worlds.World(noise=CERTAIN, delay=bs.worlds.Delay(500))
+        )
         assert blind.units.tolist() == [[30, 30]] * 2
 
 
 def test_after_the_cap_outcomes_under_way_are_awaited() -> None:
     for rule in (bs.UCB(2), bs.ETC(), bs.Tilt(3)):
-        free = bs.simulate(design(rule), runs=2, world=bs.World(noise=CERTAIN))
+        free = bs.simulate(design(rule), runs=2, world=bs.worlds.World(noise=CERTAIN))
         cap = 2 * int(free.decision_time.max()) + 1
         test = design(rule, max_units=cap)
-        late = bs.simulate(test, runs=2, world=bs.World(noise=CERTAIN, delay=bs.Delay(5000)))
+        late = bs.simulate(
+            test, runs=2, world=bs.worlds.World(noise=CERTAIN, delay=bs.worlds.Delay(5000))
+        )
         assert late.winner.tolist() == [1, 1]
         assert np.all(late.decision_time >= cap - 1)
 
 
 def test_outcomes_that_never_come_in_time_decide_nothing() -> None:
-    late = bs.World(noise=CERTAIN, delay=bs.Delay(10, high_outcomes=3, window=20))
+    late = bs.worlds.World(noise=CERTAIN, delay=bs.worlds.Delay(10, high_outcomes=3, window=20))
     for rule in (bs.UCB(2), bs.ETC(), bs.Tilt(3)):
         result = bs.simulate(design(rule, max_units=300), runs=2, world=late)
         assert result.undecided == 2
@@ -197,14 +202,16 @@ def test_many_arms_with_everything_at_once() -> None:
 
 def test_regret_and_decisions_follow_a_change() -> None:
     """The first arm is worse by 1, and from unit 20 on better by 1."""
-    shift = bs.World([0.0, 1.0], noise=bs.Normal(1e-6), change=bs.Change(0, by=2.0, at=20))
+    shift = bs.worlds.World(
+        [0.0, 1.0], noise=bs.worlds.Normal(1e-6), change=bs.worlds.Change(0, by=2.0, at=20)
+    )
     test = design(bs.ETCPrime(), max_units=500)
     result = bs.simulate(test, runs=2, world=shift)
     # Ten units of the second arm lie before the change, and cost nothing there.
     assert np.allclose(result.regret, 10 + (result.units[:, 1] - 10))
     assert result.winner.tolist() == [0, 0]
     assert not result.wrong.any()
-    early = bs.World([0.0, 1.0], change=bs.Change(0, by=2.0, at=490))
+    early = bs.worlds.World([0.0, 1.0], change=bs.worlds.Change(0, by=2.0, at=490))
     hasty = bs.simulate(design(bs.Tilt(3), max_units=495), runs=50, seed=1, world=early)
     assert np.all(hasty.decision_time <= 490)
     assert not hasty.wrong.any()
@@ -253,7 +260,7 @@ def test_without_a_difference_few_tests_ever_decide(world: str) -> None:
 def test_bounded_outcomes_are_bet_on_with_their_limits_alone() -> None:
     test = design(bs.Tilt(3), bs.Bounded(0, 10), error=0.05)
     result = bs.simulate(test, [4.0, 5.0], runs=300, seed=1)
-    assert result.world.noise == bs.Beta(low=0, high=10)
+    assert result.world.noise == bs.worlds.Beta(low=0, high=10)
     assert result.error_rate <= 0.05
     narrow = bs.simulate(
         test, [4.0, 5.0], runs=300, seed=1, world={"noise": {"kind": "beta", "concentration": 50,
@@ -287,7 +294,9 @@ def test_a_world_without_a_difference_needs_a_cap() -> None:
     with pytest.raises(bs.InputError, match="one best arm"):
         bs.simulate(design(bs.Tilt(3)), [0, 1], world="null")
     # The difference comes later, or goes.
-    later = bs.World([0, 0], change=bs.Change(1, 1.0, 10))
+    later = bs.worlds.World([0, 0], change=bs.worlds.Change(1, 1.0, 10))
     assert bs.simulate(design(bs.Tilt(3)), runs=20, world=later).undecided == 0
     with pytest.raises(bs.InputError, match="one best arm"):
-        bs.simulate(design(bs.Tilt(3)), world=bs.World([0, 1], change=bs.Change(1, -1.0, 10)))
+        bs.simulate(
+            design(bs.Tilt(3)), world=bs.worlds.World([0, 1], change=bs.worlds.Change(1, -1.0, 10))
+        )

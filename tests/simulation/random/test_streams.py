@@ -141,6 +141,7 @@ def test_filling_in_two_parts_gives_the_same_as_in_one() -> None:
 
 def test_the_compiled_interval_kernel_is_made_once() -> None:
     two, three = (
-        interval_procedure(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(alpha))) for alpha in (2, 3)
+        interval_procedure(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(alpha), sides=1))
+        for alpha in (2, 3)
     )
     assert interval_loop(two.steps, 2) is interval_loop(three.steps, 2)

@@ -20,7 +20,9 @@ OUTCOME = bs.Recurrent(sigma_unit=0.05, least=0.0, most=1.0)
 def played(means: list[float], outcome: bs.Recurrent = OUTCOME, **more: Any) -> Simulation:
     rule = bs.UCB(2, radius="bernstein", growth=1.5)
     names = [f"arm {place}" for place in range(len(means))]
-    design = bs.Design(names, outcome, rule, **{"error": 0.05, "max_units": 2500, **more})
+    design = bs.Design(
+        names, outcome, rule, **{"error": 0.05, "sides": 1, "max_units": 2500, **more}
+    )
     return bs.simulate(design, means, runs=60, seed=4)
 
 
@@ -92,7 +94,7 @@ REFUSED: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("rule", "words"), REFUSED)
-def test_what_is_not_proven_is_refused(rule: bs.Rule, words: str) -> None:
+def test_what_is_not_proven_is_refused(rule: bs.design.Rule, words: str) -> None:
     with pytest.raises(bs.InputError, match=words):
         bs.Design(["a", "b"], OUTCOME, rule)
 
@@ -109,13 +111,13 @@ def test_the_rest_is_refused_with_a_reason() -> None:
         played([0.01, 0.3])
     with pytest.raises(bs.InputError, match="min_effect"):
         played([0.1, 0.3], min_effect=0.1)
-    design = bs.Design(["a", "b"], OUTCOME, rule)
+    design = bs.Design(["a", "b"], OUTCOME, rule, sides=1)
     with pytest.raises(bs.InputError, match="not run live"):
         design.procedure.check_live()
 
 
 def test_a_design_survives_its_file() -> None:
-    design = bs.Design(["a", "b"], OUTCOME, bs.UCB(2, radius="bernstein", growth=1.3))
+    design = bs.Design(["a", "b"], OUTCOME, bs.UCB(2, radius="bernstein", growth=1.3), sides=1)
     assert bs.Design.from_dict(design.to_dict()) == design
     assert [design.to_dict()["outcome"][name] for name in ("least", "most")] == [0.0, 1.0]
     with pytest.raises(bs.InputError, match="both limits"):

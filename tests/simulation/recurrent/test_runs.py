@@ -25,10 +25,11 @@ PLAIN_RULES: tuple[Any, ...] = (
 
 def design(rule: Any, arms: int = 2, outcome: Any = None, **more: Any) -> bs.Design:
     names = [f"arm {i}" for i in range(arms)]
-    return bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design(names, outcome or bs.Recurrent(1, 1), rule, **given)
 
 
-def same(one: bs.Simulation, two: bs.Simulation) -> bool:
+def same(one: bs.simulation.Simulation, two: bs.simulation.Simulation) -> bool:
     return (
         np.array_equal(one.winner, two.winner)
         and np.array_equal(one.decision_time, two.decision_time)
@@ -45,7 +46,7 @@ def test_plain_runs_are_the_rules_stage_by_stage(rule: Any, means: tuple[float, 
     test = design(rule, len(means), bs.Recurrent(0.8, 1.2), max_units=120)
     result = bs.simulate(test, means, runs=12, seed=5, engine="plain")
     for run in (0, 11):
-        *_, last = bs.trace_stages(test, means, seed=5, run=run)
+        *_, last = bs.simulation.trace_stages(test, means, seed=5, run=run)
         assert result.units[run].tolist() == [arm.units for arm in last.statistics.arms]
         assert result.winner[run] == (-1 if last.decision is None else last.decision.arm)
         assert result.decision_time[run] == last.statistics.units
@@ -53,7 +54,7 @@ def test_plain_runs_are_the_rules_stage_by_stage(rule: Any, means: tuple[float, 
 
 def test_a_stage_brings_every_unit_one_outcome() -> None:
     test = design(bs.UCB(2), max_units=30)
-    for number, stage in enumerate(bs.trace_stages(test, [0, 0], seed=2), start=1):
+    for number, stage in enumerate(bs.simulation.trace_stages(test, [0, 0], seed=2), start=1):
         assert len(stage.values) == number
         assert len(stage.joined) == 1
         assert stage.statistics.stage == stage.statistics.units == number
@@ -63,7 +64,7 @@ def test_a_stage_brings_every_unit_one_outcome() -> None:
 
 def test_an_even_split_brings_one_unit_for_every_arm_still_in() -> None:
     test = design(bs.ETC(), 3, error=0.1)
-    stages = list(islice(bs.trace_stages(test, [0.0, 3.0, 2.9], seed=3), 60))
+    stages = list(islice(bs.simulation.trace_stages(test, [0.0, 3.0, 2.9], seed=3), 60))
     assert stages[0].joined == (0, 1, 2)
     assert stages[-1].joined == (1, 2)
     units = [arm.units for arm in stages[-1].statistics.arms]
@@ -82,7 +83,7 @@ def test_threads_do_not_matter(rule: Any, way: Any) -> None:
 def test_a_run_that_outgrows_its_room_starts_afresh_and_alone(kind: Any) -> None:
     """What a run draws must not depend on the runs before it, nor on how they are chunked."""
 
-    def play() -> bs.Simulation:
+    def play() -> bs.simulation.Simulation:
         return bs.simulate(test, [0, 3], 130, seed=4, engine="fast" if kind is Fast else "plain")
 
     def chunks(runs: int, threads: int) -> Iterator[tuple[int, int]]:
@@ -145,7 +146,7 @@ def test_differences_that_do_not_matter_end_a_test() -> None:
     test = design(bs.UCB(2, radius="mixture"), min_effect=1.5, error=0.1)
     result = bs.simulate(test, [0, 0.1], runs=50, seed=1)
     assert result.no_difference > 40
-    stage = list(bs.trace_stages(test, [0, 0.1], seed=1))[-1]
+    stage = list(bs.simulation.trace_stages(test, [0, 0.1], seed=1))[-1]
     assert stage.decision is not None
     assert stage.decision.arm is None
 
@@ -158,7 +159,7 @@ def test_the_result_says_how_it_was_played() -> None:
     assert fast.to_dict()["accuracy"] == fast.accuracy
     assert "right to within" in repr(fast)
     assert "every outcome drawn" in repr(plain)
-    once = bs.simulate(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)), [0, 2], 10)
+    once = bs.simulate(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1), [0, 2], 10)
     assert "engine" not in once.to_dict()
 
 
@@ -178,13 +179,13 @@ def test_what_cannot_be_played_is_refused(more: Any, words: str) -> None:
 
 
 def test_engines_belong_to_units() -> None:
-    once = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
+    once = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), sides=1)
     with pytest.raises(bs.InputError, match="belong to Recurrent"):
         bs.simulate(once, [0, 1], engine="plain")
     with pytest.raises(bs.InputError, match="trace_stages"):
         next(bs.trace(design(bs.UCB(2)), [0, 1]))
     with pytest.raises(bs.InputError, match="must be Recurrent"):
-        next(bs.trace_stages(once, [0, 1]))
+        next(bs.simulation.trace_stages(once, [0, 1]))
 
 
 def test_what_would_never_end_is_refused() -> None:

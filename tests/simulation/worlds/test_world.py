@@ -13,25 +13,29 @@ from bascule.simulation.api import world_of
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
-DISCRETE = bs.Discrete([0, 1, 5], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]])
+DISCRETE = bs.worlds.Discrete([0, 1, 5], [[0.6, 0.3, 0.1], [0.5, 0.3, 0.2]])
 WORLDS = (
-    bs.World([0.0, 0.1]),
-    bs.World([0, 1], noise=bs.StudentT(3, 2), trend=bs.Trend("fading", -0.5, 2000)),
-    bs.World([0, 1], trend=bs.Trend("wave", 0.5, 100), change=bs.Change(1, -2.0, 50)),
-    bs.World([0.1, 0.2], noise=bs.Coin(), batch=50, missing=0.1),
-    bs.World([1, 2], noise=bs.Beta(4, 0, 5), delay=bs.Delay(20)),
-    bs.World([0, 1], delay=bs.Delay(20, "random", high_outcomes=5, window=100)),
-    bs.World(noise=DISCRETE),
+    bs.worlds.World([0.0, 0.1]),
+    bs.worlds.World(
+        [0, 1], noise=bs.worlds.StudentT(3, 2), trend=bs.worlds.Trend("fading", -0.5, 2000)
+    ),
+    bs.worlds.World(
+        [0, 1], trend=bs.worlds.Trend("wave", 0.5, 100), change=bs.worlds.Change(1, -2.0, 50)
+    ),
+    bs.worlds.World([0.1, 0.2], noise=bs.worlds.Coin(), batch=50, missing=0.1),
+    bs.worlds.World([1, 2], noise=bs.worlds.Beta(4, 0, 5), delay=bs.worlds.Delay(20)),
+    bs.worlds.World([0, 1], delay=bs.worlds.Delay(20, "random", high_outcomes=5, window=100)),
+    bs.worlds.World(noise=DISCRETE),
 )
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.words)
-def test_a_world_survives_being_written_down(world: bs.World) -> None:
-    assert bs.World.from_dict(json.loads(json.dumps(world.to_dict()))) == world
+def test_a_world_survives_being_written_down(world: bs.worlds.World) -> None:
+    assert bs.worlds.World.from_dict(json.loads(json.dumps(world.to_dict()))) == world
 
 
 def test_a_world_in_words() -> None:
-    assert bs.World([0, 1]).words == "steady"
+    assert bs.worlds.World([0, 1]).words == "steady"
     assert WORLDS[5].words == (
         "random delay of 20 units, 5 times as long for high outcomes, awaited for 100 units"
     )
@@ -39,15 +43,15 @@ def test_a_world_in_words() -> None:
 
 
 def test_means_in_force_change_with_the_unit_at_which_they_do() -> None:
-    world = bs.World([0, 1], change=bs.Change(0, by=3, at=10))
+    world = bs.worlds.World([0, 1], change=bs.worlds.Change(0, by=3, at=10))
     assert world.at(10) == world.start == (0.0, 1.0)
     assert world.at(11) == world.end == (3.0, 1.0)
 
 
 def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
-    assert bs.World([0, 1]).plain_for(bs.Gaussian(2))
-    assert bs.World([0, 1], noise=bs.Normal(2)).plain_for(bs.Gaussian(2))
-    assert not bs.World([0, 1], noise=bs.Normal(1)).plain_for(bs.Gaussian(2))
+    assert bs.worlds.World([0, 1]).plain_for(bs.Gaussian(2))
+    assert bs.worlds.World([0, 1], noise=bs.worlds.Normal(2)).plain_for(bs.Gaussian(2))
+    assert not bs.worlds.World([0, 1], noise=bs.worlds.Normal(1)).plain_for(bs.Gaussian(2))
     for world in WORLDS[1:]:
         assert not world.plain_for(bs.Gaussian(1))
 
@@ -55,26 +59,34 @@ def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
 @pytest.mark.parametrize(
     ("make", "field", "words"),
     [
-        (bs.World, "means", "missing"),
-        (lambda: bs.World("ab"), "means", "list of numbers"),  # type: ignore[arg-type]
-        (lambda: bs.World([0, float("nan")]), "means", "must be a number"),
-        (lambda: bs.World([0, 2], noise=DISCRETE), "means", "follow from the weights"),
-        (lambda: bs.World([0, 1], change=bs.Change(2, 1, 5)), "arm", "one of 0 to 1"),
-        (lambda: bs.World([0, 1], batch=0), "batch", "at least 1"),
-        (lambda: bs.World([0, 1], missing=1.0), "missing", "within 0 and 1"),
-        (lambda: bs.World([0, 1], missing=-0.1), "missing", "within 0 and 1"),
-        (lambda: bs.World([0, 1], delay=5), "delay", "see the reference"),  # type: ignore[arg-type]
-        (lambda: bs.Trend("up", 1, 1), "kind", '"fading" or "wave"'),  # type: ignore[arg-type]
-        (lambda: bs.Trend("wave", 1, 0), "span", "above 0"),
-        (lambda: bs.Delay(-1), "mean", "at least 0"),
-        (lambda: bs.Delay(1, "slow"), "kind", '"fixed" or "random"'),  # type: ignore[arg-type]
-        (lambda: bs.Delay(1e6, "random"), "delay", "set a window"),
-        (lambda: bs.Delay(1, window=-1), "window", "at least 0"),
-        (lambda: bs.Change(-1, 0.5, 10), "arm", "at least 0"),
-        (lambda: bs.World.from_dict({"means": [0, 1], "colour": 1}), "colour", "remove it"),
-        (lambda: bs.World.from_dict({"means": [0, 1], "noise": {}}), "noise", "kind that exists"),
-        (lambda: bs.World.from_dict({"means": [0, 1], "trend": {}}), "kind", "missing from the"),
-        (lambda: bs.World.from_dict([1]), "world", "world: "),
+        (bs.worlds.World, "means", "missing"),
+        (lambda: bs.worlds.World("ab"), "means", "list of numbers"),  # type: ignore[arg-type]
+        (lambda: bs.worlds.World([0, float("nan")]), "means", "must be a number"),
+        (lambda: bs.worlds.World([0, 2], noise=DISCRETE), "means", "follow from the weights"),
+        (lambda: bs.worlds.World([0, 1], change=bs.worlds.Change(2, 1, 5)), "arm", "one of 0 to 1"),
+        (lambda: bs.worlds.World([0, 1], batch=0), "batch", "at least 1"),
+        (lambda: bs.worlds.World([0, 1], missing=1.0), "missing", "within 0 and 1"),
+        (lambda: bs.worlds.World([0, 1], missing=-0.1), "missing", "within 0 and 1"),
+        (lambda: bs.worlds.World([0, 1], delay=5), "delay", "see the reference"),  # type: ignore[arg-type]
+        (lambda: bs.worlds.Trend("up", 1, 1), "kind", '"fading" or "wave"'),  # type: ignore[arg-type]
+        (lambda: bs.worlds.Trend("wave", 1, 0), "span", "above 0"),
+        (lambda: bs.worlds.Delay(-1), "mean", "at least 0"),
+        (lambda: bs.worlds.Delay(1, "slow"), "kind", '"fixed" or "random"'),  # type: ignore[arg-type]
+        (lambda: bs.worlds.Delay(1e6, "random"), "delay", "set a window"),
+        (lambda: bs.worlds.Delay(1, window=-1), "window", "at least 0"),
+        (lambda: bs.worlds.Change(-1, 0.5, 10), "arm", "at least 0"),
+        (lambda: bs.worlds.World.from_dict({"means": [0, 1], "colour": 1}), "colour", "remove it"),
+        (
+            lambda: bs.worlds.World.from_dict({"means": [0, 1], "noise": {}}),
+            "noise",
+            "kind that exists",
+        ),
+        (
+            lambda: bs.worlds.World.from_dict({"means": [0, 1], "trend": {}}),
+            "kind",
+            "missing from the",
+        ),
+        (lambda: bs.worlds.World.from_dict([1]), "world", "world: "),
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Callable[[], Any], field: str, words: str) -> None:
@@ -85,51 +97,56 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], Any], field: str, wor
 
 
 def test_a_long_delay_is_fine_with_a_window() -> None:
-    assert bs.Delay(1e6, "random", window=500).longest == 500
+    assert bs.worlds.Delay(1e6, "random", window=500).longest == 500
 
 
 @pytest.mark.parametrize(
     ("outcome", "world", "field", "words"),
     [
-        (bs.Bernoulli(), bs.World([0.1, 1.2]), "means", "between 0 and 1"),
-        (bs.Bernoulli(), bs.World([0.1, 0.2], noise=bs.Normal()), "noise", "0 or 1"),
+        (bs.Bernoulli(), bs.worlds.World([0.1, 1.2]), "means", "between 0 and 1"),
+        (bs.Bernoulli(), bs.worlds.World([0.1, 0.2], noise=bs.worlds.Normal()), "noise", "0 or 1"),
         (
             bs.Bernoulli(),
-            bs.World([0.1, 0.2], change=bs.Change(0, -0.2, 10)),
+            bs.worlds.World([0.1, 0.2], change=bs.worlds.Change(0, -0.2, 10)),
             *("means", "between 0 and 1"),
         ),
         (
             bs.Bernoulli(),
-            bs.World([0.1, 0.2], trend=bs.Trend("wave", 0.3, 100)),
+            bs.worlds.World([0.1, 0.2], trend=bs.worlds.Trend("wave", 0.3, 100)),
             *("trend", "where the arms are alike"),
         ),
-        (bs.Gaussian(1), bs.World([0.1, 1.2], noise=bs.Coin()), "means", "as the outcomes do"),
-        (bs.Bounded(0, 5), bs.World([1, 6]), "means", "between 0 and 5"),
+        (
+            bs.Gaussian(1),
+            bs.worlds.World([0.1, 1.2], noise=bs.worlds.Coin()),
+            "means",
+            "as the outcomes do",
+        ),
+        (bs.Bounded(0, 5), bs.worlds.World([1, 6]), "means", "between 0 and 5"),
         (
             bs.Bounded(0, 5),
-            bs.World(noise=DISCRETE, trend=bs.Trend("wave", 0.1, 10)),
+            bs.worlds.World(noise=DISCRETE, trend=bs.worlds.Trend("wave", 0.1, 10)),
             *("noise", "cannot follow a trend"),
         ),
-        (bs.Gaussian(1), bs.World([0, 1, 2]), "means", "2 arms, but 3 means"),
+        (bs.Gaussian(1), bs.worlds.World([0, 1, 2]), "means", "2 arms, but 3 means"),
     ],
 )
 def test_a_world_has_to_fit_the_design(
-    outcome: Any, world: bs.World, field: str, words: str
+    outcome: Any, world: bs.worlds.World, field: str, words: str
 ) -> None:
-    design = bs.Design(["a", "b"], outcome, bs.Tilt(3))
+    design = bs.Design(["a", "b"], outcome, bs.Tilt(3), sides=1)
     with pytest.raises(bs.InputError, match=words) as caught:
         bs.simulate(design, world=world)
     assert caught.value.field == field
 
 
 def test_means_and_worlds_may_be_given_in_several_ways_but_once() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(2), bs.Tilt(3))
-    batches = bs.World([0, 1], batch=50)
-    assert world_of(design, [0, 1]) == bs.World([0, 1])
+    design = bs.Design(["a", "b"], bs.Gaussian(2), bs.Tilt(3), sides=1)
+    batches = bs.worlds.World([0, 1], batch=50)
+    assert world_of(design, [0, 1]) == bs.worlds.World([0, 1])
     assert world_of(design, (0.0, 1.0), {"batch": 50}) == batches
     assert world_of(design, None, {"means": [0, 1], "batch": 50}) == batches
     assert world_of(design, None, batches) == batches
-    assert world_of(design, [0, 1], "steady") == bs.World([0, 1])
+    assert world_of(design, [0, 1], "steady") == bs.worlds.World([0, 1])
     for means, world in (([0, 1], batches), ([0, 1], {"means": [0, 1]})):
         with pytest.raises(bs.InputError, match="means are given twice"):
             world_of(design, means, world)

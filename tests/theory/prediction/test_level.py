@@ -15,7 +15,7 @@ from bascule.theory.prediction.level import Ends, Radii, ends_of, radii_of, widt
 
 
 def ends(rule: object, gap: float, error: float = 0.05, wide: float = 1.0) -> tuple[Ends, Radii]:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error, sides=1)  # type: ignore[arg-type]
     radii = radii_of(design, wide)
     found = ends_of(design, radii, gap, wide)
     assert found is not None
@@ -90,7 +90,7 @@ def test_tests_that_end_at_their_first_look_have_the_units_of_that_look() -> Non
 
 
 def test_at_alpha_one_intervals_never_part() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100, sides=1)
     assert ends_of(design, radii_of(design), 1.0) is None
 
 

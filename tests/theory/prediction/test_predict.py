@@ -49,7 +49,7 @@ COINS = [
 ]
 
 
-def check(expected: Prediction, measured: bs.Simulation, within: float) -> None:
+def check(expected: Prediction, measured: bs.simulation.Simulation, within: float) -> None:
     for value, seen in (
         (expected.regret, measured.regret),
         (expected.decision_time, measured.decision_time),
@@ -65,7 +65,7 @@ def check(expected: Prediction, measured: bs.Simulation, within: float) -> None:
 def test_two_arms_are_predicted_with_their_noise(
     rule: object, error: float, gap: float, runs: int
 ) -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=error, sides=1)  # type: ignore[arg-type]
     measured = bs.simulate(design, [0, gap], runs=runs, seed=2)
     check(predict(design, gap), measured, WITHIN)
 
@@ -74,25 +74,25 @@ def test_two_arms_are_predicted_with_their_noise(
 def test_coins_are_predicted_from_the_best_mean(
     rule: object, error: float, means: tuple[float, float]
 ) -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), rule, error=error)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Bernoulli(), rule, error=error, sides=1)  # type: ignore[arg-type]
     measured = bs.simulate(design, means, runs=3000, seed=2)
     check(predict(design, means[0] - means[1], best=means[0]), measured, WITHIN_FOR_BETS)
 
 
 def test_outcomes_within_limits_are_predicted_from_their_noise() -> None:
-    design = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05)
+    design = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05, sides=1)
     # From means around 1/2 such outcomes deviate by 0.2.
-    world = bs.World([0.475, 0.525], noise=Beta(5.25))
+    world = bs.worlds.World([0.475, 0.525], noise=Beta(5.25))
     measured = bs.simulate(design, world=world, runs=1500, seed=2)
     check(predict(design, 0.05, noise=0.2), measured, WITHIN_FOR_BETS)
-    wider = bs.Design(["a", "b"], bs.Bounded(-5, 5), bs.Tilt(3), error=0.05)
+    wider = bs.Design(["a", "b"], bs.Bounded(-5, 5), bs.Tilt(3), error=0.05, sides=1)
     assert predict(wider, 0.5, noise=2.0).units == pytest.approx(
         predict(design, 0.05, noise=0.2).units
     )
 
 
 def test_the_course_and_the_means_are_of_one_piece() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
     expected = predict(design, 0.2)
     assert expected.decision_time == pytest.approx(sum(expected.units))
     assert expected.regret == pytest.approx(0.2 * expected.units[1])
@@ -117,9 +117,9 @@ def test_the_worked_example_of_the_mean_path() -> None:
 @pytest.mark.parametrize(
     "rule", [bs.UCB(2), bs.UCB(8), bs.ETC(), bs.ETCPrime(), bs.Tilt(3), bs.Tilt(8, 0.4, batch=2)]
 )
-def test_several_arms_are_predicted_within_a_tenth(rule: bs.Rule) -> None:
+def test_several_arms_are_predicted_within_a_tenth(rule: bs.design.Rule) -> None:
     gaps, means = (0.4, 0.4, 0.8), [0.8, 0.4, 0.4, 0.0]
-    design = bs.Design(list("abcd"), bs.Gaussian(1), rule, error=0.001)
+    design = bs.Design(list("abcd"), bs.Gaussian(1), rule, error=0.001, sides=1)
     expected = predict(design, gaps)
     measured = bs.simulate(design, means, runs=1000, seed=2)
     # The standard error of a mean over runs is about 1.5 %.
@@ -130,7 +130,7 @@ def test_several_arms_are_predicted_within_a_tenth(rule: bs.Rule) -> None:
 
 
 def test_several_arms_with_bets_are_predicted_within_a_tenth() -> None:
-    design = bs.Design(list("abc"), bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    design = bs.Design(list("abc"), bs.Bernoulli(), bs.Tilt(3), error=0.05, sides=1)
     expected = predict(design, (0.1, 0.1), best=0.3)
     measured = bs.simulate(replace(design, max_units=100_000), [0.3, 0.2, 0.2], runs=800, seed=2)
     found = measured.winner == 0
@@ -139,25 +139,29 @@ def test_several_arms_with_bets_are_predicted_within_a_tenth() -> None:
 
 
 def test_many_arms_follow_the_mean_path() -> None:
-    design = bs.Design([f"a{i}" for i in range(30)], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    design = bs.Design(
+        [f"a{i}" for i in range(30)], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1
+    )
     assert predict(design, [0.5] * 29) == mean_path(design, [0.5] * 29)
 
 
 def test_what_never_ends_takes_for_ever() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=100, sides=1)
     assert predict(design, 1.0).decision_time == math.inf
-    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05, sides=1)
     assert predict(coins, 1e-7, best=0.5).regret == math.inf
 
 
 def test_what_a_prediction_needs_is_asked_for() -> None:
-    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=0.05, sides=1)
     with pytest.raises(InputError, match="best, the mean of the best arm: give it"):
         predict(coins, 0.01)
-    limits = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05)
+    limits = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05, sides=1)
     with pytest.raises(InputError, match="with noise: give it"):
         predict(limits, 0.01)
-    seen = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.UCB(2, radius="bernstein"), error=0.05)
+    seen = bs.Design(
+        ["a", "b"], bs.Bounded(0, 1), bs.UCB(2, radius="bernstein"), error=0.05, sides=1
+    )
     with pytest.raises(InputError, match="follows the spread that it sees"):
         predict(seen, 0.01)
 
@@ -172,9 +176,13 @@ def test_what_a_prediction_needs_is_asked_for() -> None:
     ],
 )
 def test_a_quick_prediction_is_near_the_one_in_short_steps(
-    outcome: bs.Outcome, rule: bs.Rule, gaps: tuple[float, ...], best: float, apart: float
+    outcome: bs.design.Outcome,
+    rule: bs.design.Rule,
+    gaps: tuple[float, ...],
+    best: float,
+    apart: float,
 ) -> None:
-    design = bs.Design([f"arm {i}" for i in range(len(gaps) + 1)], outcome, rule)
+    design = bs.Design([f"arm {i}" for i in range(len(gaps) + 1)], outcome, rule, sides=1)
     quick, slow = quick_prediction(design, gaps, best, None), predict(design, gaps, best=best)
     assert quick.decision_time == pytest.approx(slow.decision_time, rel=apart)
     assert quick.regret == pytest.approx(slow.regret, rel=2 * apart)

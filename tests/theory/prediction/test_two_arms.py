@@ -32,7 +32,7 @@ def course_of(design: bs.Design, gap: float, noise: float | None = None) -> Cour
 
 
 def course(rule: object, gap: float, error: float = 0.05, sigma: float = 1.0) -> Course:
-    design = bs.Design(["a", "b"], bs.Gaussian(sigma), rule, error=error)  # type: ignore[arg-type]
+    design = bs.Design(["a", "b"], bs.Gaussian(sigma), rule, error=error, sides=1)  # type: ignore[arg-type]
     found = course_of(design, gap)
     assert found is not None
     return found
@@ -79,7 +79,7 @@ def test_the_knobs_trade_regret_against_time() -> None:
 
 
 def test_less_noise_than_the_rule_expects_takes_the_walk_straight() -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), error=0.05)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2), error=0.05, sides=1)
     calm, worst = course_of(design, 0.05, noise=0.001), course_of(design, 0.05)
     assert calm is not None
     assert worst is not None
@@ -98,9 +98,12 @@ def test_a_gap_that_nobody_can_miss_takes_the_first_units(rule: object) -> None:
 
 def test_a_gap_that_nobody_can_find_has_no_course() -> None:
     for rule in (bs.Tilt(3), bs.UCB(2), bs.ETC(stop="mixture")):
-        design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05)
+        design = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, sides=1)
         assert course_of(design, 1e-12) is None
-    assert course_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=9), 1.0) is None
+    assert (
+        course_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), max_units=9, sides=1), 1.0)
+        is None
+    )
 
 
 def test_infinite_alpha_is_an_even_split() -> None:

@@ -17,7 +17,8 @@ ALPHAS = st.floats(1.01, 100)
 
 def design(rule: object, arms: int = 2, **promise: float) -> bs.Design:
     names = [str(i) for i in range(arms)]
-    return bs.Design(names, bs.Gaussian(1), rule, **(promise or {"error": 0.05}))  # type: ignore[arg-type]
+    given = promise if "delta" in promise else {"error": 0.05, "sides": 1, **promise}
+    return bs.Design(names, bs.Gaussian(1), rule, **given)  # type: ignore[arg-type]
 
 
 def test_c_alpha_goes_from_one_to_four_over_its_peak() -> None:
@@ -87,7 +88,7 @@ def test_with_three_arms_and_a_large_alpha_the_smallest_gap_rules_every_arm() ->
 
 
 def test_alpha_one_is_bounded_in_regret_and_by_its_cap_in_time() -> None:
-    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), error=0.05, max_units=10_000)
+    test = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(1), error=0.05, max_units=10_000, sides=1)
     assert bounds(test, 1.0).decision_time == 10_000
     assert bounds(test, 1.0).regret < 100
 
@@ -103,12 +104,12 @@ def test_no_rival_is_pulled_below_its_proven_radius(alpha: float) -> None:
     means, smallest = (1.0, 0.6, -0.5), 0.4
     test = design(bs.UCB(alpha), 3, error=0.2)
     for run in range(3):
-        before = bs.Statistics.empty(3)
+        before = bs.progress.Statistics.empty(3)
         for step in bs.trace(test, means, seed=2, run=run):
             if step.arm > 0 and before.arms[step.arm].units >= 3:
                 gap = means[0] - means[step.arm]
                 width = (gap + (alpha - 1) ** 2 / (4 * alpha) * smallest) / (alpha + 1)
-                assert bs.intervals(test, before)[step.arm].radius >= width
+                assert bs.progress.intervals(test, before)[step.arm].radius >= width
             before = step.statistics
 
 

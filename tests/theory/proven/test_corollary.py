@@ -13,7 +13,7 @@ TABLE = [(0.05, 6.0e-4, 4.4e-4), (0.01, 9.9e-5, 7.1e-5), (0.001, 7.9e-6, 5.6e-6)
 @pytest.mark.parametrize(("error", "ucb", "etc"), TABLE)
 def test_the_delta_that_the_corollary_needs(error: float, ucb: float, etc: float) -> None:
     for rule, delta in ((bs.UCB(2), ucb), (bs.ETC(), etc)):
-        design = bs.Design(["a", "b"], bs.Gaussian(1), rule)
+        design = bs.Design(["a", "b"], bs.Gaussian(1), rule, sides=1)
         assert corollary_delta(error, design) == pytest.approx(delta, rel=0.02)
 
 

@@ -2,7 +2,7 @@
 
 Each arm is linearised around its own ratio and its own mean denominator, which are estimated from
 the log together with the coefficient of the covariate, so the guarantee is asymptotic.
-docs/explanation/analyse.md has the formulas.
+docs/research/analyse.md has the formulas.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNITS, VALUE, PER = PLACE[0, 0, 0], PLACE[1, 0, 0], PLACE[0, 1, 0]
 def adjusted(sums: Sums) -> Sums:
     """Sums in which the outcome of a unit is the linear combination that stands for its metric."""
     assert sums.moments is not None
-    whole = Centre.of(sums.moments.sum(axis=(0, 1))).adjustment
+    whole = Centre.within(sums.moments.sum(axis=0)).adjustment
     totals, squares, cubes = (np.zeros(sums.units.shape) for _ in range(3))
     for arm in range(sums.units.shape[1]):
         each = sums.moments[:, arm]
@@ -67,7 +67,7 @@ def _adjusted_pair(sums: Sums, i: int, j: int) -> Pair:
     weights = n[both] * m[both] / (n[both] + m[both])
     if not both.any():
         return UNKNOWN
-    common = Centre.of(sums.moments[both][:, [i, j]].sum(axis=(0, 1)))
+    common = Centre.within(sums.moments[both][:, [i, j]].sum(axis=0))
     if common.per <= 0.0:
         return UNKNOWN
     units = np.stack([n[both], m[both]], axis=1)
@@ -92,6 +92,7 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
     for i, j in combinations(range(len(arms)), 2):
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
+        # As other tools do it, so that their figures can be compared; it decides nothing.
         whole = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):

@@ -23,6 +23,7 @@ from bascule.analysis.evidence.recurring import Recurring, spreads
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import effects
@@ -174,6 +175,7 @@ def evidence_for_units(
     design = Design(
         *(arms, outcome, rule),
         error=error,
+        sides=ONE_SIDED,
         min_effect=request.min_effect,
         goal=request.goal,
         control=request.control,

@@ -1,7 +1,7 @@
 """The answer for one look: Welch's t-test, or the score test where outcomes are 0 or 1.
 
 It holds if the log is looked at once, at a time that was fixed before the test. Its intervals are
-narrower than those that hold at all looks. docs/explanation/analyse.md has the formulas.
+narrower than those that hold at all looks. docs/research/analyse.md has the formulas.
 """
 
 from __future__ import annotations

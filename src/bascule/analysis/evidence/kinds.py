@@ -1,6 +1,6 @@
 """The kinds of evidence that a log can be answered by: name, explanation and guarantee.
 
-docs/explanation/analyse.md proves each kind. The explanations are for readers of a report who have
+docs/research/analyse.md proves each kind. The explanations are for readers of a report who have
 never heard of this package.
 """
 

@@ -1,7 +1,7 @@
 """What two arms have shown day by day, and how far their difference may be from the truth.
 
 Every kind of evidence ends in a total with a clock and a boundary that the total has to reach.
-docs/explanation/analyse.md says which sequence is tested, and proves each kind.
+docs/research/analyse.md says which sequence is tested, and proves each kind.
 """
 
 from __future__ import annotations

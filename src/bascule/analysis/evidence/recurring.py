@@ -137,7 +137,7 @@ def _moments(arm: dict[int, list[float]], step_squares: float) -> tuple[float, .
 def spreads(recurring: Recurring) -> Recurrent:
     """How much units differ and how much the outcomes of one unit do, by the method of moments.
 
-    It is that of docs/how-to/plan-a-test.md, with each arm around its own mean.
+    It is that of docs/research/planning.md, with each arm around its own mean.
     """
     there = recurring.moments[1] > 0
     units, outcomes, ages, totals, step_squares, of_units = recurring.moments[:, there]

@@ -12,13 +12,14 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Course, Day
-from bascule.analysis.log.rows import units_in_window
 from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.reduce.units import units_with_events
 from bascule.analysis.source.backend import Row, run
 from bascule.core.design import Design
 from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import effects
+from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import Decision
 from bascule.core.statistics import Statistics
 
@@ -69,7 +70,7 @@ def replay(design: Design, events: Any, units: Any, until: datetime | None) -> R
     `units` has a row a unit with its number, block and probability besides.
     """
     aggregate = "sum" if design.measure is None else design.measure.aggregate
-    outcomes = units_in_window(events, units, design.measure, aggregate)
+    outcomes = units_with_events(events, units, design.measure, aggregate)
     rows = run(outcomes.order_by("number"))
     if not rows:
         raise InputError("assignments", "assignments: there are no units")
@@ -133,9 +134,11 @@ def _ready(design: Design, row: Row, end: float) -> float | None:
     return matures if matures <= end else None
 
 
-def _outcome(design: Design, row: Row) -> float:
+def _outcome(design: Design, row: Row) -> Value:
     """Return the outcome of a unit, `missing` if it had no event, within the limits."""
     value = row["outcome"]
+    if design.outcome.pairs:
+        return Pair(float(value or 0.0), float(row["per"] or 0.0))
     if value is None:
         assert design.measure is not None
         value = design.measure.missing_value
@@ -166,6 +169,8 @@ def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
         sums.units[at] += 1
         if place < folded:
             value = _outcome(design, row)
+            if isinstance(value, Pair):
+                continue
             sums.totals[at] += value
             sums.squares[at] += value * value
             sums.lows[at], sums.highs[at] = min(sums.lows[at], value), max(sums.highs[at], value)

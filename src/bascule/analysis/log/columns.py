@@ -9,8 +9,8 @@ from typing import Any
 
 from bascule.analysis.log.times import Times
 from bascule.analysis.source.backend import run
+from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
-from bascule.core.inputs.design_parts import MOST_ARMS
 
 NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", "total", "totals", "grand total")
 """Text in place of an arm that stands for none, or for a row of totals below a table."""

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bascule.analysis import call
-from bascule.analysis.call import PER_ROW, LogMetric
+from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.log.columns import Arms, Columns, arms_of
 from bascule.analysis.log.naming import column, named, usual
 from bascule.analysis.log.numbers import check_unit, decimal_of
-from bascule.analysis.log.reading import Reading, Roles
+from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import Given, recognised, start_of
 from bascule.analysis.log.rows import clean
 from bascule.analysis.log.times import Times, times_of
@@ -21,51 +20,8 @@ from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 
-Probability = str | Mapping[str, str] | None
-
-ROLES = ("count", "squares", "covariate", "cluster", "segment")
+ROLES = ("segment", "covariate", "cluster", "count", "squares")
 """Columns that say something of a unit, or of several, besides its arm and its probabilities."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Names(Roles):
-    """The columns that were named, None for those that are to be found, and how they are read."""
-
-    arm: str | None = None
-    probability: Probability = None
-    time_format: str | None = None
-    row_is_unit: bool = False
-    follow_up: str | tuple[str, str] | None = None
-    drop_duplicates: bool = False
-    decimal: str | None = None
-    plain_value: bool = True
-
-    @classmethod
-    def of(cls, log: call.Log, assigned: call.Assigned, **columns: Any) -> Names:
-        """Return the columns that were named, with what is said of the log and of the arms."""
-        return cls(
-            **columns,
-            cluster=assigned.cluster,
-            probability=assigned.probability,
-            row_is_unit=log.row_is_unit,
-            count=log.count,
-            squares=log.squares,
-            cumulative=log.cumulative,
-            time_format=log.time_format,
-            drop_duplicates=log.drop_duplicates,
-            decimal=log.decimal,
-        )
-
-    def of_metric(self, metric: LogMetric) -> Names:
-        """Return the names with the columns of a metric."""
-        declared = (metric.per, metric.follow_up, metric.aggregate, metric.window, metric.period)
-        return replace(
-            self,
-            value=metric.value,
-            per=metric.per,
-            follow_up=metric.follow_up,
-            plain_value=all(one is None for one in declared),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,46 +46,42 @@ class Log:
 
 
 def read_log(
-    request: Request, names: Names, events: Any, assignments: Any, places: tuple[str, str]
+    asked: Asked, metric: LogMetric, request: Request, events: Any, assignments: Any = None
 ) -> Log:
-    """Choose the columns of the tables and clean their rows; `places` says where the tables are."""
-    if names.drop_duplicates:
+    """Choose the columns of the tables and clean their rows."""
+    if asked.log.drop_duplicates:
         different = events.distinct()
         dropped = int(events.count().to_pyarrow().as_py() - different.count().to_pyarrow().as_py())
-        log = read_log(
-            request, replace(names, drop_duplicates=False), different, assignments, places
-        )
-        return replace(log, dropped=dropped)
+        plain = replace(asked, log=replace(asked.log, drop_duplicates=False))
+        return replace(read_log(plain, metric, request, different, assignments), dropped=dropped)
     alone = assignments is None
     arm_table = events if alone else assignments
-    events, per = _with_denominator(events, names)
-    _check_unit_options(names, alone)
-    given = given_names(arm_table, names, per)
-    found = recognised(events, assignments, given, places[0])
-    unit, arm, time = found.unit, found.arm, found.time
+    events, per = _with_denominator(events, metric)
+    used = recognised(events, assignments, given_columns(arm_table, asked, metric, per))
+    unit, arm, time = used.unit, used.arm, used.time
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
     if len(arms.names) < 2:
         there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
         raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
-    about = _about_units(arm_table, arms.names, names) | _sums_of_rows(arm_table, names)
-    of_events = {"unit": unit, "time": time, "metric": found.value} if alone else {}
+    about = _about_units(arm_table, arms.names, asked)
+    of_events = {"unit": unit, "time": time, "metric": used.value} if alone else {}
     _check_covariate(about["covariate"], {"arm": arm, **of_events})
-    times, assigned_times = times_of(events, time, names.time_format), None
+    times, assigned_times = times_of(events, time, asked.log.time_format), None
     if not alone:
-        times, assigned_times = _both_times(request, names, times, assignments, arm)
+        times, assigned_times = _both_times(request, asked, times, assignments, arm)
     if request.measure is not None and times.column is None:
         raise InputError(
             "window", "window needs to know when events came: name the column with their time"
         )
     if unit is not None:
         check_unit(events, unit)
-    roles = [found.value, per, *(about.get(role) for role in ("count", "squares", "covariate"))]
-    decimals = _decimals(events, roles, names.decimal)
+    roles = [used.value, per, *(about[role] for role in ("count", "squares", "covariate"))]
+    decimals = _decimals(events, roles, asked.log.decimal)
     columns = Columns(
         unit,
         arm if alone else None,
-        found.value,
+        used.value,
         times,
         **(about if alone else {}),
         per=per,
@@ -137,40 +89,37 @@ def read_log(
     )
     arrivals, measure = assigned_times or times, request.measure
     reading = Reading(
-        log=places[0],
         unit=unit,
         arm=arm,
         time=times.column,
-        value=found.value,
-        other_values=found.others,
-        probability=_probabilities(about),
+        value=used.value,
+        other_values=used.others,
+        probability=tuple(about["probabilities"] or _given(about["probability"])),
         window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
-        follow_up=names.follow_up is not None,
-        at_risk=per is not None and per not in (names.per, names.follow_up),
-        **{role: about.get(role) for role in ROLES},
-        cumulative=bool(names.cumulative),
+        follow_up=metric.follow_up is not None,
+        at_risk=per is not None and per not in (metric.per, metric.follow_up),
+        **{role: about[role] for role in ROLES},
+        cumulative=bool(asked.log.cumulative),
         times=arrivals.kind,
         block=_block(request, times),
-        decimal=decimals.get(found.value or ""),
+        decimal=decimals.get(used.value or ""),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
-        notes=found.notes,
+        notes=used.notes,
     )
     if alone:
         rows = clean(events, columns, arms, request.until, text=False)
-        return Log(arms, columns, events, rows, reading, cumulative=names.cumulative)
+        return Log(arms, columns, events, rows, reading, cumulative=asked.log.cumulative)
     assert assigned_times is not None
-    assigned_unit = _assigned_unit(assignments, names.assignments_unit, unit, arm)
-    signs = _decimals(assignments, [about["covariate"]], names.decimal)
+    assert asked.assignments is not None
+    assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
+    signs = _decimals(assignments, [about["covariate"]], asked.log.decimal)
     assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, decimals=signs)
     text = events[unit].type() != assignments[assigned_unit].type()
     rows = clean(events, columns, arms, request.until, text=text)
     assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
     reading = replace(
-        reading,
-        assignments=places[1],
-        assignments_unit=assigned_unit,
-        assignments_time=assigned_times.column,
+        reading, assignments_unit=assigned_unit, assignments_time=assigned_times.column
     )
     return Log(arms, columns, events, rows, reading, assigned, assignment_columns)
 
@@ -188,39 +137,31 @@ def _block(request: Request, times: Times) -> str:
     return block if isinstance(block, str) else f"{block:,} units"
 
 
-def given_names(table: Any, names: Names, per: str | None = None) -> Given:
+def given_columns(table: Any, asked: Asked, metric: LogMetric, per: str | None = None) -> Given:
     """The columns that the user named, of the table that has the arms."""
-    others = [role for role in ROLES if role != "covariate"]
-    taken = [column(table, role, getattr(names, role)) for role in others]
-    stated = names.probability
+    stated = asked.assigned.probability
+    others = [(role, getattr(_owner(asked, role), role)) for role in ROLES if role != "covariate"]
     probabilities = stated.values() if isinstance(stated, Mapping) else _given(stated)
-    taken += [column(table, "probability", one) for one in probabilities]
-    denominators = [per or column(table, "per", None if names.per == PER_ROW else names.per)]
-    interval = names.follow_up if isinstance(names.follow_up, tuple) else _given(names.follow_up)
+    others += [("probability", one) for one in probabilities]
+    if per is None and metric.per != PER_ROW:
+        others.append(("per", metric.per))
+    interval = metric.follow_up if isinstance(metric.follow_up, tuple) else _given(metric.follow_up)
+    taken = (*(column(table, role, name) for role, name in others), per, *interval)
     return Given(
-        names.unit,
-        names.arm,
-        names.time,
-        names.value,
-        no_unit=names.row_is_unit or names.count is not None,
-        plain_value=names.plain_value,
-        taken=tuple(name for name in (*taken, *denominators, *interval) if name),
-        covariate=column(table, "covariate", names.covariate),
+        asked.log.where.shown,
+        *(asked.unit, asked.arm, asked.time, metric.value),
+        no_unit=asked.log.row_is_unit or asked.log.count is not None,
+        plain_value=metric.plain,
+        taken=tuple(name for name in taken if name),
+        covariate=column(table, "covariate", asked.covariate),
     )
 
 
-def _check_unit_options(names: Names, alone: bool) -> None:
-    """Refuse to name a unit where rows are units, or count them."""
-    if names.count is not None and (names.unit is not None or names.row_is_unit or not alone):
-        raise InputError("count", "count: rows that count units have no unit: leave it out")
-    if names.row_is_unit and names.unit is not None:
-        raise InputError(
-            "row_is_unit", "row_is_unit says that no column has the unit: leave unit out"
-        )
-    if names.row_is_unit and not alone:
-        raise InputError(
-            "row_is_unit", "row_is_unit: with assignments, a column must name the unit"
-        )
+def _owner(asked: Asked, role: str) -> Any:
+    """Where the name of a role's column was given."""
+    if role == "cluster":
+        return asked.assigned
+    return asked.log if role in ("count", "squares") else asked
 
 
 def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: str) -> str:
@@ -240,16 +181,16 @@ def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: s
     return likely[0]
 
 
-def _with_denominator(events: Any, names: Names) -> tuple[Any, str | None]:
+def _with_denominator(events: Any, metric: LogMetric) -> tuple[Any, str | None]:
     """The events with the column of the denominator, or of the time at risk, and its name.
 
     The time at risk of a row that has a start and a stop is the time between them.
     """
-    columns, stop = list(events.columns), names.follow_up
-    if names.per == PER_ROW and PER_ROW not in columns:
+    columns, stop = list(events.columns), metric.follow_up
+    if metric.per == PER_ROW and PER_ROW not in columns:
         return events, PER_ROW
     if stop is None:
-        return events, column(events, "per", names.per)
+        return events, column(events, "per", metric.per)
     if isinstance(stop, str):
         stop = named("follow_up", stop, columns)
         start = start_of(stop, columns)
@@ -262,16 +203,17 @@ def _with_denominator(events: Any, names: Names) -> tuple[Any, str | None]:
 
 
 def _both_times(
-    request: Request, names: Names, times: Times, assignments: Any, arm: str
+    request: Request, asked: Asked, times: Times, assignments: Any, arm: str
 ) -> tuple[Times, Times]:
     """The times of events and of assignments; without one of them the other is of no use."""
-    fallback = names.time if names.time in assignments.columns else None
-    name = column(assignments, "time", names.assignments_time or fallback)
+    assert asked.assignments is not None
+    fallback = asked.time if asked.time in assignments.columns else None
+    name = column(assignments, "time", asked.assignments.time or fallback)
     if name is None:
         name = next(iter(usual("time", [one for one in assignments.columns if one != arm])), None)
     kind = None if name is None else assignments[name].type()
     takes_format = kind is not None and (kind.is_string() or kind.is_integer())
-    time_format = names.time_format if takes_format else None
+    time_format = asked.log.time_format if takes_format else None
     assigned = times_of(assignments, name, time_format, "assignments_time")
     if times.column is None or assigned.column is None:
         if request.measure is not None:
@@ -282,16 +224,15 @@ def _both_times(
     return times, assigned
 
 
-def _about_units(arm_table: Any, arms: tuple[str, ...], names: Names) -> dict[str, Any]:
-    """The columns with the segment and the probabilities of a unit."""
+def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[str, Any]:
+    """The columns with what is known of a unit, or of several."""
     about: dict[str, Any] = {
-        role: column(arm_table, role, getattr(names, role))
-        for role in ("segment", "covariate", "cluster")
+        role: column(arm_table, role, getattr(_owner(asked, role), role)) for role in ROLES
     }
-    probability = names.probability
+    about |= {"probability": None, "probabilities": ()}
+    probability = asked.assigned.probability
     if not isinstance(probability, Mapping):
-        about["probability"] = column(arm_table, "probability", probability)
-        return about
+        return about | {"probability": column(arm_table, "probability", probability)}
     if set(probability) != set(arms):
         raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
     if len(arms) > MOST_PAIRED_ARMS:
@@ -315,21 +256,6 @@ def _check_covariate(covariate: str | None, others: Mapping[str, str | None]) ->
                 f"covariate: {covariate!r} is the column of the {role}: name a number that was "
                 "known before the test",
             )
-
-
-def _sums_of_rows(table: Any, names: Names) -> dict[str, Any]:
-    """The columns of a log that is sums already."""
-    if names.count is None:
-        if names.squares is not None or names.cumulative:
-            name = "squares" if names.squares is not None else "cumulative"
-            raise InputError(name, f"{name} goes with count, the column with the number of units")
-        return {}
-    squares = column(table, "squares", names.squares)
-    return {"count": column(table, "count", names.count), "squares": squares}
-
-
-def _probabilities(about: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(about.get("probabilities") or _given(about.get("probability")))
 
 
 def _given(name: str | None) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.source.backend import is_duckdb, run
-from bascule.analysis.source.places import BLANK_TEXTS
+from bascule.analysis.source.texts import BLANK_TEXTS, points, surely, unclear_points
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST
@@ -30,10 +30,6 @@ SURELY = {
 }
 """Numbers that can be meant in one way only."""
 
-GROUPED = r"^\s*[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+\s*$"
-FEWEST_GROUPED = 3
-"""Points that may separate thousands, and how many of them make a column unclear."""
-
 MOSTLY = 10
 """A decimal sign is assumed if it occurs at least this many times as often as the other."""
 
@@ -49,44 +45,44 @@ def decimal_of(table: Any, column: str, given: str | None) -> str | None:
     raw = table[column]
     if not raw.type().is_string():
         return None
+    if given is not None:
+        return given
+    (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum()))
+    if not row["commas"]:
+        if not unclear_points(row):
+            return None
+        thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")
+        example = run(table.agg(text=raw.max(where=thousands)))[0]["text"]
+        raise InputError(
+            "decimal",
+            f"decimal is missing: every number of {column!r} with a point has three digits behind "
+            f"it, such as {example!r}: state whether the point is the decimal separator "
+            'with decimal="." or separates thousands with decimal="," (--decimal)',
+        )
     (row,) = run(
         table.agg(
             point=raw.re_search(SURELY["."]).sum(),
             comma=raw.re_search(SURELY[","]).sum(),
             unclear=raw.max(where=raw.re_search(r"^\s*[-+]?[0-9]{1,3},[0-9]{3}\s*$")),
             with_commas=raw.re_search(WITH_COMMAS["."]).sum(),
-            pointed=raw.re_search(r"^[^.]*\.").sum(),
-            grouped=raw.re_search(GROUPED).sum(),
-            thousands=raw.max(where=raw.re_search(GROUPED)),
-            whole=raw.re_search(r"^\s*[-+]?[1-9][0-9]{0,2}\s*$").sum(),
         )
     )
     point, comma = row["point"] or 0, row["comma"] or 0
-    if given is not None:
-        return given
     if not (row["with_commas"] or comma):
-        grouped = row["grouped"] or 0
-        if grouped < FEWEST_GROUPED or grouped < row["pointed"] or not row["whole"]:
-            return None
-        raise InputError(
-            "decimal",
-            f"decimal is missing: every number of {column!r} with a point has three digits behind "
-            f"it, such as {row['thousands']!r}: state whether the point is the decimal separator "
-            'with decimal="." or separates thousands with decimal="," (--decimal)',
-        )
+        return None
     # A few that are written otherwise are excluded and counted.
     if point >= MOSTLY * comma and point:
         return "."
     if comma >= MOSTLY * point and comma:
         return ","
-    example = (
+    how = (
         "commas both as thousands separators and as decimal separators"
         if point
         else f"ambiguous commas, such as {row['unclear']!r}"
     )
     raise InputError(
         "decimal",
-        f"decimal is missing: the numbers of {column!r} have {example}: state the decimal "
+        f"decimal is missing: the numbers of {column!r} have {how}: state the decimal "
         'separator with decimal="." or decimal="," (--decimal)',
     )
 
@@ -109,7 +105,13 @@ def number(table: Any, column: str, field: str, decimal: str | None = None) -> t
         word = raw.strip().lower()
         value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
         known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
-        return value, raw.notnull() & ((~right & ~known) | (value.abs() > LARGEST).fill_null(False))
+        odd = (~right & ~known) | (value.abs() > LARGEST).fill_null(False)
+        if is_duckdb(table) and decimal is None:
+            # Most entries are plain numbers, and take no other test.
+            plain = surely(raw, "float64")
+            value = ibis.ifelse(plain, raw.try_cast("float64"), value)
+            odd = ibis.ifelse(plain, False, odd)
+        return value, raw.notnull() & odd
     if kind.is_boolean():
         return raw.ifelse(1.0, 0.0), ibis.literal(False)
     if kind.is_integer():
@@ -141,7 +143,9 @@ def worded(table: Any, column: str) -> Any:
     raw = table[column]
     if not raw.type().is_string():
         return ibis.literal(False)
-    return raw.strip().lower().isin((*TRUE_WORDS, *FALSE_WORDS)).fill_null(False)
+    # Words begin with a letter, and are the longer in order.
+    words = raw.strip().lower().isin((*TRUE_WORDS, *FALSE_WORDS))
+    return ibis.ifelse(raw < ":", raw.startswith(" ") & words, words).fill_null(False)
 
 
 LARGEST_EXACT = 2.0**53

@@ -10,12 +10,19 @@ from bascule.analysis.log.times import TimeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
-    """The columns of a log by what they are; None for those that are not there.
+class Reading:
+    """The log that was read, its columns by what they are, and what else could have been the value.
 
-    With `cumulative` a row has what was counted up to its time.
+    Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
+    whether these are dates or numbers of days, and `time_form` how they were written if that had
+    to be found out; `decimal` is the decimal sign where numbers are text with commas. `block` is
+    what units are compared within. With `cumulative` a row has what was counted up to its time,
+    and with `at_risk` a row's time at risk lies between its start and its stop; `notes` say what
+    was not used and why.
     """
 
+    log: str = ""
+    arm: str
     unit: str | None = None
     value: str | None = None
     time: str | None = None
@@ -24,25 +31,10 @@ class Roles:
     assignments_time: str | None = None
     count: str | None = None
     squares: str | None = None
-    cumulative: bool | None = False
+    cumulative: bool = False
     per: str | None = None
     covariate: str | None = None
     cluster: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading(Roles):
-    """The log that was read, its columns, and what else could have been the value.
-
-    Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
-    whether these are dates or numbers of days, and `time_form` how they were written if that had
-    to be found out; `decimal` is the decimal sign where numbers are text with commas. `block` is
-    what units are compared within. With `at_risk` a row's time at risk lies between its start and
-    its stop; `notes` say what was not used and why.
-    """
-
-    log: str
-    arm: str
     other_values: tuple[str, ...] = ()
     assignments: str | None = None
     probability: tuple[str, ...] = ()

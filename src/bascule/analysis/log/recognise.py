@@ -25,7 +25,7 @@ from bascule.analysis.log.naming import (
 from bascule.analysis.log.numbers import FALSE_WORDS, TRUE_WORDS
 from bascule.analysis.log.times import LATEST_DAY
 from bascule.analysis.source.backend import run
-from bascule.analysis.source.places import BLANK_TEXTS
+from bascule.analysis.source.texts import BLANK_TEXTS
 from bascule.core.errors import InputError
 
 SAMPLE = 20_000
@@ -172,31 +172,32 @@ class _Sample:
 class Given:
     """The columns that the user named, None for those to be found, and which of them there are.
 
-    `plain_value` says that nothing but a column was asked of the metric. Rows that count units, or
-    are units, have no column of identities (`no_unit`).
+    `place` is where the log is, in words, and `plain_value` says that nothing but a column was
+    asked of the metric. Rows that count units, or are units, have no column of identities
+    (`no_unit`).
     """
 
+    place: str = "a log"
     unit: str | None = None
     arm: str | None = None
     time: str | None = None
     value: str | None = None
     no_unit: bool = False
-    counted: bool = False
     plain_value: bool = True
     taken: tuple[str, ...] = ()
     covariate: str | None = None
 
 
-def recognised(events: Any, assignments: Any, given: Given, place: str) -> Recognised:
+def recognised(events: Any, assignments: Any, given: Given) -> Recognised:
     """Return the columns of a log; raise one `Question` for all that are not clear."""
-    return _Recognition(events, assignments, given, place).result()
+    return _Recognition(events, assignments, given).result()
 
 
 class _Recognition:
     """The roles of columns, found one after the other, with what is not clear."""
 
-    def __init__(self, events: Any, assignments: Any, given: Given, place: str) -> None:
-        self.given, self.place = given, place
+    def __init__(self, events: Any, assignments: Any, given: Given) -> None:
+        self.given = given
         self.alone = assignments is None
         self.events = _Sample(events, set(given.taken))
         self.arms = self.events if self.alone else _Sample(assignments, set(given.taken))
@@ -228,7 +229,7 @@ class _Recognition:
         self._ask_about_sums()
         self._ask_about_intervals()
         if self.unclear:
-            raise Question(self.place, self.roles, self.unclear, **self.options)
+            raise Question(given.place, self.roles, self.unclear, **self.options)
         roles = self.roles.get
         return Recognised(
             roles("unit"),

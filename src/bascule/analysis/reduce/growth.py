@@ -4,18 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bascule.analysis.log.rows import (
-    DAILY,
-    Calendar,
-    aggregated,
-    counting,
-    good,
-    joined,
-    membership,
-    placed,
-)
-from bascule.analysis.reduce.query import arrivals_by_day
-from bascule.analysis.source.backend import Row, run, stored
+from bascule.analysis.log.rows import good
+from bascule.analysis.reduce.units import DAILY, Calendar, aggregated, counting, joined, placed
+from bascule.analysis.source.backend import Row, run
 from bascule.core.outcomes import Outcome
 
 
@@ -31,58 +22,23 @@ class Growing(NamedTuple):
     limits: Outcome | None = None
     calendar: Calendar = DAILY
 
-
-def growth(rows: Any, how: Growing) -> list[Row]:
-    """What the outcomes of units grow by, per arm, day of arrival and day, with their powers.
-
-    `rows` are those of an event table alone: a unit arrives with its first row.
-    """
-    rows = good(rows)
-    parts = membership(rows) | _of_day(rows, rows.time, how)
-    days = rows.group_by(unit=rows.unit, day=how.calendar.of(rows.time)).agg(**parts)
-    windows = _over_unit(days)
-    windows["arrival"] = days.day.min().over(group_by="unit")
-    return run(_grown(days, windows, how))
+    @property
+    def sparse(self) -> bool:
+        """Whether rows with a value of 0 change no outcome, and most rows of most logs have one."""
+        return self.aggregate in ("sum", "any") and self.missing == 0.0
 
 
-def sparse_growth(rows: Any, how: Growing) -> tuple[list[Row], list[Row]]:
-    """What outcomes grow by that begin at 0, and the units per arm and day of arrival.
-
-    Rows with a value of 0 change no outcome, and most rows of most logs have one: only the others
-    are put in order.
-    """
-    good_rows = good(rows)
-    units = good_rows.group_by("unit").agg(
-        **membership(good_rows), first=good_rows.time.min(), rows=good_rows.count()
-    )
-    units = stored(units, "bascule_units")
-    grown = growth_of_units(rows.filter(rows.value != 0.0), units, how)
-    return grown, arrivals_by_day(units, how.calendar)
-
-
-def growth_of_units(events: Any, units: Any, how: Growing) -> list[Row]:
-    """What the outcomes grow by of units that arrive with their assignment; units not counted."""
+def growth(events: Any, units: Any, how: Growing) -> list[Row]:
+    """What the outcomes of assigned units grow by, per arm, day of arrival and day."""
     names = [name for name in units.columns if name not in ("unit", "rows")]
     both = joined(events, units, names)
     both = both.filter(both["at"] >= both["first"])
-    parts = {name: both[name].min() for name in MEMBERSHIP if name in both.columns}
+    about = ("lowest", "highest", "segment", "other")
+    parts = {name: both[name].min() for name in about if name in both.columns}
     parts["arrival"] = how.calendar.of(both["first"].min())
     parts |= _of_day(both, both["at"], how)
     days = both.group_by(unit=both["unit"], day=how.calendar.of(both["at"])).agg(**parts)
-    return run(_grown(days, {}, how))
-
-
-MEMBERSHIP = {"lowest": "min", "highest": "max", "segment": "min", "other": "max"}
-"""How the arms and the segments of a unit are taken together over its days."""
-
-
-def _over_unit(days: Any) -> dict[str, Any]:
-    """The lowest and the highest arm and segment of a unit, beside each of its days."""
-    return {
-        name: getattr(days[name], extreme)().over(group_by="unit")
-        for name, extreme in MEMBERSHIP.items()
-        if name in days.columns
-    }
+    return run(_grown(days, how))
 
 
 def _of_day(rows: Any, time: Any, how: Growing) -> dict[str, Any]:
@@ -95,15 +51,15 @@ def _of_day(rows: Any, time: Any, how: Growing) -> dict[str, Any]:
     return parts | {"sum": value.sum()}
 
 
-def _grown(days: Any, windows: dict[str, Any], how: Growing) -> Any:
+def _grown(days: Any, how: Growing) -> Any:
     """Steps of the outcome, of its square and of its cube, from one row a unit and day."""
     if how.aggregate == "sum" and how.missing == 0.0:
         # The usual case needs one window less, which halves the time.
         value = days["sum"].fill_null(0.0)
-        days = days.mutate(**windows, sum=value, now=value.sum().over(_up_to_day()))
+        days = days.mutate(sum=value, now=value.sum().over(_up_to_day()))
         days = placed(days.mutate(before=days["now"] - days["sum"]))
     else:
-        days = placed(_with_before(days, windows, how))
+        days = placed(_with_before(days, how))
     keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
     now, before = days["now"], days["before"]
     extra = {}
@@ -134,7 +90,7 @@ def _up_to_day() -> Any:
     return ibis.cumulative_window(group_by="unit", order_by="day")
 
 
-def _with_before(days: Any, windows: dict[str, Any], how: Growing) -> Any:
+def _with_before(days: Any, how: Growing) -> Any:
     """The outcome at the end of each day, and at the end of the last day before it with rows."""
     import ibis
 
@@ -151,20 +107,19 @@ def _with_before(days: Any, windows: dict[str, Any], how: Growing) -> Any:
         now = days["any"].max().over(order)
     else:
         now = days["last"]
-    days = days.mutate(**windows, now=now)
-    days = days.mutate(now=days["now"].fill_null(how.missing))
+    days = days.mutate(now=now.fill_null(how.missing))
     before = days["now"].lag().over(group_by="unit", order_by="day")
     return days.mutate(before=before.fill_null(how.missing))
 
 
-def cohorts_by_count(rows: Any) -> list[Row]:
+def cohorts_by_count(rows: Any, units: Any) -> list[Row]:
     """Units by how many outcomes they have given at the end of a day, where every row is one.
 
     A row tells how many units went from `before` outcomes to `outcomes` on a day, and with them the
     sums of their outcomes; `step_squares` is the sum of the squares of the day's outcomes.
     """
     rows = good(rows)
-    parts = membership(rows) | {
+    parts = {
         "rows": rows.count(),
         "values": rows["value"].count(),
         "sum": rows["value"].sum().fill_null(0.0),
@@ -172,18 +127,13 @@ def cohorts_by_count(rows: Any) -> list[Row]:
     }
     days = rows.group_by(unit=rows.unit, day=rows.time.date()).agg(**parts)
     order = _up_to_day()
-    days = placed(
-        days.mutate(
-            **_over_unit(days),
-            outcomes=days["values"].sum().over(order),
-            now=days["sum"].sum().over(order),
-        )
-    )
+    days = days.mutate(outcomes=days["values"].sum().over(order), now=days["sum"].sum().over(order))
+    arms = placed(units)
+    keys = ["arm"] + (["segment"] if "segment" in arms.columns else [])
+    days = days.inner_join(arms.select("unit", *keys), "unit")
     days = days.mutate(before=days["outcomes"] - days["values"], earlier=days["now"] - days["sum"])
-    keys = ["arm", "day", "outcomes", "before"]
-    keys += ["segment"] if "segment" in days.columns else []
     return run(
-        days.group_by(keys).agg(
+        days.group_by([*keys, "day", "outcomes", "before"]).agg(
             units=days.count(),
             rows=days["rows"].sum(),
             total=days["now"].sum(),

@@ -119,6 +119,18 @@ class Centre(NamedTuple):
             spread[i, j] = about / max(n - 1.0, 1.0)
         return cls(n, means[0], means[1], means[2], spread)
 
+    @classmethod
+    def within(cls, arms: FloatArray) -> Centre:
+        """From sums of products in each arm, with covariances about the means of the arms.
+
+        About the means of all units, a slope would also take up a difference between the arms
+        where outcomes are missing in some arms more often, and by the covariate.
+        """
+        parts = [cls.of(arm) for arm in arms if arm[PLACE[0, 0, 0]] > 1.0]
+        free = sum(part.units - 1.0 for part in parts)
+        spread = sum((part.spread * (part.units - 1.0) for part in parts), np.zeros((3, 3)))
+        return cls.of(arms.sum(axis=0))._replace(spread=spread / max(free, 1.0))
+
     @property
     def ratio(self) -> float:
         """The mean value per denominator."""

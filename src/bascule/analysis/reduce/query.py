@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.log.columns import Arms, coded
-from bascule.analysis.log.rows import DAILY, Calendar, counting, good, joined, placed
+from bascule.analysis.log.rows import good
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
+from bascule.analysis.reduce.units import DAILY, Calendar, counting, joined, placed
 from bascule.analysis.request import Request, Unfit
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
@@ -48,8 +49,7 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
     """
     import ibis
 
-    if "arm" not in units.columns:
-        units = placed(units)
+    units = placed(units)
     value, limits = _outcome(request, units), request.limits
     clipped = None
     if limits is not None:
@@ -73,7 +73,7 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
         sums["clipped"] = counting(clipped).sum()
     if request.exclude:
         sums["without_value"] = counting(value.isnull()).sum()
-    for name in ("early", "late", "events", "kept"):
+    for name in ("early", "late", "events"):
         if name in units.columns:
             sums[name] = units[name].sum()
     # A unit that is excluded has no denominator and no covariate either.
@@ -113,8 +113,7 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     model = request.strict_outcome
     if model is None:
         return None
-    if "arm" not in units.columns:
-        units = placed(units)
+    units = placed(units)
     value = _outcome(request, units)
     if model.limited:
         value = value.clip(model.low, model.high)

@@ -5,7 +5,7 @@ assigned, up to which of the two arms it gets. With the probabilities p_i and p_
 weight is p_j / (p_i + p_j) in arm i and p_i / (p_i + p_j) in arm j, so the expected weighted
 difference is the difference of the arms times p_i p_j / (p_i + p_j), the unit's *clock*. Where only
 the probability of the unit's own arm is logged, the weight is 1/p, to be multiplied with a smallest
-probability that was stated beforehand. docs/explanation/analyse.md has the proof.
+probability that was stated beforehand. docs/research/analyse.md has the proof.
 """
 
 from __future__ import annotations

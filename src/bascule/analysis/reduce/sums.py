@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.analysis.log.rows import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.reduce.moments import PLACE, POWERS, check_rows, moments_of
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
+from bascule.analysis.reduce.units import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.source.backend import Row
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -181,20 +181,23 @@ def added(parts: Iterable[Sums]) -> Sums:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The reduced table: the sums of each segment, and what was excluded.
+    """The reduced table: the sums of each segment, and what was excluded, by reason.
 
-    `excluded` has the units that are left out, by reason; `without_value` counts those without any
-    value, where these are not to count.
+    Of the `events` of known units, `late` came after the windows of their units.
     """
 
     segments: dict[str, Sums]
     excluded: dict[str, int]
-    rows: int
-    clipped: int = 0
-    early: int = 0
-    late: int = 0
     events: int = 0
-    without_value: int = 0
+    late: int = 0
+
+
+EXCLUDED = {
+    "early": "event before its unit came",
+    "without_value": "unit without any value",
+    "clipped": "outcome beyond the limits, counted as the nearest",
+}
+"""Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
 def table_of(
@@ -204,11 +207,12 @@ def table_of(
     missing: float = 0.0,
     arrivals: Sequence[Row] | None = None,
     step: int = 1,
+    pooled: bool = False,
 ) -> Table:
     """Lay reduced rows out, a segment at a time.
 
-    Rows of `growth` have an arrival and a day, others a day only. `arrivals` count the units where
-    the rows of growth do not; `step` is how many days a period has.
+    Rows of `growth` have an arrival and a day, and `arrivals` count their units; others have a day
+    only. `step` is how many days a period has.
     """
     excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
     for row in rows if arrivals is None else arrivals:
@@ -218,21 +222,18 @@ def table_of(
     kept |= {name: [] for name in counted if name not in kept}
     check_rows([row for segment in kept.values() for row in segment])
 
-    def total(name: str) -> float:
-        return sum(row.get(name) or 0 for segment in kept.values() for row in segment)
+    def total(name: str) -> int:
+        return int(sum(row.get(name) or 0 for segment in kept.values() for row in segment))
 
+    excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
+    segments = {
+        name: _laid_out(kept[name], arms, missing, counted.get(name), step) for name in sorted(kept)
+    }
     return Table(
-        {
-            name: _laid_out(kept[name], arms, missing, counted.get(name), step)
-            for name in sorted(kept)
-        },
+        {name: replace(sums, pooled=pooled) for name, sums in segments.items()},
         {reason: n for reason, n in excluded.items() if n},
-        int(total("rows")),
-        int(total("clipped")),
-        int(total("early")),
-        int(total("late") or (total("rows") - total("kept") if total("kept") else 0)),
-        int(total("events")),
-        int(total("without_value")),
+        total("events") or total("rows"),
+        total("late"),
     )
 
 
@@ -267,25 +268,29 @@ def _laid_out(
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
     totals, squares, step_squares, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
-    for row in rows:
+    # Where every unit was excluded because it has no value, nothing else is known.
+    known = [row for row in rows if row["low"] is not None]
+    for row in known:
         day, arm = place(row["day"]), row["arm"]
         arrived = place(row["arrival"]) if grows else day
-        if arrivals is None:
-            units[arrived, arm] += row["units"]
-        if row["low"] is None:
-            # Every unit was excluded because it has no value.
-            continue
-        lows[arrived, arm] = min(lows[arrived, arm], row["low"])
-        highs[arrived, arm] = max(highs[arrived, arm], row["high"])
+        lows[arrived, arm] = np.minimum(lows[arrived, arm], row["low"])
+        highs[arrived, arm] = np.maximum(highs[arrived, arm], row["high"])
         totals[arrived, day, arm] = row["total"]
         squares[arrived, day, arm] = row["squares"]
-        cubes[arrived, day, arm] = row["cubes"]
+        cubes[arrived, day, arm] = row["cubes"] or 0.0
         step_squares[arrived, day, arm] = row.get("step_squares") or 0.0
+    there = np.zeros(shape)
+    for row in rows:
+        arrived = place(row["arrival"] if grows else row["day"])
+        there[arrived, row["arm"]] += row["units"]
     for row in arrivals or ():
-        arrived, arm = place(row["day"]), row["arm"]
-        units[arrived, arm] += row["units"]
-        lows[arrived, arm] = min(lows[arrived, arm], missing)
-        highs[arrived, arm] = max(highs[arrived, arm], missing)
+        units[place(row["day"]), row["arm"]] += row["units"]
+    if arrivals is None:
+        units = there
+    # Units without an event on the day of their arrival begin with what is missing.
+    begins = units > there
+    lows[begins] = np.minimum(lows[begins], missing)
+    highs[begins] = np.maximum(highs[begins], missing)
     if missing and grows:
         # Steps are counted from what a unit has before its first event.
         at = np.arange(len(days))
@@ -301,7 +306,7 @@ def _laid_out(
         highs,
         Growth(totals, squares, step_squares, cubes) if grows else None,
         scores_of(rows, first, len(days), arms),
-        cubes=cubes.sum(axis=1),
+        cubes=None if any(row["cubes"] is None for row in known) else cubes.sum(axis=1),
         moments=_moments(rows, place, shape),
     )
 

@@ -48,8 +48,9 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     at = table[time.column]
     parts |= {"times": at.count(), "values": table[value].count()}
     parts |= {"first": at.min(), "last": at.max()}
+    number = table[value].cast("int8") if kinds[0].is_boolean() else table[value]
     # The largest number is not a number if any is none.
-    parts |= {"low": table[value].cast("float64").min(), "high": table[value].cast("float64").max()}
+    parts |= {"low": number.min(), "high": number.max()}
     (row,) = run(table.agg(**parts))
     rows = int(row["rows"])
     complete = all(int(row[name]) == rows for name in ("units", "times", "values"))

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.csv_files import Form, form_of, headed, read_as, types_of
-from bascule.analysis.source.places import BLANK_TEXTS, Unreadable, first_line
+from bascule.analysis.source.places import Unreadable, first_line
+from bascule.analysis.source.texts import BLANK_TEXTS, points, surely, unclear_points
 from bascule.core.errors import InputError
 
 RAGGED = ("MISSING COLUMNS", "TOO MANY COLUMNS")
@@ -46,14 +47,6 @@ CANDIDATES = {
     frozenset({"BOOLEAN"}): ("boolean",),
 }
 """Types to try, by those that the files seem to have; a column of any others is text."""
-
-
-POINTS = {
-    "grouped": r"^\s*[-+]?[1-9][0-9]{0,2}\.[0-9]{3}\s*$",
-    "pointed": r"^[^.]*\.[^.]*$",
-    "whole": r"^\s*[-+]?[1-9][0-9]{0,2}\s*$",
-}
-"""Numbers such as 1.234, numbers with a point, and whole numbers below a thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +135,16 @@ def _text(local: Any, file: _File) -> Any:
 
 def _repeats(table: Any, names: Sequence[str]) -> Any:
     """Whether a line has the names of the columns again, as in files that were put together."""
-    return reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
+    import ibis
+
+    same = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
+    # Few lines have the first name at all, and only these are looked at further.
+    return ibis.ifelse(table[names[0]].contains(names[0].strip()), same, False).fill_null(False)
 
 
 def _blank(entry: Any) -> Any:
     """Whether an entry is text that stands for no value."""
     return entry.strip().lower().isin(BLANK_TEXTS)
-
-
-def _unclear_points(row: dict[str, Any], place: int) -> int:
-    """How many numbers of a column may have points as thousands separators; 0 if none may.
-
-    >>> _unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, 0)
-    9
-    """
-    grouped, pointed, whole = (int(row.get(f"{form}{place}") or 0) for form in POINTS)
-    return grouped if grouped == pointed and grouped >= 3 and whole else 0
 
 
 class _Survey(NamedTuple):
@@ -203,20 +190,23 @@ def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, st
         (name, kind) for name, one in types.items() for kind in CANDIDATES.get(frozenset({one}), ())
     ]
     for i, (name, kind) in enumerate(tried):
-        fits = table[name].re_search(FITS[kind]) & table[name].try_cast(kind).notnull()
-        # Few entries do not fit, and only these are looked at further.
-        misfit = ibis.ifelse(fits, False, ~_blank(table[name]) & ~repeats)
+        text = table[name]
+        fits = text.re_search(FITS[kind]) & text.try_cast(kind).notnull()
+        # Few entries need more than the first test, and only these are looked at further.
+        misfit = ibis.ifelse(fits, False, ~_blank(text) & ~repeats)
+        if kind in ("int64", "float64"):
+            misfit = ibis.ifelse(surely(text, kind), False, misfit)
         parts[f"x{i}"] = misfit.sum()
         if types[name] == "DOUBLE":
             # Whether 1.234 is a thousand or a little more than one is not DuckDB's to guess.
-            parts |= {
-                f"{form}{i}": table[name].re_search(pattern).sum()
-                for form, pattern in POINTS.items()
-            }
+            parts |= points(text, str(i))
     (row,) = run(table.agg(**parts))
     return (
         {name: kind for i, (name, kind) in enumerate(types.items()) if row[f"n{i}"]},
-        {key: max(int(row[f"x{i}"] or 0), _unclear_points(row, i)) for i, key in enumerate(tried)},
+        {
+            key: max(int(row[f"x{i}"] or 0), unclear_points(row, str(i)))
+            for i, key in enumerate(tried)
+        },
         int(row["rows"]),
         int(row["headers"] or 0),
     )

@@ -21,13 +21,10 @@ STORES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs")
 
 WEB = ("http", "https")
 
-BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "-", "\\n")
-"""Text that stands for no value, in any case and with spaces around it."""
-
 RAGGED_LINE = "line with too few or too many columns"
 REPEATED_HEADER = "line that repeats the names of the columns"
 
-INSTALL = "pip install 'bascule[warehouse]'"
+INSTALL = "pip install --upgrade bascule"
 
 CLOSED = {
     "autoinstall_known_extensions": False,

@@ -92,7 +92,7 @@ def command(
 
 
 def _introduce(console: Console, link: str) -> None:
-    from bascule.presentation.guarantees import error_words
+    from bascule.core.approximate import error_words
     from bascule.presentation.numbers import percent
     from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PLAN
 

@@ -16,7 +16,12 @@ from bascule.core.errors import InputError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bascule.presentation.report import Report
+
 NOTEWORTHY_SECONDS = 1.0
+
+COLUMNS = 80
+"""Longer sentences of a report are broken."""
 
 _CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -79,13 +84,23 @@ def print_rows(as_json: bool, data: dict[str, Any], lines: Iterable[str], empty:
 
 
 def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None = None) -> None:
-    """Print a result as one JSON object, or as `show` prints it, or else as Python does."""
+    """Print a result as one JSON object, or as `show` prints it, or else its report."""
     if as_json:
         print_json(result.to_dict())
     elif show is None:
-        print_line(repr(result))
+        print_report(result.report())
     else:
         show(result)
+
+
+def print_report(report: Report, width: int = COLUMNS) -> None:
+    """Print a report as text, broken at a width, with its headline in bold on a terminal."""
+    from bascule.presentation.report import lines
+
+    first, *rest = lines(report, width)
+    print_line(first, "bold")
+    for line in rest:
+        print_line(line)
 
 
 def prepare_files(**files: Path | None) -> None:

@@ -100,7 +100,8 @@ def _parameter(
     hint: Any = Literal[option.choices] if option.choices else str
     if option.kind in ("switch", "file"):
         hint = {"switch": bool, "file": Path}[option.kind]
-    metavar = option.metavar or ("NUMBER" if option.numeric else None)
+    usual = "NUMBER" if option.numeric else "FILE" if option.kind == "file" else None
+    metavar = option.metavar or usual
     choices = "|".join(option.choices)
     meaning = option.help
     if choices:

@@ -12,7 +12,7 @@ import typer
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.api import Experiment, SegmentedExperiment, Store
+    from bascule.live.api import Experiment, SegmentTests, Store
 
 NAME = typer.Argument(..., metavar="NAME", help="The experiment.")
 STORE = typer.Option(
@@ -36,11 +36,11 @@ def store_at(location: str, there: bool = False) -> AbstractContextManager[Store
     return opened_store(location, acting_user())
 
 
-def parts(test: Experiment | SegmentedExperiment) -> list[Experiment]:
+def parts(test: Experiment | SegmentTests) -> list[Experiment]:
     """Return the experiments of a test: itself, or those of its segments."""
-    from bascule.live.api import SegmentedExperiment
+    from bascule.live.api import SegmentTests
 
-    return [*test.tests.values()] if isinstance(test, SegmentedExperiment) else [test]
+    return [*test.tests.values()] if isinstance(test, SegmentTests) else [test]
 
 
 def acting_user() -> str:

@@ -3,7 +3,7 @@
 Outcome y of a unit with covariates x becomes `y - sum theta_k (x_k - c_k)`. The coefficients theta
 and the centre c of a block come from complete blocks before it. Units of a block are in random
 order, so the arms' means of x differ by 0 on average whatever came before, and the adjusted
-difference has the mean of the plain one. docs/explanation/covariates.md has the proof.
+difference has the mean of the plain one. docs/research/covariates.md has the proof.
 
 The coefficients are those of a regression within blocks (so that a trend that x and y share has no
 say) with a small ridge. All that is kept are sums, laid out flat for d covariates: units, the sum

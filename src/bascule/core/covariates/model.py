@@ -17,7 +17,10 @@ MOST = 10
 """Covariates that a design may have: each costs some units until its coefficient is known."""
 
 RESERVED = frozenset(
-    ("unit", "arm", "number", "probability", "block", "time", "value", "at", "received", "id")
+    (
+        *("unit", "arm", "number", "probability", "block", "time"),
+        *("value", "at", "received", "id", "per"),
+    )
 )
 """Names that columns of an export have."""
 

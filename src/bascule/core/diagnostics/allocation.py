@@ -2,7 +2,7 @@
 
 What they were meant to get are the probabilities at the moment of each assignment, which adaptive
 rules change all the time; never an even split. A unit less its probability is a fair bet whatever
-came before, so sums of such differences are martingales (docs/explanation/diagnostics.md).
+came before, so sums of such differences are martingales (docs/research/diagnostics.md).
 """
 
 from __future__ import annotations

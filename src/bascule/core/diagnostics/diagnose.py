@@ -34,7 +34,8 @@ def diagnose(
     together. A look at the same data as before is not counted again.
 
     >>> import bascule as bs
-    >>> day = bs.Statistics((bs.ArmStatistics(500, 50.0, 50.0), bs.ArmStatistics(500, 60.0, 60.0)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> day = Statistics((ArmStatistics(500, 50.0, 50.0), ArmStatistics(500, 60.0, 60.0)))
     >>> for seen in diagnose([day, day]):
     ...     print(seen.name, seen.flagged)
     trend False

@@ -5,7 +5,7 @@ between arms is no trend. `shift` asks whether comparing within parts of the tes
 difference between two arms: where the share of an arm moved while outcomes drifted, the raw
 difference contains the drift and the one within parts does not. `late_outcomes` compares outcomes
 that came late with prompt ones: if they differ, a rule that counts outcomes as they come decides
-from a biased part of the units (docs/explanation/coverage.md). docs/explanation/diagnostics.md
+from a biased part of the units (docs/research/coverage.md). docs/research/diagnostics.md
 derives the standard errors, and says why they hold however units were allocated.
 """
 

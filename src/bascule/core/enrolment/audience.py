@@ -1,7 +1,7 @@
 """Who gets into a live test: a share of the traffic, by attributes, in a layer, without a holdout.
 
 All of it is fixed by hashes of a unit's name and by what its context says when it comes, never by
-an outcome. docs/explanation/enrolment.md says why the proofs stand and has the hashes, with vectors
+an outcome. docs/research/enrolment.md says why the proofs stand and has the hashes, with vectors
 for other languages.
 """
 

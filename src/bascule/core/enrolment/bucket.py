@@ -3,7 +3,7 @@
 A unit's *point* is the first 8 bytes, most significant first, of the SHA-256 digest of the salt, a
 zero byte and the unit, in UTF-8: a whole number below 2^64. The weights cut these numbers into one
 stretch an arm, in the order of the arms, with whole-number arithmetic alone. Nothing here may ever
-change: docs/reference/bucket.md is the definition, with vectors for other languages.
+change: docs/using/bucket.md is the definition, with vectors for other languages.
 """
 
 from __future__ import annotations

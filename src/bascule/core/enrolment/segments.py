@@ -1,7 +1,7 @@
 """Segments: parts of the units, named before the test, each with a decision of its own.
 
 The error of a design is split among them, so that it bounds a wrong decision in any segment.
-docs/explanation/segments.md has the proof.
+docs/research/segments.md has the proof.
 """
 
 from __future__ import annotations
@@ -96,14 +96,6 @@ class Segments:
             return error / len(self.all)
         return error * self.shares[self.all.index(name)]
 
-    def checked(self, name: object) -> str:
-        """Return the name of a segment; raise `InputError` if no segment has that name."""
-        if name in self.all:
-            return str(name)
-        raise InputError(
-            "segment", f"segment {name!r:.60} was not named beforehand: it is {', '.join(self.all)}"
-        )
-
     def found(self, context: Mapping[str, object] | None) -> str | None:
         """Return the segment of a new unit by its context; None where it belongs to none."""
         given = (context or {}).get(self.attribute)
@@ -111,12 +103,23 @@ class Segments:
         is_named = isinstance(value, (str, int)) and str(value) in self.names
         return str(value) if is_named else self.other
 
-    def segment_of(self, context: Mapping[str, object] | None) -> str:
-        """Return the segment of a new unit by its context; InputError where there is none."""
-        segment, given = self.found(context), (context or {}).get(self.attribute)
-        if segment is not None:
-            return segment
+    def segment_of(self, context: Mapping[str, object] | None, segment: str | None = None) -> str:
+        """Return the segment of a new unit: the one that is named, or that of its context."""
+        if context is not None and not isinstance(context, Mapping):
+            raise InputError("context", f"context must have names and values (got {context!r:.60})")
+        given, found = (context or {}).get(self.attribute), self.found(context)
         names = ", ".join(self.names)
+        if segment is not None and segment not in self.all:
+            message = f"segment {segment!r:.60} was not named beforehand: it is "
+            raise InputError("segment", message + ", ".join(self.all))
+        if segment is not None and given is not None and found != segment:
+            raise InputError(
+                "segment",
+                f"segment {segment!r:.60} is given, and the context says {found}: leave one of "
+                "them out",
+            )
+        if segment is not None or found is not None:
+            return segment or str(found)
         if given is None:
             raise InputError(
                 "segment",

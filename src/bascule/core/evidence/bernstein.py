@@ -1,7 +1,7 @@
 """An anytime radius for outcomes within known limits whose variance is unknown.
 
 The width follows the squares that were seen: `squares` is the sum of the squared distances of the
-outcomes from what was expected of each before it came. docs/explanation/evidence.md has the proof.
+outcomes from what was expected of each before it came. docs/research/evidence.md has the proof.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A bet that arm A is better stakes a fixed share of its wealth on every block, and gains or loses in
 proportion to the block's difference. If A is not better the wealth is a supermartingale, which is
 rarely large; so a large wealth is evidence. A few shares are bet side by side, each with its own
-part of one starting unit. docs/explanation/evidence.md has the proof.
+part of one starting unit. docs/research/evidence.md has the proof.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `peel` bounds the probability that one sequence ever leaves its interval on one side. It adds up
 the paper's maximal inequality over epochs [T1, T2] whose lengths grow by a factor `growth`, and
-takes the best of many factors, each of which is valid. docs/explanation/calibration.md has the
+takes the best of many factors, each of which is valid. docs/research/calibration.md has the
 proof.
 """
 

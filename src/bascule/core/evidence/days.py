@@ -3,7 +3,7 @@
 A log that was split by a hash is compared day by day. All that is kept of a pair of arms is
 `total`, the sum of h D over the days, `clock`, that of h, and for each slope what its line charges
 for the squares that were seen. D is the difference of the day's means, in widths of the limits, and
-h = n_i n_j / (n_i + n_j). docs/explanation/analyse.md has the proof.
+h = n_i n_j / (n_i + n_j). docs/research/analyse.md has the proof.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ the clock at which its test ends and is fixed before the test. By the reflection
 Brownian motion ever reaches `z sqrt(horizon)` by then with probability `2 (1 - Phi(z))`, so a flat
 boundary needs no more than that. `stake` makes a bet of it, which is proven without normality: what
 is owned then follows the probability, seen from now on, that the boundary is still reached.
-docs/explanation/horizon.md has the proofs.
+docs/research/horizon.md has the proofs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A sum, `total`, has a `clock`: how many observations with a standard deviation of 1 its noise is
 worth. `log_mixture` and `log_informed` are the logarithm of the evidence that its drift is
 positive, and `mixture_boundary` and `informed_boundary` the total at which that evidence reaches a
-threshold. docs/explanation/evidence.md has the proofs.
+threshold. docs/research/evidence.md has the proofs.
 """
 
 from __future__ import annotations

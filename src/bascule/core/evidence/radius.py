@@ -1,7 +1,7 @@
 """The paper's anytime radius: how far a mean may lie from the truth.
 
 The radius after n observations is `sigma * sqrt(factor / n * log(count * lg(n)^2 / delta))`.
-A rule chooses `factor` and `count`; docs/explanation/iid-rules.md has the proof.
+A rule chooses `factor` and `count`; docs/research/iid-rules.md has the proof.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ units. The variance of an arm is the larger of its own and that of all arms toge
 without a buyer has a variance of 0, and would otherwise win or lose at once. And nothing is decided
 before each arm has `20 * skewness^2` units, because until then the normal approximation of its mean
 is poor. Live tests, the simulator and the analysis of logs call these functions.
-docs/explanation/unknown-spread.md has the measurements.
+docs/research/unknown-spread.md has the measurements.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The blocks of a tilted rule give a difference with a clock of its own; rules that follow the
 outcomes from unit to unit, as UCB does, do not. Here each arm has a mixture of its own, and the
 evidence is the least that their product leaves to any two means that would make the claim false.
-docs/explanation/evidence.md has the proof.
+docs/research/evidence.md has the proof.
 """
 
 from __future__ import annotations

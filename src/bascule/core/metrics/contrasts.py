@@ -2,7 +2,7 @@
 
 The relative lift is the difference divided by the control's mean. Its interval takes the interval
 of the difference and one of the control's mean, which holds at any time and for any sampling;
-docs/explanation/ends.md has the proof.
+docs/research/ends.md has the proof.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ class Contrast:
 
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
     `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. It is
-    None, and its bounds are infinite, while the control's mean may be 0.
+    None, and its bounds are infinite, while the control's mean may be 0. `unbiased` is the
+    median-unbiased estimate of the difference after a decision, None before one.
     """
 
     treatment: str
@@ -44,6 +45,7 @@ class Contrast:
     lift_high: float
     lift_error: float
     guarantee: Guarantee
+    unbiased: float | None = None
 
     @property
     def name(self) -> str:
@@ -62,10 +64,11 @@ def contrasts(
 
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Gaussian(1), bs.UCB(2))
-    >>> seen = bs.Statistics((bs.ArmStatistics(100, 400.0), bs.ArmStatistics(100, 500.0)))
-    >>> (found,) = contrasts(design, bs.effects(design, seen), seen.arms[0], seen.arms[0].mean)
+    >>> from bascule.progress import ArmStatistics, Statistics, effects
+    >>> seen = Statistics((ArmStatistics(100, 400.0), ArmStatistics(100, 500.0)))
+    >>> (found,) = contrasts(design, effects(design, seen), seen.arms[0], seen.arms[0].mean)
     >>> found.name, found.lift, round(found.lift_low, 2), round(found.lift_high, 2)
-    ('green - control', 0.25, 0.04, 0.5)
+    ('green - control', 0.25, 0.03, 0.52)
     """
     name, listed = design.control_arm, []
     radii: dict[float, float] = {}
@@ -121,6 +124,7 @@ def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
     """Return the spread of an arm's outcomes: as stated, or estimated once it has units enough."""
     if not outcome.estimated:
         return outcome.sigma
+    arm = arm.linearised
     sums = (float(arm.units), arm.total, arm.squares)
     if arm.units < units_needed(skewness(*sums, arm.cubes), math.nan):
         return math.inf

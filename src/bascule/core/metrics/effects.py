@@ -3,7 +3,7 @@
 It is made of the evidence that decides, at the same threshold: a difference lies in the interval
 unless the evidence against it is enough. So an arm is beaten exactly when the interval of its
 difference from a rival lies on one side of 0. Intervals are intersected with those of earlier
-looks, which are kept with the statistics. docs/explanation/ends.md has the proofs.
+looks, which are kept with the statistics. docs/research/ends.md has the proofs.
 """
 
 from __future__ import annotations
@@ -90,10 +90,11 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> seen = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
     >>> (found,) = effects(design, seen)
     >>> found.difference, round(found.low, 2), round(found.high, 2)
-    (1.0, 0.19, 1.81)
+    (1.0, 0.15, 1.85)
     """
     return effects_of(design, advantages(design, statistics))
 
@@ -112,10 +113,10 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 
     These are the effects, with the other sign where the goal is to decrease the outcomes.
     """
-    procedure, promise = design.judging(statistics), design.calibration
-    pairs = procedure.compared(statistics)
-    current = procedure.ends(statistics)
-    ends = list(_shown(procedure, statistics, current))
+    (procedure, seen), promise = design.judging(statistics), design.calibration
+    pairs = procedure.compared(seen)
+    current = procedure.ends(seen)
+    ends = list(_shown(procedure, seen, current))
     errors = [procedure.end_error] * len(ends)
     left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
     if len(left) == 1 and statistics.dropped:
@@ -166,15 +167,16 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> seen = bs.Statistics((bs.ArmStatistics(100, 100.0), bs.ArmStatistics(100, 0.0)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> seen = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
     >>> sorted(beaten_by(design, seen, without=frozenset()))
     [1]
     """
-    procedure = design.judging(statistics)
+    procedure, seen = design.judging(statistics)
     if not procedure.keeps_bounds:
-        return procedure.beaten(statistics, without)
+        return procedure.beaten(seen, without)
     beaten = set()
-    shown = zip(procedure.compared(statistics), advantages(design, statistics), strict=True)
+    shown = zip(procedure.compared(seen), advantages(design, statistics), strict=True)
     for (i, j), effect in shown:
         if effect.low >= 0.0 and i not in without:
             beaten.add(j)

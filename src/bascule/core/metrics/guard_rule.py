@@ -3,7 +3,7 @@
 `core.metrics.guardrails` and `core.progress` call these functions with what a test has shown, and
 the simulator compiles them. `standings` has one number for each arm of the first guardrail, then of
 the second, and so on; `out` and `removed` have one for each arm, 0 for an active one.
-docs/explanation/guardrails.md has the proofs.
+docs/research/guardrails.md has the proofs.
 """
 
 from __future__ import annotations
@@ -106,11 +106,16 @@ def shipped(
 ) -> int:
     """Return the decision, given the winner on the primary metric, if not all arms are harmful.
 
-    In a rollout the guardrails alone decide. If no difference matters the control stays, provided
+    In a rollout the guardrails alone decide, for the first arm in the order of the design that all
+    of them allow. If no difference matters the control stays, provided
     that it is still active.
     """
     if rollout:
-        winner = 1 - control
+        winner = NOBODY
+        for arm in range(arms):
+            is_new = arm != control and out[arm] == 0 and winner == NOBODY
+            if is_new and allowed(standings, arms, guardrails, arm, control):
+                winner = arm
     if winner == NO_DIFFERENCE:
         return NOBODY if out[control] != 0 else winner
     if winner != NOBODY and not allowed(standings, arms, guardrails, winner, control):

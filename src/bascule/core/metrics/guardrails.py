@@ -3,7 +3,7 @@
 Every metric lives on the blocks, or the units, of the primary one, with evidence and an error of
 its own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
 interval of its difference from the control lies above minus the margin.
-docs/explanation/guardrails.md has the proofs.
+docs/research/guardrails.md has the proofs.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def fold_metrics(
     """
     known = before.metrics or empty_metrics(design)
     _check_count(design, blocks)
-    folded = [
-        one.procedure.fold_block(statistics, block, look=False)
-        for one, statistics, block in zip(design.metric_designs, known, blocks, strict=True)
-    ]
+    folded = []
+    for one, statistics, block in zip(design.metric_designs, known, blocks, strict=True):
+        seen, added = one.oriented_statistics(statistics), one.oriented_block(block)
+        rows = one.procedure.fold_block(seen, added, look=False)
+        folded.append(replace(rows, arms=statistics.with_block(block).arms))
     return _judged(design, before, after, folded)
 
 
@@ -115,8 +116,8 @@ def _looked(design: Design, which: int, seen: Statistics) -> Statistics:
 def _against_control(design: Design, statistics: Statistics) -> list[tuple[float, float]]:
     """Return by how much each arm is better than the control: the bounds that hold now."""
     # Harmful arms are listed with all others: the procedure must not leave them out.
-    statistics = replace(statistics, dropped=frozenset(), bounds=())
-    return design.procedure.advantages(statistics, design.control_index)
+    seen = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
+    return design.procedure.advantages(seen, design.control_index)
 
 
 def standing(metric: Metric, statistics: Statistics, arm: int) -> Standing:
@@ -204,7 +205,7 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
-    >>> metric_views(design, bs.Statistics.empty(2))[0].standings
+    >>> metric_views(design, bs.progress.Statistics.empty(2))[0].standings
     ('within margin', 'open')
     """
     known = statistics.metrics or empty_metrics(design)
@@ -243,8 +244,8 @@ def _estimates(design: Design, statistics: Statistics) -> list[float]:
     """Return by how much each arm looks better than the control."""
     procedure, control = design.procedure, design.control_index
     estimates = [0.0] * len(design.arms)
-    statistics = replace(statistics, dropped=frozenset(), bounds=())
-    listed = zip(procedure.compared(statistics), procedure.ends(statistics), strict=True)
+    seen = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
+    listed = zip(procedure.compared(seen), procedure.ends(seen), strict=True)
     for (i, j), (difference, _, _) in listed:
         if i == control:
             estimates[j] = -difference

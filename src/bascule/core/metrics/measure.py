@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Outcome, Pair, Value
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 
@@ -119,6 +119,17 @@ class Measure:
         total = float(sum(values))
         return total / len(values) if self.aggregate == "mean" else total
 
+    def value_of(self, outcome: Outcome, values: Sequence[Value]) -> Value:
+        """What events of outcomes of any kind add up to; those of a ratio by both their parts.
+
+        >>> import bascule as bs
+        >>> Measure("7d").value_of(bs.Ratio(), [Pair(1.0, 2.0), Pair(0.0, 3.0)])
+        Pair(numerator=1.0, denominator=5.0)
+        """
+        if not outcome.pairs:
+            return self.outcome_of(values)  # type: ignore[arg-type]
+        return Pair(*(float(sum(parts)) for parts in zip((0.0, 0.0), *values, strict=True)))
+
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse what such outcomes can never be."""
         if outcome.recurring != (self.period is not None):
@@ -131,6 +142,12 @@ class Measure:
                 "aggregate",
                 f'aggregate must be "sum" with {outcome!r}: numerators and denominators of a unit '
                 "add up",
+            )
+        if outcome.pairs and isinstance(self.missing, (int, float)):
+            raise InputError(
+                "missing",
+                f"missing must not be a number with {outcome!r} (got {self.missing:g}): a unit "
+                "without events has a denominator of 0, and says nothing of the ratio",
             )
         if outcome.binary and self.aggregate not in ("any", "last"):
             raise InputError(

@@ -42,8 +42,9 @@ class Metric:
     A guardrail has a `margin`, in the units of its outcome: how much worse than the control an arm
     may be. An arm that is worse by the margin or more is shipped with probability at most `error`.
     An arm that is proven `harm`ful is removed: worse than the margin, worse at "any" amount, or
-    "never". A secondary metric has intervals and no say. `measure` says what a unit's outcome is,
-    where the design has one. `baseline` is the control's mean, for plans and simulations.
+    "never". A secondary metric has no say, and an `error` of 0.05 gives 95 % intervals. `measure`
+    says what a unit's outcome is, where the design has one. `baseline` is the control's mean, for
+    plans and simulations.
 
     >>> import bascule as bs
     >>> Metric("latency", bs.Gaussian(30), goal="decrease", margin=5).role

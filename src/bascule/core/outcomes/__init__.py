@@ -8,7 +8,7 @@ from bascule.core.outcomes.bounded import Bounded
 from bascule.core.outcomes.gaussian import Gaussian
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Noise, Normal, StudentT
 from bascule.core.outcomes.numeric import Numeric
-from bascule.core.outcomes.ratio import Pair, Ratio
+from bascule.core.outcomes.ratio import Pair, Ratio, Value
 from bascule.core.outcomes.recurrent import Recurrent
 
 for _model in (Gaussian, Bernoulli, Bounded, Numeric, Ratio, Recurrent):
@@ -30,4 +30,5 @@ __all__ = [
     "Ratio",
     "Recurrent",
     "StudentT",
+    "Value",
 ]

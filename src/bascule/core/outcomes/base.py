@@ -2,7 +2,7 @@
 
 A model is a frozen dataclass that derives from `Outcome`, in a file of its own. What it does not
 state is not assumed: without a finite `sigma`, limits, or a spread that is `estimated`, no rule
-accepts it. How to add one is shown in docs/how-to/add-a-rule.md.
+accepts it. How to add one is shown in docs/research/add-a-rule.md.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Outcome(Limits, ABC):
     """Whether the spread is estimated from the outcomes while a test runs."""
 
     pairs: ClassVar[bool] = False
-    """Whether an event is a numerator and a denominator, which `event_value` makes one number."""
+    """Whether an event is a numerator and a denominator, of which a unit adds up both."""
 
     cost_unit: ClassVar[str] = "outcome units"
     """What regret is counted in."""
@@ -54,11 +54,6 @@ class Outcome(Limits, ABC):
     def sigma(self) -> float:
         """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
         return math.inf
-
-    @property
-    def offset(self) -> float:
-        """What is added to what the events of a unit add up to."""
-        return 0.0
 
     @property
     def unit_spreads(self) -> tuple[float, float]:
@@ -99,13 +94,18 @@ class Outcome(Limits, ABC):
         """Return the variance of an outcome with this mean; None where only data can tell."""
         return self.sigma**2 if self.known_spread else None
 
-    def event_value(self, pair: Any) -> float:
-        """Return the number that a numerator and a denominator are counted as, where `pairs`."""
-        raise InputError("value", f"{self!r} takes one number, not {pair!r:.60}")
-
     def expecting(self, spread: float) -> Self:
         """Return the model with a spread to expect, where it takes one and has none."""
         return self
+
+    def reflected(self, value: float) -> float:
+        """Return an outcome, or a mean, turned round: the lowest becomes the highest.
+
+        >>> import bascule as bs
+        >>> bs.Bounded(0, 10).reflected(2.0), bs.Gaussian(1).reflected(2.0)
+        (8.0, -2.0)
+        """
+        return self.low + self.high - value if self.limited else -value
 
     def check_mean(self, mean: float) -> None:
         """Raise `InputError` unless an arm can have this mean."""

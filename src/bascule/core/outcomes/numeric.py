@@ -53,7 +53,9 @@ class Numeric(Estimated):
     """One outcome a unit, any number, whose spread is estimated while the test runs.
 
     The guarantee is "asymptotic": right once arms have many units. Nothing is decided before an
-    arm has `20 * skewness^2` units. Where a cap is acceptable, `Bounded(0, cap)` is proven.
+    arm has `20 * skewness^2` units. Money without a cap can have more wrong decisions than stated
+    where most of an arm's mean is in outcomes that nobody has seen yet; where a cap is acceptable,
+    `Bounded(0, cap)` is proven.
     `spread` is the standard deviation to expect; planning and simulation need it, the test itself
     does not use it. Outcomes that are far from 0 for their spread (a million times) are to be
     counted from a nearer point.

@@ -21,19 +21,25 @@ class Pair(NamedTuple):
     denominator: float
 
 
+Value = float | Pair
+"""An outcome: a number, or the pair of a ratio."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ratio(Estimated):
     """A numerator and a denominator a unit; arms are compared by the ratio of their sums.
 
-    The ratio is linearised at a value that is fixed before the test: a unit with numerator n and
-    denominator d counts as `at + (n - at d) / per`. Choose `at` near the ratio that is expected and
-    `per` near the mean denominator of a unit, both from earlier outcomes (`Ratio.of`); then means
-    are ratios, and differences of means differences of ratios. Outcomes are recorded as
-    `(numerator, denominator)`. The spread is estimated, and the guarantee is "asymptotic".
-    `spread` is the standard deviation to expect of a unit, for planning and simulation.
+    Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. Each arm is counted
+    around the ratio and the mean denominator that it has shown itself, so that nothing has to be
+    known beforehand, and arms may differ in their denominators. A unit whose denominators are all 0
+    is in the test, and says nothing of the ratio. The spread is estimated, and the guarantee is
+    "asymptotic". `at`, `per` and `spread` are for planning and simulation: the ratio to expect, the
+    mean denominator of a unit, and the standard deviation of `at + (n - at d) / per` over units;
+    `Ratio.of` takes all three from earlier outcomes.
 
-    >>> round(Ratio(at=0.1, per=4.0).event_value(Pair(3.0, 10.0)), 3)
-    0.5
+    >>> earlier = Ratio.of([1, 0, 3, 2], [10, 5, 15, 10])
+    >>> earlier.at, earlier.per, round(earlier.spread, 4)
+    (0.15, 10.0, 0.0736)
     """
 
     at: Annotated[
@@ -54,14 +60,10 @@ class Ratio(Estimated):
     ] = None
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
-    example: ClassVar[str] = "Ratio(at, per)"
+    example: ClassVar[str] = "Ratio()"
 
     def __post_init__(self) -> None:
-        if self.at is None:
-            raise InputError(
-                "at", "at is missing: give the ratio that is expected, as in Ratio(at=0.12)"
-            )
-        checks.accept(self, "at", checks.finite, "it is the ratio that is expected")
+        checks.accept_given(self, "at", checks.finite, "it is the ratio that is expected")
         checks.accept(self, "per", checks.positive, "it is the mean denominator of a unit")
         self.check_spread()
 
@@ -81,17 +83,6 @@ class Ratio(Estimated):
         return cls(at, per, float(np.std((n - at * d) / per, ddof=1)) or None)
 
     @property
-    def offset(self) -> float:
-        """What is added to the sum of a unit's events: the ratio of a unit like all others."""
-        assert self.at is not None
-        return self.at
-
-    @property
     def words(self) -> str:
         """The model in a few words."""
-        return f"ratios, linearised at {self.at:g}"
-
-    def event_value(self, pair: Pair) -> float:
-        """Return what an event adds to the outcome of its unit; events of a unit add up."""
-        assert self.at is not None
-        return (pair.numerator - self.at * pair.denominator) / self.per
+        return "ratios" if self.at is None else f"ratios, about {self.at:g} to expect"

@@ -18,7 +18,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.families.rows import Ends
-from bascule.core.outcomes import Outcome
+from bascule.core.outcomes import Outcome, Pair
 from bascule.core.procedures.intervals.bounds import (
     MOST_ARMS,
     Bounds,
@@ -241,8 +241,9 @@ class Procedure(ABC):
     def empty(self) -> AnyStatistics:
         """Return the statistics before the first unit."""
 
-    def unit_sums(self, value: float) -> ArmStatistics:
+    def unit_sums(self, value: float | Pair) -> ArmStatistics:
         """Return what one outcome adds to the sums of its arm."""
+        assert not isinstance(value, Pair)
         return ArmStatistics(1, value, value * value)
 
     def check(self, statistics: AnyStatistics) -> None:
@@ -282,6 +283,12 @@ class Procedure(ABC):
     def horizon_share(self, statistics: AnyStatistics) -> float:
         """Return which part of the way to the horizon is covered; 0 where there is none."""
         return 0.0
+
+    def blocks_left(
+        self, statistics: AnyStatistics, block: Block, under_way: Sequence[tuple[int, int, int]]
+    ) -> float:
+        """Return how many more such blocks it takes to the horizon, those under way counted."""
+        return math.inf
 
     @property
     def has_horizon(self) -> bool:

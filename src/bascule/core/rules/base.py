@@ -2,7 +2,7 @@
 
 A rule is a frozen dataclass that derives from `Rule`, in a file of its own, and is registered once
 (`RULES.register`). It states which outcomes it can be used with, what its error is, and how a test
-proceeds. docs/how-to/add-a-rule.md shows how to add one.
+proceeds. docs/research/add-a-rule.md shows how to add one.
 """
 
 from __future__ import annotations
@@ -90,6 +90,10 @@ class Rule(ABC):
             raise InputError("rule", f"{self.label} has no knob to turn")
         changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
         return changed  # type: ignore[no-any-return]
+
+    def without_futility(self) -> Rule:
+        """Return the rule of tests that go on to their horizon also where they are futile."""
+        return self
 
     def for_metric(self) -> Rule:
         """Return the rule that compares another metric, without what belongs to the primary one."""

@@ -3,8 +3,8 @@
 Two arms are compared through their difference, which needs a narrower interval than two arms
 on their own; more arms are compared through their own intervals, as the paper does. With the stop
 of a normal mixture each pair of arms, of however many, is compared through its difference
-(docs/explanation/mixture-rules.md). For units whose outcomes keep coming this is ETC-MM
-(docs/explanation/units.md): a stage brings one unit for every active arm.
+(docs/research/mixture-rules.md). For units whose outcomes keep coming this is ETC-MM
+(docs/research/units.md): a stage brings one unit for every active arm.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The radius takes the place of the paper's and is shorter at the same proven error. The stop looks
 at the evidence for the leader against each rival, and leaves the intervals to the allocation.
-docs/explanation/mixture-rules.md has the proofs.
+docs/research/mixture-rules.md has the proofs.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every unit gives an outcome at every stage. The test ends when the difference of the arms' means has
 reached a threshold: at one stage fixed beforehand (the horizon), or at any stage. There is no next
 unit to allocate, so nothing is traded: the only question is when to stop. The proofs are in
-docs/explanation/static-populations.md.
+docs/research/static-populations.md.
 """
 
 from __future__ import annotations

@@ -5,12 +5,13 @@ block's sizes are fixed before its outcomes, so the evidence is a martingale of 
 arm is dropped when the evidence that another one is better reaches (K - 1) / error. Where the
 spread of an outcome is known, the evidence is a normal mixture; where only its limits are, a bet;
 where neither is, a normal mixture with an estimated spread, which is right in the long run only.
-The proof is in docs/explanation/tilted-blocks.md. With a `power` the test has an information
-horizon: docs/explanation/horizon.md.
+The proof is in docs/research/tilted-blocks.md. With a `power` the test has an information
+horizon: docs/research/horizon.md.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Annotated, Literal, Self, get_args
 
@@ -22,8 +23,10 @@ from bascule.core.evidence.families.estimated_spread import ESTIMATED_SPREAD
 from bascule.core.evidence.families.following_bets import FOLLOWING_BETS
 from bascule.core.evidence.families.four_sums import FOUR_SUMS
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD
+from bascule.core.evidence.families.ratio import RATIO
 from bascule.core.evidence.families.rows import Family
-from bascule.core.evidence.horizon import normal_constant, quantile
+from bascule.core.evidence.horizon import normal_constant
+from bascule.core.evidence.reach import power_of_each, reach_for
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
@@ -40,6 +43,13 @@ OnFutility = Literal["end", "advise"]
 
 MOST_ARMS = 50
 """Arms whose pairs are all compared."""
+
+USUAL_TILT = 3.0
+"""The tilt that a horizon is planned for, wherever the knob stands."""
+
+LIMITED, STAKED = 1.01, 1.5
+"""How many times as far the horizon of outcomes within limits lies, and how much more a bet loses
+by a coarse look: both from simulations, for the power that was asked for."""
 
 MANY = 20
 """With more arms than this, bets are kept in four sums a pair."""
@@ -115,7 +125,7 @@ class Tilt(Rule):
 
     def _check_horizon(self) -> None:
         checks.accept_given(self, "power", checks.probability, "0.9 is usual")
-        checks.accept_given(self, "reach", checks.positive, "3.24 is power 0.9 at error 0.05")
+        checks.accept_given(self, "reach", checks.positive, "3.02 is power 0.9 at error 0.05")
         if self.power is not None and self.reach is not None:
             raise InputError("reach", "power and reach both set the horizon: give one of them")
         if self.has_horizon and self.effect is None:
@@ -214,6 +224,10 @@ class Tilt(Rule):
         """The tilt: the larger, the less regret and the later the decision."""
         return Knob("tilt", self.tilt, 1.0, regret_grows=False)
 
+    def without_futility(self) -> Tilt:
+        """Return the rule of tests that go on to their horizon also where they are futile."""
+        return replace(self, futility=None, on_futility=None)
+
     def for_metric(self) -> Tilt:
         """Return tilted blocks of the same sizes without a planned effect."""
         return Tilt(self.tilt, batch=self.batch)
@@ -224,7 +238,7 @@ class Tilt(Rule):
         With a horizon they are bets that follow its boundary, or that boundary itself.
         """
         if outcome.estimated:
-            return ESTIMATED_SPREAD
+            return RATIO if outcome.pairs else ESTIMATED_SPREAD
         if self.has_horizon:
             return KNOWN_SPREAD if self.guarantee == "gaussian" else FOLLOWING_BETS
         if outcome.limited:
@@ -264,10 +278,29 @@ class Tilt(Rule):
         if self.power is None:
             assert self.reach is not None
             return self.reach
-        # All comparisons of the best arm succeed together at least as often as if they were
-        # independent: they have an arm in common.
-        each = self.power ** (1.0 / (len(design.arms) - 1))
-        return normal_constant(design.calibration.delta) + quantile(each)
+        rivals = len(design.arms) - 1
+        # Comparisons of the best arm have its units in common. How much that is depends on the
+        # tilt, but a change of the tilt must not move the horizon.
+        each = power_of_each(self.power, rivals, 1.0 / (1.0 + USUAL_TILT))
+        constant = normal_constant(design.calibration.delta)
+        futility = 0.0 if self.on_futility == "advise" else self.futility or 0.0
+        reach = reach_for(each, constant, self._look(design), futility)
+        return LIMITED * reach if design.outcome.limited else reach
+
+    def _look(self, design: Problem) -> float:
+        """Return the deviation of what one look adds to a total, in units of the planned effect.
+
+        It is 0 where nothing is known of the spread before the test.
+        """
+        assert self.effect is not None
+        outcome = design.outcome
+        if outcome.estimated:
+            return 0.0
+        spread = outcome.scale * math.sqrt(self._variance(outcome) or 1.0)
+        family = self.evidence(outcome, len(design.arms))
+        units = (1 if family.split else self.batch) * USUAL_TILT / (USUAL_TILT + 1.0)
+        look = self.effect / spread * math.sqrt(units)
+        return look * (1.0 + STAKED * look) if family.split else look
 
     def _variance(self, outcome: Outcome) -> float | None:
         """Return the planned variance of an outcome in units of the scale, where it follows."""

@@ -1,9 +1,9 @@
 """UCB_alpha (the paper's Algorithm 1): optimistic allocation, plain intervals for the decision.
 
 The next unit goes to `argmax mean + alpha * radius`; the test ends when one interval
-`mean +- radius` lies above every other. The proof is in docs/explanation/iid-rules.md; with the
-radius or the stop of a normal mixture it is in docs/explanation/mixture-rules.md, and for units
-whose outcomes keep coming (the paper's Algorithm 2) in docs/explanation/units.md.
+`mean +- radius` lies above every other. The proof is in docs/research/iid-rules.md; with the
+radius or the stop of a normal mixture it is in docs/research/mixture-rules.md, and for units
+whose outcomes keep coming (the paper's Algorithm 2) in docs/research/units.md.
 """
 
 from __future__ import annotations

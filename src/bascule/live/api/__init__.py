@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bascule.live.api.designs import load_design
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segmented import SegmentedExperiment, is_taken
+from bascule.live.api.segments import SegmentTests, decided_headline
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
@@ -12,7 +12,6 @@ from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import Point, audit_words
 from bascule.live.reports.metric_status import MetricStatus
-from bascule.live.reports.segmented import SegmentedStatus
 from bascule.live.reports.status import ArmStatus, Status, finite
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
@@ -33,8 +32,7 @@ __all__ = [
     "MetricStatus",
     "Point",
     "Receipt",
-    "SegmentedExperiment",
-    "SegmentedStatus",
+    "SegmentTests",
     "State",
     "Status",
     "Store",
@@ -45,9 +43,9 @@ __all__ = [
     "check_name",
     "checked_unit",
     "columns_of",
+    "decided_headline",
     "export",
     "finite",
-    "is_taken",
     "knob_of",
     "load_design",
     "moment",

@@ -33,8 +33,8 @@ _WHERE = (
     "EXISTS (SELECT 1 FROM set_aside WHERE experiment = experiments.id AND unit = ?) ORDER BY id"
 )
 _OUTCOMES = (
-    "SELECT value, at, received, event, metric FROM outcomes WHERE experiment = ? AND number = ? "
-    "ORDER BY id"
+    "SELECT value, at, received, event, metric, per FROM outcomes "
+    "WHERE experiment = ? AND number = ? ORDER BY id"
 )
 _EXCLUDED = (
     "SELECT value, at, received, event, reason, detail, metric FROM set_aside "
@@ -74,35 +74,40 @@ class Expired:
 class ErasableStore(StoreContext):
     """A store that shows what it knows of a unit, and forgets it."""
 
-    def unit_data(self, unit: str | int) -> dict[str, Any]:
+    def unit_data(
+        self, unit: str | int, experiments: Sequence[str] | None = None
+    ) -> dict[str, Any]:
         """Return all that the store knows of a unit, as plain data: its right of access.
+
+        With `experiments`, only what these and their segments know.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
         ...     store.unit_data("user-42")
         {'unit': 'user-42', 'experiments': []}
         """
-        named = checked_unit(unit)
+        named, meant = checked_unit(unit), self._covered(experiments)
         with self.reading() as connection:
             found = [
                 _in_experiment(self, connection, number, name, named)
                 for number, name in statements.fetch(connection, _WHERE, named, named, named)
+                if meant is None or name in meant
             ]
         return {"unit": named, "experiments": found}
 
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all experiments, or in some; return the names of those that had it.
 
+        The name of a test stands for its segments too.
+
         Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as
         a number without a name, so that statistics and decisions stay and can be verified. On
         SQLite what goes is overwritten in the file.
         """
-        named = checked_unit(unit)
+        named, meant = checked_unit(unit), self._covered(experiments)
         with self.reading() as connection:
             rows = statements.fetch(connection, _WHERE, named, named, named)
-        found = {
-            number: name for number, name in rows if experiments is None or name in experiments
-        }
+        found = {number: name for number, name in rows if meant is None or name in meant}
         if not found:
             where = "this store" if experiments is None else ", ".join(experiments)
             message = f"there is no unit {named!r:.60} in {where}: check its name"
@@ -131,6 +136,14 @@ class ErasableStore(StoreContext):
                 done.append(Expired(name, erased, kept))
         return tuple(done)
 
+    def _covered(self, experiments: Sequence[str] | None) -> set[str] | None:
+        """Return the names that some names stand for: a test's stands for its segments too."""
+        if experiments is None:
+            return None
+        with self.reading() as connection:
+            parts = queries.members(connection)
+        return {*experiments, *(name for _, name, one in parts if one.test in experiments)}
+
 
 def _in_experiment(
     store: StoreContext, connection: Connection, experiment: int, name: str, unit: str
@@ -154,13 +167,13 @@ def _in_experiment(
             data["assignment"]["covariates"] = {one.name: value for one, value in given}
         data["outcomes"] = [
             {
-                "value": value,
+                "value": value if per is None else [value, per],
                 "at": _text(at),
                 "received": _text(received),
                 "id": event,
                 "metric": metric,
             }
-            for value, at, received, event, metric in statements.fetch(
+            for value, at, received, event, metric, per in statements.fetch(
                 connection, _OUTCOMES, experiment, assigned.number
             )
         ]

@@ -176,7 +176,7 @@ class Experiment(Units):
 
         The next units that arrive fill these places, so that nobody can choose the moment at which
         a place is filled whose arm may be known. Units in the test keep their arm, and their
-        outcomes count. docs/explanation/operators.md
+        outcomes count. docs/research/operators.md
         """
         return self._move("pause", ("running",), "paused")
 
@@ -192,7 +192,7 @@ class Experiment(Units):
         """Turn the knob, from the next unit or the next block on; the guarantee stays.
 
         It goes by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and with any other
-        rule that has one the name that it gives it. docs/explanation/live.md has the proof.
+        rule that has one the name that it gives it. docs/research/live.md has the proof.
         """
         given = {knob: value for knob, value in named.items() if value is not None}
         if len(given) != 1:
@@ -204,7 +204,7 @@ class Experiment(Units):
         """Let another share of the traffic get in from the next block on; units in it stay.
 
         A schedule (`ramp`) ends. Return how many places of the open block are left, which the next
-        units fill by the share until now. docs/explanation/enrolment.md
+        units fill by the share until now. docs/research/enrolment.md
         """
         return int(self._do(lambda work: change.set_share(work, share)))
 
@@ -215,7 +215,7 @@ class Experiment(Units):
         second in all others. Their outcomes stay with the arm that they were assigned.
 
         With three or more arms all pairs are judged more strictly from the first drop on, and arms
-        that were beaten by less come back (docs/explanation/ends.md).
+        that were beaten by less come back (docs/research/ends.md).
         """
         self._do(lambda work: change.drop_arm(work, arm, to))
 
@@ -235,7 +235,8 @@ class Experiment(Units):
         return f"Experiment({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").experiment_html(self))
+        design = presenter("notebook").design_report(self.design)
+        return str(presenter("notebook").shown(self.status().report(), design))
 
     # Private
 

@@ -16,7 +16,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.segments import Member
 from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segmented import SegmentedExperiment
+from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
@@ -34,7 +34,7 @@ __all__ = [
     "audit_log",
     "gone",
     "read_summaries",
-    "segmented_tests",
+    "segment_tests",
 ]
 
 
@@ -142,7 +142,7 @@ def read_summaries(
             found[row.name] = summary
     for summary in found.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
-        summary.test.remembered("")
+        summary.test.calls.remembered("")
     return found, damaged
 
 
@@ -170,17 +170,18 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
     return found, damaged
 
 
-def segmented_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentedExperiment]:
-    """Return the tests with segments among some experiments, by name; incomplete ones are not."""
+def segment_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentTests]:
+    """Return those of some experiments that are segments, by the names of the whole tests.
+
+    A test that lacks a segment is left out.
+    """
     groups: dict[str, tuple[Member, dict[str, Experiment]]] = {}
     for one in found:
         member = one.loaded.delivery.member
         if member is not None:
             groups.setdefault(member.test, (member, {}))[1][member.segment] = one.test
     return {
-        name: SegmentedExperiment(
-            store, member, {each: tests[each] for each in member.segments.all}
-        )
+        name: SegmentTests(store, member, tests)
         for name, (member, tests) in groups.items()
         if set(tests) == set(member.segments.all)
     }

@@ -17,7 +17,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.live.api.designs import check_readable, read_design
 from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segmented import SegmentedExperiment
+from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
 from bascule.live.control import started
 from bascule.live.steps.description import Description
@@ -100,7 +100,7 @@ class Store(ErasableStore):
         design = read_design(design, measure, reports)
         check_name(name)
         if design.segments is not None:
-            raise InputError("segments", "a design with segments: use create_segmented")
+            raise InputError("segments", "a design with segments: use create_segments")
         check_live(design)
         check_readable(design)
         delivery = checked_delivery(design, audience, values)
@@ -109,7 +109,7 @@ class Store(ErasableStore):
             self._check_free(connection, name)
             return self._add(connection, name, design, placed(connection, delivery), start, words)
 
-    def create_segmented(
+    def create_segments(
         self,
         name: str,
         design: Design | Mapping[str, Any] | str | Path,
@@ -120,8 +120,8 @@ class Store(ErasableStore):
         audience: Audience | Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
         description: Mapping[str, Any] | None = None,
-    ) -> SegmentedExperiment:
-        """Create a test with segments: an experiment `NAME.SEGMENT` for each; return all of them.
+    ) -> SegmentTests:
+        """Create a test for each segment of a design, `NAME.SEGMENT`, and return all of them.
 
         The arguments are those of `create`. Each segment has its part of the design's error, its
         own blocks and its own decision.
@@ -130,10 +130,9 @@ class Store(ErasableStore):
         >>> segments = bs.Segments("country", ["fr", "de"])
         >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
         >>> with bs.open(":memory:") as store:
-        ...     test = store.create_segmented("button", design, reports="always")
-        ...     arm = test.assign("user-42", {"country": "fr"})
-        ...     test.segment_of("user-42")
-        'fr'
+        ...     by_country = store.create_segments("button", design, reports="always")
+        ...     by_country.test_of("user-42", {"country": "fr"}).name
+        'button.fr'
         """
         design = read_design(design, measure, reports)
         check_name(name)
@@ -163,10 +162,10 @@ class Store(ErasableStore):
                 self._check_free(connection, child)
                 its = delivery._replace(member=member)
                 tests[segment] = self._add(connection, child, one, its, start, words)
-        return SegmentedExperiment(self, member, tests)
+        return SegmentTests(self, member, tests)
 
-    def get_segmented(self, name: str) -> SegmentedExperiment:
-        """Return the test with segments of that name."""
+    def segments(self, name: str) -> SegmentTests:
+        """Return the tests of the segments of that name."""
         with self.reading() as connection:
             found = members(connection, name)
         if not found:
@@ -177,13 +176,7 @@ class Store(ErasableStore):
         if lacking:
             names = ", ".join(member_name(name, segment) for segment in lacking)
             raise InputError("segments", f"{name} lacks {names}: import or restore all of it")
-        return SegmentedExperiment(self, member, {one: tests[one] for one in member.segments.all})
-
-    def segmented(self) -> list[SegmentedExperiment]:
-        """Return all tests with segments, the oldest first."""
-        with self.reading() as connection:
-            names = dict.fromkeys(one.test for _, _, one in members(connection))
-        return [self.get_segmented(name) for name in names]
+        return SegmentTests(self, member, tests)
 
     def _check_free(self, connection: Connection, name: str) -> None:
         """Raise `InputError` if an experiment or a test with segments has this name."""
@@ -236,13 +229,12 @@ class Store(ErasableStore):
     ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return the arm of both in each.
 
-        With `experiments`, only in these. Call it at every sign-in: an experiment that is created
-        later knows nothing of it. Units of a static population cannot be linked.
+        With `experiments`, only in these and their segments. Call it at every sign-in: one that is
+        created later knows nothing of it. Units of a static population cannot be linked.
         """
-        found = {}
+        found, meant = {}, self._covered(experiments)
         for test in self.experiments():
-            is_meant = experiments is None or test.name in experiments
-            if is_meant and test.state in OPEN and not test.is_hashed:
+            if (meant is None or test.name in meant) and test.state in OPEN and not test.is_hashed:
                 found[test.name] = test.link(unit, other)
         return found
 
@@ -252,17 +244,17 @@ class Store(ErasableStore):
             found = number_of(connection, name)
             its = () if found is not None else members(connection, name)
         if its:
-            message = f"{name} has segments: use get_segmented, or name one: "
+            message = f"{name} has segments: use store.segments, or name one: "
             raise InputError("experiment", message + ", ".join(one for _, one, _ in its))
         if found is None:
             raise gone(name)
         return Experiment(self, found, name)
 
-    def find(self, name: str) -> Experiment | SegmentedExperiment:
-        """Return the experiment of that name, or the test with segments."""
+    def find(self, name: str) -> Experiment | SegmentTests:
+        """Return the experiment of that name, or the tests of its segments."""
         with self.reading() as connection:
             has_segments = bool(members(connection, name))
-        return self.get_segmented(name) if has_segments else self.get(name)
+        return self.segments(name) if has_segments else self.get(name)
 
     def search(self, words: str) -> list[Experiment]:
         """Return the experiments whose name, owner, texts, links or tags have all the words."""

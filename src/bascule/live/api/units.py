@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from asyncio import Future as AsyncFuture
-from asyncio import get_running_loop
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Sequence
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
-from bascule.core.errors import InputError, StoreError
+from bascule.live.api.calls import Calls, Covariates, Outcomes
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Job, PendingJob, future_and_sender
-from bascule.live.commit.queue import copy_error
-from bascule.live.steps.assignment import Assignment, hashed_arm
-from bascule.live.steps.inputs import checked_unit, checked_units, events_of
-from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
+from bascule.live.commit.jobs import Reply
+from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.inputs import checked_unit, events_of
+from bascule.live.steps.maturity import Receipt
+from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import find_units, identities
-from bascule.live.transactions.enrol import Newcomer, Newcomers, newcomer
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
-    from bascule.live.commit.loop_bridge import Batch
     from bascule.live.storage.queries import Loaded
 
 RECORDED_AT_ONCE = 5000
-
-Covariates = Mapping[str, float]
-"""What is known of a unit before it is assigned, by name."""
 
 
 class Units:
@@ -45,11 +36,7 @@ class Units:
         self.store = store
         self.id = number
         self.name = name
-        self._remembered = store.memory.of(number)
-        self._batch: Batch | None = None
-        if design is not None:
-            # Neither changes with the knob.
-            self.arms, self.is_hashed = tuple(design.arms), design.procedure.assigns == "hash"
+        self.calls = Calls(store, number, name, design)
 
     def assign(
         self,
@@ -73,11 +60,7 @@ class Units:
         answered from memory; a change by another program reaches it within a second. In a static
         population a hash gives the arm, and nothing is stored.
         """
-        named = checked_unit(unit)
-        arm = self._at_hand(named)
-        if arm is not None:
-            return self.arms[arm]
-        return self._assign([newcomer(named, covariates, context)], strict)[0]
+        return self.store.run(self.calls.assign(unit, context, covariates, strict))
 
     def assign_many(
         self,
@@ -91,88 +74,7 @@ class Units:
 
         `contexts` and `covariates` have an entry for each unit.
         """
-        if isinstance(units, str):
-            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
-        named = checked_units(units)
-        if self.is_hashed:
-            return [self.assign(unit) for unit in named]
-        if contexts is None and covariates is None:
-            return self._assign(named, strict)
-        for field, given in (("contexts", contexts), ("covariates", covariates)):
-            if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
-                message = f"{field} must be a list with one entry for each of {len(named)} units"
-                raise InputError(field, message)
-        if contexts is None and covariates and set(map(type, covariates)) == {dict}:
-            # They are read before this returns, so that they need not be copied.
-            return self._assign(Newcomers(named, covariates), strict)
-        nothing = [None] * len(named)
-        more = zip(named, covariates or nothing, contexts or nothing, strict=True)
-        return self._assign([newcomer(*one) for one in more], strict)
-
-    def assign_soon(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-        strict: bool = False,
-    ) -> Future[str]:
-        """Assign a unit without blocking; return a future that resolves to its arm after commit.
-
-        The future gets the error that `assign` would raise. For a unit that this program has seen
-        before it is done already.
-
-        >>> import bascule as bs
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-        >>> with bs.open(":memory:") as store:
-        ...     test = store.create("soon", design)
-        ...     test.assign_soon("user-42").result() == test.assign("user-42")
-        True
-        """
-        future, send = future_and_sender()
-        named, store = checked_unit(unit), self.store
-        store.check_open()
-        arm = self._at_hand(named)
-        if arm is None:
-            items = [newcomer(named, covariates, context)]
-            job = Job(self.id, self.name, store.assigning, items, enrols=True)
-            store.queue.submit(PendingJob(job, send, partial(self._arm, strict=strict)))
-        else:
-            send(self.arms[arm], None)
-        return future
-
-    async def assign_async(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-        strict: bool = False,
-    ) -> str:
-        """Assign a unit from a coroutine and return its arm after commit.
-
-        All units that are requested in one turn of the loop share a transaction.
-
-        >>> import asyncio, bascule as bs
-        >>> async def serve(test):
-        ...     return await test.assign_async("user-42")
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-        >>> with bs.open(":memory:") as store:
-        ...     test = store.create("loop", design)
-        ...     asyncio.run(serve(test)) == test.assign("user-42")
-        True
-        """
-        named = checked_unit(unit)
-        if named in self._remembered or self.is_hashed:
-            arm = self._at_hand(named)
-            if arm is not None:
-                return self.arms[arm]
-        result = await self.request(named, context, covariates)
-        if type(result) is int:
-            return self.arms[result]
-        if isinstance(result, BaseException):
-            raise copy_error(result)
-        return self._arm(result, strict)
+        return self.store.run(self.calls.assign_many(units, contexts, covariates, strict))
 
     def evaluate(
         self,
@@ -192,56 +94,7 @@ class Units:
         >>> found.arm, found.reason, found.enrolled
         ('a', 'DISABLED', False)
         """
-        named = checked_unit(unit)
-        if self.is_hashed:
-            arm = hashed_arm(self.name, len(self.arms), named)
-            return evaluation(self._named_arms, arm, self._served())
-        if named in self._remembered:
-            self.store.check_open()
-            found = self.remembered(named, self.store.runner.served(self.id, self.name))
-            if found is not None:
-                return found
-        items = [newcomer(named, covariates, context)]
-        (result,) = self.store.change(self.id, self.name, self.store.assigning, items, enrols=True)
-        return self.evaluation(result)
-
-    async def evaluate_async(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-    ) -> Evaluation:
-        """Assign a unit from a coroutine and return what `evaluate` does, after commit."""
-        return self.evaluation(await self.request(checked_unit(unit), context, covariates))
-
-    def request(
-        self, unit: str, context: Context | None = None, covariates: Covariates | None = None
-    ) -> AsyncFuture[Any]:
-        """Request the arm of a unit in the running loop; `evaluation` reads the future's result."""
-        item: Newcomer = unit
-        if covariates is not None or context is not None:
-            item = newcomer(unit, covariates, context)
-        batch = self._batch
-        if batch is None or batch.callers or batch.loop is not get_running_loop():
-            batch = self.store.bridges.batch(self.id, self.name, self.store.assigning)
-            self._batch = batch
-        future: AsyncFuture[Any] = AsyncFuture(loop=batch.loop)
-        batch.units.append(item)
-        batch.futures.append(future)
-        return future
-
-    def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
-        """What a unit is served if this program remembers it; no database is asked.
-
-        `served` is what the units of each arm are served now, where it is not their own.
-        """
-        arm = None if self.is_hashed else self._remembered.get(unit)
-        return None if arm is None else evaluation(self._named_arms, arm, served)
-
-    def is_remembered(self, unit: str) -> bool:
-        """Whether this program remembers the arm of a unit; no database is asked."""
-        return unit in self._remembered
+        return self.store.run(self.calls.evaluate(unit, context, covariates))
 
     def link(self, unit: str | int, other: str | int) -> str | None:
         """Link two names of one person, as a visitor who signs in; return the arm of both.
@@ -272,7 +125,7 @@ class Units:
 
     def record(
         self,
-        unit: str | int,
+        unit: str | int | None,
         value: float | tuple[float, float],
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002
@@ -281,11 +134,12 @@ class Units:
     ) -> Receipt:
         """Record an outcome, or exclude it with a reason; its `id` makes a retry harmless.
 
-        Without the name of a `metric` it is an outcome of the primary one.
+        Without the name of a `metric` it is an outcome of the primary one. Metrics of one request
+        may share its id, and once one of them has named the unit, the others may leave it out.
         """
         return self.record_many([(unit, value, at, id, metric)])[0]
 
-    def record_many(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
+    def record_many(self, outcomes: Outcomes) -> list[Receipt]:
         """Record many outcomes and return their receipts in order.
 
         Each is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, value, at, id,
@@ -295,20 +149,22 @@ class Units:
         events = events_of(outcomes)
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self.store.change(self.id, self.name, self.store.recording, some)
+            taken = self.store.run(self.calls.record(some))
+            receipts += taken
         return receipts
 
-    def record_soon(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Future[list[Receipt]]:
-        """Record outcomes in one transaction without blocking; return a future of receipts."""
-        self.store.check_open()
-        future, send = future_and_sender()
-        self.store.queue.submit(PendingJob(self._recording(outcomes), send))
-        return future
+    @property
+    def soon(self) -> Soon:
+        """These verbs as calls that return at once, for futures and coroutines.
 
-    async def record_async(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Receipt]:
-        """Record outcomes from a coroutine and return their receipts after commit."""
-        receipts: list[Receipt] = await self.store.bridges.here().run(self._recording(outcomes))
-        return receipts
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("soon", design)
+        ...     test.soon.assign("user-42").result() == test.assign("user-42")
+        True
+        """
+        return Soon(self.store, self.calls)
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came."""
@@ -342,10 +198,10 @@ class Units:
             unenrolled = self.store.load(connection, self.id, self.name).state.unenrolled
         return counts | ({"not enrolled": unenrolled} if unenrolled else {})
 
-    @cached_property
+    @property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
-        return tuple(self.design.arms)
+        return self.calls.arms
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -367,75 +223,63 @@ class Units:
         """The test and the segment that this experiment is; None if it is not a segment."""
         return self._loaded().delivery.member
 
-    @cached_property
-    def _named_arms(self) -> Arms:
-        return Arms(self.arms, self.values or self.arms)
-
     @property
     def design(self) -> Design:
         """The design, with the knob as it is set now."""
         return self._loaded().design
 
-    @cached_property
+    @property
     def is_hashed(self) -> bool:
         """Whether a hash of its name tells a unit's arm, as in a static population."""
-        return self.design.procedure.assigns == "hash"
-
-    def _at_hand(self, unit: str) -> int | None:
-        """Return the arm that a unit is served where that takes no transaction, or None."""
-        if self.is_hashed:
-            arm, served = hashed_arm(self.name, len(self.arms), unit), self._served()
-        else:
-            if unit not in self._remembered:
-                return None
-            self.store.check_open()
-            served = self.store.runner.served(self.id, self.name)
-            # Asked again: to look what is served may show that units are to be forgotten.
-            remembered = self._remembered.get(unit)
-            if remembered is None:
-                return None
-            arm = remembered
-        return arm if served is None else served.arms[arm]
-
-    def _served(self) -> Served | None:
-        """What each arm's units are served; a static population is answered without a store too."""
-        try:
-            return self.store.runner.served(self.id, self.name)
-        except StoreError:
-            return None
-
-    def _arm(self, result: Any, strict: bool) -> str:
-        """Return the name of the arm in a transaction's result, or raise its error."""
-        if type(result) is int:
-            return self.arms[result]
-        if isinstance(result, BaseException):
-            raise copy_error(result)
-        if strict and result.problem is not None:
-            raise copy_error(result.problem)
-        arm: str = self.arms[result.arm]
-        return arm
-
-    def evaluation(self, result: Any) -> Evaluation:
-        """Return what a unit is served, given the result of its request; raise its error if any."""
-        if type(result) is int:
-            return evaluation(self._named_arms, result)
-        arm, problem = self._arm(result, strict=False), result.problem
-        answer = (arm, self._named_arms.values[result.arm], result.reason)
-        if problem is None:
-            return Evaluation(*answer, enrolled=True)
-        return Evaluation(*answer, False, problem.field, str(problem))
+        return self.calls.is_hashed
 
     def _loaded(self) -> Loaded:
-        with self.store.reading() as connection:
-            return self.store.load(connection, self.id, self.name)
+        return self.calls.loaded()
 
-    def _assign(self, units: Sequence[Newcomer], strict: bool) -> list[str]:
-        """Assign units in one transaction; return the arms to serve."""
-        store = self.store
-        results = store.change(self.id, self.name, store.assigning, units, enrols=True)
-        if set(map(type, results)) == {int}:
-            return [*map(self.arms.__getitem__, results)]
-        return [self._arm(result, strict) for result in results]
 
-    def _recording(self, outcomes: Iterable[tuple[Any, ...] | Event]) -> Job:
-        return Job(self.id, self.name, self.store.recording, events_of(outcomes))
+class Soon:
+    """The verbs of an experiment as calls that do not wait: each returns a `Reply`.
+
+    What is asked for while a transaction is written shares the next one. A mistake in the call,
+    such as an empty name, raises at once; an error of the transaction is that of the reply.
+    """
+
+    def __init__(self, store: StoreContext, calls: Calls) -> None:
+        self._store = store
+        self._calls = calls
+
+    def assign(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+        strict: bool = False,
+    ) -> Reply[str]:
+        """Assign a unit; the reply is there at once for one that this program has seen before."""
+        return self._store.submit(self._calls.assign(unit, context, covariates, strict))
+
+    def assign_many(
+        self,
+        units: Sequence[str | int],
+        contexts: Sequence[Context | None] | None = None,
+        *,
+        covariates: Sequence[Covariates | None] | None = None,
+        strict: bool = False,
+    ) -> Reply[list[str]]:
+        """Assign many units in one transaction."""
+        return self._store.submit(self._calls.assign_many(units, contexts, covariates, strict))
+
+    def evaluate(
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+    ) -> Reply[Evaluation]:
+        """Assign a unit; the reply says why it is served its arm, too."""
+        return self._store.submit(self._calls.evaluate(unit, context, covariates))
+
+    def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
+        """Record outcomes in one transaction; units asked for before are found."""
+        return self._store.submit(self._calls.record(outcomes))

@@ -11,9 +11,10 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.jobs import Action, Job
+from bascule.live.commit.jobs import Action, Call, Job, Reply, Result
 from bascule.live.commit.queue import CommitQueue, copy_error
 from bascule.live.commit.shared_results import SharedResults
+from bascule.live.commit.wake import Wakers
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.transactions.enrol import assign
 from bascule.live.transactions.record import record
@@ -61,7 +62,6 @@ class StoreContext:
         clock: Clock | None,
         shuffle: Callable[[list[int]], None] | None,
     ) -> None:
-        from bascule.live.commit.loop_bridge import LoopBridges
         from bascule.live.commit.runner import Runner
         from bascule.live.storage.databases.database import Database
 
@@ -72,11 +72,17 @@ class StoreContext:
         self._database = Database(location)
         self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
         self.queue: CommitQueue[Job] = CommitQueue(self.runner.run, lambda job: len(job.items))
-        self.bridges = LoopBridges(self.queue)
+        self._wakers = Wakers()
         self.memory = self.runner.memory
         self.shared_results = SharedResults()
 
     def change(
+        self, experiment: int, name: str, action: Action, items: Sequence[Any]
+    ) -> Sequence[Any]:
+        """Run an action on an experiment; it is on disk when this returns, or has not happened."""
+        return self.run(Call(self.job(experiment, name, action, items), lambda results: results))
+
+    def job(
         self,
         experiment: int,
         name: str,
@@ -84,14 +90,28 @@ class StoreContext:
         items: Sequence[Any],
         *,
         enrols: bool = False,
-    ) -> Sequence[Any]:
-        """Run an action on an experiment; it is on disk when this returns, or has not happened."""
+    ) -> Job:
+        """Return a job of an experiment, in the name of whoever acts now."""
+        return Job(experiment, name, action, items, acting(self._actor), enrols)
+
+    def run(self, call: Call[Result]) -> Result:
+        """Run a call and return its result; what it changed is then on disk."""
+        job = call.job
+        if job is None:
+            return call.read(())
         self.check_open()
-        job = Job(experiment, name, action, items, acting(self._actor), enrols)
         self.queue.run(job)
         if job.error is not None:
             raise copy_error(job.error)
-        return job.results
+        return call.read(job.results)
+
+    def submit(self, call: Call[Result]) -> Reply[Result]:
+        """Run a call without waiting for it."""
+        reply = Reply(call, self._wakers)
+        if call.job is not None:
+            self.check_open()
+            self.queue.submit(reply)
+        return reply
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Read the tables as they were at one moment; it never delays an assignment."""

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from bascule.core.errors import InputError
-from bascule.live.commit.queue import Flush, copy_error
+from bascule.live.commit.queue import copy_error
+from bascule.live.commit.wake import Wakers
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
+Result = TypeVar("Result")
+
 Action = Callable[["UnitOfWork", Sequence[Any]], Sequence[Any]]
 """A step of a transaction: one result for each item that it is given."""
-
-Send = Callable[[Any, BaseException | None], Flush | None]
-"""Takes a result or an error; returns what to call once the whole group has been delivered."""
 
 
 @dataclass(slots=True, eq=False)
@@ -40,73 +39,90 @@ class Job:
     error: BaseException | None = None
 
 
-class PendingJob:
-    """A job in the commit queue whose results go to a future: all, or what `read` makes of one."""
+@dataclass(frozen=True, slots=True)
+class Call(Generic[Result]):
+    """A call of a user: its job, if it needs a transaction, and how the results are read."""
 
-    __slots__ = ("_read", "_send", "job")
+    job: Job | None
+    read: Callable[[Sequence[Any]], Result]
+
+
+class Reply(Generic[Result]):
+    """The result of a call that does not wait; it is there once the transaction is on disk.
+
+    `result()` waits for it in a thread, and `await` in a coroutine. A caller that is cancelled
+    while it waits leaves, and what it asked for happens all the same.
+
+    >>> import asyncio, bascule as bs
+    >>> async def serve(test):
+    ...     return await test.soon.assign("user-42")
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("loop", design)
+    ...     arm = test.soon.assign("user-42").result()
+    ...     asyncio.run(serve(test)) == arm
+    True
+    """
+
+    __slots__ = ("_call", "_failure", "_is_done", "_wakers", "_when_done", "job")
 
     callers = 1
 
-    def __init__(self, job: Job, send: Send, read: Callable[[Any], Any] | None = None) -> None:
-        self.job = job
-        self._send = send
-        self._read = read
+    def __init__(self, call: Call[Result], wakers: Wakers) -> None:
+        self._call = call
+        self._wakers = wakers
+        self._failure: BaseException | None = None
+        self._is_done = call.job is None
+        self._when_done: list[Callable[[], None]] = []
+        if call.job is not None:
+            self.job = call.job
 
-    def deliver(self, failure: BaseException | None) -> Flush | None:
-        """Send the results, or the error of the group or of the job."""
-        error = failure or self.job.error
-        if error is not None:
-            return self._send(None, copy_error(error))
-        if self._read is None:
-            return self._send(list(self.job.results), None)
-        try:
-            result = self._read(self.job.results[0])
-        except InputError as problem:
-            return self._send(None, problem)
-        return self._send(result, None)
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._is_done
 
+    def result(self, timeout: float | None = None) -> Result:
+        """Return the result, or raise the error of the call; wait for it if it is not there.
 
-def future_and_sender() -> tuple[Future[Any], Send]:
-    """Return a future and the function that resolves it.
+        After `timeout` seconds it raises `TimeoutError`.
+        """
+        if not self._is_done:
+            called = Lock()
+            called.acquire()
+            self._tell(called.release)
+            if not called.acquire(timeout=-1 if timeout is None else timeout):
+                raise TimeoutError(f"nothing was written within {timeout:g} s")
+        return self._read()
 
-    >>> future, send = future_and_sender()
-    >>> send("green", None)
-    >>> future.result()
-    'green'
-    """
-    future: Future[Any] = Future()
-    # A job that waits to be written cannot be cancelled.
-    future.set_running_or_notify_cancel()
+    def deliver(self, failure: BaseException | None) -> None:
+        """Tell those who wait that the result is there, or the error of the group or of the job."""
+        self._failure = failure or self.job.error
+        with _DELIVERING:
+            self._is_done = True
+        for tell in self._when_done:
+            tell()
 
-    def send(result: Any, error: BaseException | None) -> None:
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+    def __await__(self) -> Generator[Any, None, Result]:
+        if not self._is_done:
+            waker = self._wakers.here()
+            waiter = waker.loop.create_future()
+            self._tell(partial(waker.wake, waiter))
+            yield from waiter
+        return self._read()
 
-    return future, send
-
-
-def gathered(parts: Sequence[Future[Any]], read: Callable[[list[Any]], Any]) -> Future[Any]:
-    """Return a future of what `read` makes of the results of all parts, or of their first error.
-
-    >>> gathered([], len).result()
-    0
-    """
-    future, send = future_and_sender()
-    left, lock = len(parts), Lock()
-
-    def count(_: Future[Any] | None) -> None:
-        nonlocal left
-        with lock:
-            left -= 1
-            if left:
+    def _tell(self, tell: Callable[[], None]) -> None:
+        """Have a function called once, when the result is there."""
+        with _DELIVERING:
+            if not self._is_done:
+                self._when_done.append(tell)
                 return
-        problem = next((error for one in parts if (error := one.exception())), None)
-        send(None if problem else read([one.result() for one in parts]), problem)
+        tell()
 
-    if not parts:
-        send(read([]), None)
-    for one in parts:
-        one.add_done_callback(count)
-    return future
+    def _read(self) -> Result:
+        if self._failure is not None:
+            raise copy_error(self._failure)
+        return self._call.read(() if self._call.job is None else self._call.job.results)
+
+
+_DELIVERING = Lock()
+"""Held for a moment while a reply is delivered, or someone begins to wait for it."""

@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Generic, Protocol, TypeVar
 
 Job = TypeVar("Job")
-Flush = Callable[[], None]
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
 """Most jobs of a group, and most items that they may have together unless it is one job."""
@@ -52,7 +51,7 @@ class Member(Protocol[Job]):
     def callers(self) -> int:
         """How many callers wait for it."""
 
-    def deliver(self, failure: BaseException | None, /) -> Flush | None:
+    def deliver(self, failure: BaseException | None, /) -> None:
         """Give the callers their results, or the error of the group."""
 
 
@@ -71,10 +70,9 @@ class _Ticket(Generic[Job]):
         self.is_done = False
         self.failure: BaseException | None = None
 
-    def deliver(self, failure: BaseException | None) -> Flush | None:
+    def deliver(self, failure: BaseException | None) -> None:
         self.is_done, self.failure = True, failure
         self.called.release()
-        return None
 
 
 class CommitQueue(Generic[Job]):
@@ -117,8 +115,7 @@ class CommitQueue(Generic[Job]):
     def submit(self, member: Member[Job]) -> None:
         """Run a job without waiting; `member.deliver` gets the error of its group, or None.
 
-        It is called in the thread that wrote the group, and must return soon and not raise. What
-        it returns, if anything, is called once after the whole group has been delivered.
+        It is called in the thread that wrote the group, and must return soon and not raise.
         """
         if self._join(member):
             self._call_thread()
@@ -150,9 +147,8 @@ class CommitQueue(Generic[Job]):
         with self._lock:
             # Callers that get their result now may soon be back, beside those that wait already.
             self._company = min(callers + self._there, LARGEST_GROUP)
-        for flush in {member.deliver(failure) for member in group}:
-            if flush is not None:
-                flush()
+        for member in group:
+            member.deliver(failure)
         with self._lock:
             first = self._queue[0] if self._queue else None
             self._busy = first is not None

@@ -54,8 +54,8 @@ _LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time
 _BY_DELAY = (
     f"SELECT a.number * {STRETCHES} / ? AS stretch, "
     "CASE WHEN o.received - a.time > ? THEN 1 ELSE 0 END AS slow, "
-    f"a.arm, count(*), sum(o.value), sum(o.value * o.value) {_REPORTED} "
-    "GROUP BY stretch, slow, a.arm"
+    "a.arm, count(*), sum(o.value), sum(o.value * o.value), sum(o.per), sum(o.value * o.per), "
+    f"sum(o.per * o.per) {_REPORTED} AND o.metric IS NULL GROUP BY stretch, slow, a.arm"
 )
 
 
@@ -63,7 +63,7 @@ def diagnostics_of(
     connection: Connection, stored: Loaded, level: float, now: float
 ) -> tuple[Diagnostic, ...]:
     """Every diagnostic that the data of an experiment allow."""
-    periods = list(_periods(connection, stored))
+    periods = linearised_periods(list(_periods(connection, stored)))
     allocation = _allocation(connection, stored)
     prompt, late = _by_delay(connection, stored)
     waiting = (*_lacking(connection, stored, level), *_waiting(connection, stored, now, level))
@@ -170,16 +170,38 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
     >>> seen = Statistics.empty(2).record(0, 1.0)
     >>> between(seen, seen.record(0, 0.5)).arms[0]
-    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0)
+    ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
     """
     return Statistics(
         tuple(
-            ArmStatistics(
-                now.units - then.units, now.total - then.total, now.squares - then.squares
-            )
+            replace(now + then.times(-1.0), cubes=0.0)
             for then, now in zip(before.arms, after.arms, strict=True)
         )
     )
+
+
+def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
+    """Return periods with one number a unit: a ratio is counted around that of its arm's units."""
+    if not any(arm.per for period in periods for arm in period.arms):
+        return periods
+    whole = [
+        sum(arms, ArmStatistics())
+        for arms in zip(*(period.arms for period in periods), strict=True)
+    ]
+    if any(arm.units and not (arm.per and arm.per[0] > 0.0) for arm in whole):
+        # An arm without a denominator above 0 has no ratio.
+        return [Statistics.empty(len(whole)) for _ in periods]
+    return [
+        Statistics(
+            tuple(
+                replace(arm.around(all_of.mean, all_of.per[0] / all_of.units), cubes=0.0)
+                if arm.units
+                else ArmStatistics()
+                for arm, all_of in zip(period.arms, whole, strict=True)
+            )
+        )
+        for period in periods
+    ]
 
 
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
@@ -212,9 +234,16 @@ def _by_delay(
     halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
     rows = fetch(connection, _BY_DELAY, end, middle, stored.id, end)
     for stretch, slow, arm, *sums in rows:
-        halves[slow][stretch][arm] = ArmStatistics(*sums)
-    prompt, late = ([Statistics(tuple(period)) for period in half] for half in halves)
-    return prompt, late
+        units, total, squares, *per = sums
+        if per[0] is None:
+            halves[slow][stretch][arm] = ArmStatistics(units, total, squares)
+        else:
+            halves[slow][stretch][arm] = ArmStatistics(
+                units, total, squares, per=(*per, 0.0, 0.0, 0.0)
+            )
+    periods = [Statistics(tuple(period)) for half in halves for period in half]
+    periods = linearised_periods(periods)
+    return periods[:STRETCHES], periods[STRETCHES:]
 
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:

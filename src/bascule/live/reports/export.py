@@ -59,7 +59,7 @@ def export(
     with experiment.store.reading() as connection:
         for path, (table, metric) in zip(paths, tables, strict=True):
             rows = (row[1:] for row in _rows(connection, experiment.id, design, table, metric))
-            write(path, columns_of(design, table), rows)
+            write(path, columns_of(design, table, metric), rows)
     if words := experiment.description:
         path = target / f"{experiment.name}-description.json"
         path.write_text(json.dumps(words.to_dict(), indent=2), encoding="utf-8")
@@ -67,16 +67,20 @@ def export(
     return paths
 
 
-def columns_of(design: Design, table: str) -> tuple[str, ...]:
+def columns_of(design: Design, table: str, metric: str | None = None) -> tuple[str, ...]:
     """Return the columns of an exported table; a test's covariates come after those of every test.
+
+    Outcomes of a ratio have `per` at the end: the denominator, with the numerator in `value`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), covariates=[bs.Covariate("age")])
     >>> columns_of(design, "assignments")[-2:]
     ('time', 'age')
     """
-    known = design.covariates or () if table == "assignments" else ()
-    return (*COLUMNS[table], *(one.name for one in known))
+    if table == "outcomes":
+        one = design if metric is None else design.metric_design(metric)
+        return (*COLUMNS[table], *("per",) * one.outcome.pairs)
+    return (*COLUMNS[table], *(one.name for one in design.covariates or ()))
 
 
 def some_rows(
@@ -135,7 +139,8 @@ def _rows(
         unit, arm = row.unit if names else f"unit-{row.number}", arms[row.arm]
         if table == "outcomes":
             event = row.event if names else None
-            yield row.id, unit, arm, row.value, moment(row.at), moment(row.received), event
+            per = () if row.per is None else (row.per,)
+            yield row.id, unit, arm, row.value, moment(row.at), moment(row.received), event, *per
             continue
         # Those of erased units are gone.
         known = covariates if row.covariates is None else json.loads(row.covariates)

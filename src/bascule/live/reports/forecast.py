@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
+from bascule.core.ends import horizon_share
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.procedures.base import AnyStatistics
@@ -65,7 +66,7 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> units_left(design, bs.Statistics.empty(2), 0.0) is None
+    >>> units_left(design, bs.progress.Statistics.empty(2), 0.0) is None
     True
     """
     if isinstance(seen, CohortStatistics):
@@ -75,7 +76,7 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
         leader, _ = lead(design, seen, advantages(design, seen))
         if leader is not None and open_guardrails(design, seen, design.arms.index(leader)):
             return None
-    share = design.judging(seen).horizon_share(seen)
+    share = horizon_share(design, seen)
     most = seen.units * (1.0 / share - 1.0) if share > 0.0 else None
     expected = expectation(design, seen)
     if expected is not None and expected.decision_time > seen.units:
@@ -149,10 +150,11 @@ def turns(
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = bs.Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> seen = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
     >>> found = turns(design, seen, 0.5, [3, 9])
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
-    [(3, 186, 23), (9, 331, 21)]
+    [(3, 239, 29), (9, 435, 25)]
     """
     now, knob = expectation(design, seen), knob_of(design)
     left = units_left(design, seen, evidence)
@@ -233,7 +235,8 @@ def expectation(
     # Means must lie within the limits of the outcomes: all are moved, so that the gaps stay.
     beyond = max(0.0, design.outcome.low - min(means)) - max(0.0, max(means) - design.outcome.high)
     units = sum(arm.units for arm in arms)
-    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in arms) / units))
+    counted = [arm.linearised for arm in arms]
+    spread = math.sqrt(max(0.0, sum(a.squares - a.units * a.mean**2 for a in counted) / units))
     return _expected(design, gaps, _rounded(means[0] + beyond), _rounded(spread))
 
 
@@ -245,10 +248,11 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = bs.Statistics((bs.ArmStatistics(50, 20.0, 58.0), bs.ArmStatistics(50, 0.0, 50.0)))
+    >>> from bascule.progress import ArmStatistics, Statistics
+    >>> seen = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
     >>> expected = even_split(design, seen)
     >>> round(expected.decision_time), round(expected.regret)
-    (233, 47)
+    (273, 55)
     """
     if isinstance(seen, CohortStatistics) or design.guardrails:
         return None
@@ -292,7 +296,8 @@ def evidence_of(design: Design, seen: AnyStatistics) -> float:
     """Return how much of the way to a decision is covered, from 0 to 1.
 
     >>> import bascule as bs
-    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), bs.Statistics.empty(2))
+    >>> from bascule.progress import Statistics
+    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     0.0
     """
     return lead(design, seen, advantages(design, seen))[1]

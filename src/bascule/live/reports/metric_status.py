@@ -46,7 +46,7 @@ def metric_statuses(design: Design, statistics: Statistics) -> tuple[MetricStatu
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
-    >>> metric_statuses(design, bs.Statistics.empty(2))[0].standings
+    >>> metric_statuses(design, bs.progress.Statistics.empty(2))[0].standings
     ('open',)
     """
     views = metric_views(design, statistics)
@@ -71,7 +71,7 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
-    >>> waiting_words(design, bs.Statistics.empty(2)) is None
+    >>> waiting_words(design, bs.progress.Statistics.empty(2)) is None
     True
     """
     arm = waiting_arm(design, statistics)
@@ -87,10 +87,9 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
 class RolloutStatus:
     """How far a guarded rollout is.
 
-    `traffic` is the share of all traffic that is in the test now; half of it gets the new version
-    in an even split. `next_traffic` is the next step of the ramp, in `next_days` days; both are
-    None after the last. `open` are the guardrails that have not found the new version within their
-    margins yet.
+    `traffic` is the share of all traffic that is in the test now, which is split evenly.
+    `next_traffic` is the next step of the ramp, in `next_days` days; both are None after the last.
+    `open` are the guardrails that have not found a new version within their margins yet.
     """
 
     version: str
@@ -102,8 +101,7 @@ class RolloutStatus:
     @property
     def words(self) -> str:
         """The rollout in a line."""
-        found = f"{100 * self.traffic:g} % of the traffic is in the rollout, half of it with"
-        found = f"{found} {self.version} in an even split"
+        found = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
         if self.next_traffic is not None and self.next_days is not None:
             when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
             found += f"; {100 * self.next_traffic:g} % {when}"
@@ -117,13 +115,15 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
     ramp = () if audience is None else audience.ramp
     at, share = ramp[control.step + 1] if control.step + 1 < len(ramp) else (None, None)
     passed = running_time(control, now)
-    arm = next(i for i, name in enumerate(design.arms) if name != design.control_arm)
+    new = [i for i in range(len(design.arms)) if i != design.control_index]
+    new = [i for i in new if i not in state.once.out] or new
+    unknown = {name: None for arm in new for name in open_guardrails(design, state.once, arm)}
     return RolloutStatus(
-        design.arms[arm],
+        " or ".join(design.arms[arm] for arm in new),
         control.share,
         share,
         None if at is None else (float(at) - passed) / SECONDS["d"],
-        open_guardrails(design, state.once, arm),
+        tuple(unknown),
     )
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.ends import end_reason, ending, winner_promise
+from bascule.core.ends import end_reason, ending, is_futile, winner_promise
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.metrics.metric import Goal
@@ -34,10 +34,11 @@ from bascule.live.reports.metric_status import (
     waiting_words,
 )
 from bascule.live.reports.waiting import DAY, Waiting, waiting_of
-from bascule.live.steps.serving import everyones_arm
+from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
+from bascule.theory.unbiased import unbiased_difference
 
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
@@ -67,9 +68,10 @@ class Status:
 
     `contrasts` compare each treatment with the control, in outcome units and relative to its mean.
     `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
-    difference from every rival lies above 0. `cost` is what the units so far, those up to the
-    decision once there is one, lost against giving each the arm that looks best now, by the
-    differences that are shown, and `even_cost` what an even split of as many would have lost.
+    difference from every rival lies above 0. `cost` is what the units so far lost against
+    giving each the arm that looks best now, by the differences that are shown, and `even_cost` what
+    an even split of as many would have lost. After the decision these are all units of the other
+    arms, pending ones too, and those that have counted in the arm that is served then.
     `left` is the number of units that a decision is expected to take from here, and `days_left` how
     long that is at the pace so far; None where nothing can be said yet, and while a guardrail of
     the leader is undecided. None of these is a guarantee.
@@ -130,7 +132,7 @@ class Status:
         return data
 
     def __str__(self) -> str:
-        return str(presenter("status").status_text(self))
+        return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def table(self) -> list[str]:
         """Return the arms, a line each below a heading."""
@@ -138,7 +140,7 @@ class Status:
         return list(presenter("report").text_table(rows))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").status_html(self))
+        return str(presenter("notebook").shown(self.report()))
 
     @property
     def is_open(self) -> bool:
@@ -205,8 +207,10 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     if state.verdict is not None and isinstance(seen, Statistics):
-        # Units that come after the decision get the winner: that is no longer the test.
-        counted = [arm.units for arm in seen.arms]
+        # All that met another arm came before the decision, whether they have matured or not. Units
+        # that come after it get the arm that is served then: these are no longer the test.
+        counted = list(state.assigned)
+        counted[shipped(state)] = seen.arms[shipped(state)].units
     return Status(
         name=test.name,
         state=phase,
@@ -216,7 +220,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         stage=seen.stage if isinstance(seen, CohortStatistics) else None,
         arms=arms,
         effects=found,
-        contrasts=contrasts(design, found, _control(design, seen), means[control]),
+        contrasts=_contrasts(design, seen, found, means[control], phase),
         evidence=share,
         leader=leader,
         decision=state.verdict,
@@ -230,7 +234,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
         rollout=rollout,
         ended_by=end_reason(design, seen) if phase == "over" else None,
-        futile=phase in OPEN and state.verdict is None and design.judging(seen).is_futile(seen),
+        futile=phase in OPEN and state.verdict is None and is_futile(design, seen),
         waiting=waiting_of(test, now, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         links=state.links,
@@ -281,13 +285,14 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
         if isinstance(seen, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
             matured += state.open[i].units
-            mean = (seen.arms[i].total + state.open[i].total) / matured if matured else None
+            mean = (seen.arms[i] + state.open[i]).mean if matured else None
         elif sizes is not None:
             units = sizes[i]
         part = "active"
         if i in state.control.paused:
             part = "paused"
-        if i in seen.dropped:
+        is_winner = state.verdict is not None and state.verdict.arm == i
+        if i in seen.dropped and not is_winner:
             part = "beaten"
         if i in seen.removed:
             part = "dropped"
@@ -304,6 +309,27 @@ def arm_means(design: Design, seen: AnyStatistics) -> list[float | None]:
         return [interval.mean if arm.units else None for arm, interval in found]
     totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
     return [total / units if units else None for units, total in totals]
+
+
+def _contrasts(
+    design: Design,
+    seen: AnyStatistics,
+    found: Sequence[Effect],
+    mean: float | None,
+    phase: Phase,
+) -> tuple[Contrast, ...]:
+    """Each arm minus the control, with an unbiased estimate once the test has ended."""
+    listed = contrasts(design, found, _control(design, seen), mean)
+    if phase in OPEN or not isinstance(seen, Statistics):
+        return listed
+    place = design.arms.index
+    return tuple(
+        replace(
+            one,
+            unbiased=unbiased_difference(design, seen, place(one.treatment), place(one.control)),
+        )
+        for one in listed
+    )
 
 
 def _control(design: Design, seen: AnyStatistics) -> ArmStatistics | None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from bascule.core.approximate import about
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import moment
+from bascule.live.steps.assignment import is_complete
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN
 
@@ -21,7 +23,8 @@ share of the test's duration."""
 class Waiting:
     """Units that have not counted yet, and the oldest of them, before which no other can count.
 
-    `until` is when its conversion window ends; None where it counts when it reports. `is_held` says
+    `until` is when its conversion window ends, and `last` when that of the newest does; None where
+    units count when they report. With `is_enough` nobody is enrolled until then. `is_held` says
     that the test is held up by it: it has had a large part of the test's time to report. `metrics`
     are those of which it has to report an outcome each, where they are several.
     """
@@ -32,6 +35,14 @@ class Waiting:
     until: str | None
     is_held: bool
     metrics: tuple[str, ...] = ()
+    last: str | None = None
+    is_enough: bool = False
+
+    @property
+    def complete_words(self) -> str:
+        """That enrolment is complete, and until when."""
+        until = "" if self.last is None else f" until {datetime.fromisoformat(self.last):%-d %b}"
+        return f"Enrolment is complete: waiting for {self.units:,} units{until}"
 
     @property
     def words(self) -> str:
@@ -60,9 +71,19 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
     if test.phase not in OPEN or units <= 0 or oldest is None:
         return None
     waited = now - oldest
-    until = None
+    until = last = None
     if design.measure is not None:
         until = moment(design.matures(oldest) or oldest).isoformat()
+        last = moment(design.matures(test.state.latest) or oldest).isoformat()
     is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - test.created)
     metrics = (PRIMARY, *(one.name for one in design.metrics)) if design.metrics else ()
-    return Waiting(units, moment(oldest).isoformat(), waited / DAY, until, is_held, metrics)
+    return Waiting(
+        units,
+        moment(oldest).isoformat(),
+        waited / DAY,
+        until,
+        is_held,
+        metrics,
+        last,
+        is_enough=test.phase == "running" and is_complete(design, test.state),
+    )

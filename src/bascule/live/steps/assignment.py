@@ -18,16 +18,24 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block
 from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.steps.serving import shipped
+from bascule.live.control import blocks_to_begin
+from bascule.live.steps.serving import ENROLMENT, shipped
 from bascule.live.steps.stages import joined
-from bascule.live.storage.state import Deal, ExperimentState, Parts, chances_in
+from bascule.live.storage.state import (
+    Deal,
+    ExperimentState,
+    Parts,
+    chances_in,
+    shape_of,
+    with_blocks,
+)
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
 
 
 class FullError(InputError):
-    """The cap on units leaves no room for another one."""
+    """The cap on units leaves no room for another one, or those that have not counted suffice."""
 
 
 class Assignment(NamedTuple):
@@ -128,7 +136,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
     >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
-    ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0)
+    ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0, per=())
     """
     seen = state.statistics
     removed = seen.removed | frozenset(state.control.paused)
@@ -139,8 +147,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     for arm, units in zip(seen.arms, state.assigned, strict=True):
         pending = units - arm.units
         like = arm if arm.units else everything
-        share = pending / like.units if like.units else 0.0
-        more = ArmStatistics(pending, share * like.total, share * like.squares, share * like.cubes)
+        more = like.times(pending / like.units) if like.units else ArmStatistics(pending)
         arms.append(arm + more if pending else arm)
     return replace(seen, arms=tuple(arms), removed=removed)
 
@@ -212,10 +219,13 @@ def _slots(
     # All blocks that are dealt now come after the same outcomes.
     block = _coming(design, state.once, state.control.paused)
     size = block.size
-    count = -(-wanted // size)
-    if design.max_units is not None:
-        room = design.max_units - state.units - len(arms)
-        count = min(count, room // size)
+    count, full = -(-wanted // size), None
+    placed = _after(design, state, arms, now)
+    may_begin = blocks_to_begin(design, placed, block, without(state.once, state.control.paused))
+    if may_begin < count:
+        count, full = int(may_begin), enrolment_complete(design, state)
+    if design.max_units is not None and (design.max_units - placed.units) // size < count:
+        count, full = (design.max_units - placed.units) // size, _full(design)
     parts = _shuffled(block, count, shuffle)
     arms += chain.from_iterable(parts)
     chances += chain.from_iterable(map(chances_in, parts))
@@ -227,7 +237,10 @@ def _slots(
     handed = size - over if count else handed
     after = _after(design, state, arms, now)
     after = after._replace(deal=last + count, handed=handed, left=over)
-    full = _full(design) if len(arms) < units else None
+    if design.procedure.has_horizon and count:
+        under_way = with_blocks(state.under_way, shape_of(parts[0]), count)
+        after = after._replace(under_way=under_way)
+    full = full if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full)
 
@@ -243,6 +256,11 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
     return parts
 
 
+def without(seen: Statistics, paused: tuple[int, ...]) -> Statistics:
+    """Return the statistics without the arms that are paused."""
+    return replace(seen, removed=seen.removed.union(paused)) if paused else seen
+
+
 class Coming:
     """The block that comes next in each of a few tests, kept for as long as no more is seen.
 
@@ -256,11 +274,10 @@ class Coming:
 
     def __call__(self, design: Design, seen: Statistics, paused: tuple[int, ...]) -> Block:
         """The block that comes after what was seen, without the arms that are paused."""
-        for its, what, without, block in self._last:
-            if what is seen and its is design and without == paused:
+        for its, what, apart, block in self._last:
+            if what is seen and its is design and apart == paused:
                 return block
-        allowed = replace(seen, removed=seen.removed.union(paused)) if paused else seen
-        block = next_block(design, allowed)
+        block = next_block(design, without(seen, paused))
         # What was seen before is not seen again.
         others = [one for one in self._last if one[0] is not design]
         self._last = ((design, seen, paused, block), *others[: self._most - 1])
@@ -291,6 +308,32 @@ def _full(design: Design) -> FullError:
         "max_units",
         f"max_units is reached ({design.max_units}): the test takes no more units and ends when "
         "those in it have given their outcomes",
+        kind="conflict",
+    )
+
+
+def is_complete(design: Design, state: ExperimentState) -> bool:
+    """Return whether nobody is enrolled now, since the units that have not counted suffice.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), max_pending=5)
+    >>> is_complete(design, ExperimentState.empty(design)._replace(assigned=(2, 2)))
+    True
+    """
+    if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
+        return False
+    seen = without(state.once, state.control.paused)
+    block = _coming(design, state.once, state.control.paused)
+    return blocks_to_begin(design, state, block, seen) < 1
+
+
+def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
+    """Return the error that says that nobody is enrolled until pending units have counted."""
+    pending = state.units - state.folded
+    return FullError(
+        ENROLMENT,
+        f"enrolment is complete: the test waits for {pending:,} units that have not counted yet, "
+        f"and others are served the {design.overflow} until then",
         kind="conflict",
     )
 

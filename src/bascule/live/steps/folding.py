@@ -1,7 +1,7 @@
 """Fold matured units, and changes by hand, in the order in which they came. Pure functions.
 
 The order is what the proofs ask for: the n-th outcome of an arm is that of its n-th unit, however
-long each took, so that neither quick nor slow outcomes are preferred. docs/explanation/live.md
+long each took, so that neither quick nor slow outcomes are preferred. docs/research/live.md
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from itertools import repeat
 from bascule.core.design import Design
 from bascule.core.ends import remove_arm
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.state import Deal, ExperimentState, Verdict, is_struck
+from bascule.live.storage.state import Deal, ExperimentState, Verdict, is_struck, with_blocks
 
 
 def fold_unit(
@@ -24,9 +25,9 @@ def fold_unit(
     state: ExperimentState,
     deal: Deal | None,
     arm: int,
-    value: float,
+    value: Value,
     now: float,
-    metrics: Sequence[float | None] = (),
+    metrics: Sequence[Value | None] = (),
     covariates: tuple[float, ...] = (),
 ) -> ExperimentState:
     """Return the state after the next unit has given its outcome.
@@ -42,13 +43,19 @@ def fold_unit(
     """
     folded = state.folded + 1
     if deal is None or design.procedure.counts == "units":
-        values = [one for one in metrics if one is not None]
-        seen = record(design, state.once, arm, value, values)
+        numbers = [one for one in metrics if one is not None]
+        assert isinstance(value, float)
+        seen = record(design, state.once, arm, value, numbers)  # type: ignore[arg-type]
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     if design.adjustment is not None:
-        block = design.adjustment.added(state.open_covariates, value, covariates)
+        rest = _rest(state.once, value)
+        block = design.adjustment.added(state.open_covariates, rest, covariates)
         state = state._replace(open_covariates=block)
-        value = design.adjustment.adjust(state.once.covariates, value, covariates)
+        explained = rest - design.adjustment.adjust(state.once.covariates, rest, covariates)
+        if isinstance(value, Pair):
+            value = value._replace(numerator=value.numerator - explained)
+        else:
+            value -= explained
     sums = _with_unit(design, state.open, arm, value)
     if metrics:
         others = map(_with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
@@ -58,8 +65,19 @@ def fold_unit(
     return close_parts(design, state._replace(open=sums, folded=folded), deal, now)
 
 
+def _rest(seen: Statistics, value: Value) -> float:
+    """Return what covariates may explain: an outcome, or a numerator less what its ratio expects.
+
+    The ratio is that of all complete blocks: any that was known before the block would do.
+    """
+    if not isinstance(value, Pair):
+        return value
+    ratio = sum(seen.arms, ArmStatistics()).mean
+    return value.numerator - ratio * value.denominator
+
+
 def _with_unit(
-    design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: float | None
+    design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: Value | None
 ) -> tuple[ArmStatistics, ...]:
     """Return the sums of a block with one more unit, unless it has no value."""
     if value is None:
@@ -85,6 +103,8 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
         )
         if last:
             state = state._replace(folding=deal.number + 1, part=0)
+            if design.procedure.has_horizon:
+                state = state._replace(under_way=with_blocks(state.under_way, deal.shape, -1))
             return announced(design, state, now)
     return state
 

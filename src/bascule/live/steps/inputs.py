@@ -208,6 +208,8 @@ def checked_metric(metric: object) -> str | None:
 def event_of(given: tuple[Any, ...] | Event) -> Event:
     """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
 
+    An outcome without a unit needs an id that another one has named a unit for.
+
     >>> event_of(("user-42", 1))
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
@@ -229,4 +231,7 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
     if at is not None:
         at = checked_time(at)
     metric = checked_metric(metric)
-    return Event(checked_unit(unit), checked_value(value), at, name, exposed, metric)
+    by_id = unit in (None, "") and name is not None
+    return Event(
+        "" if by_id else checked_unit(unit), checked_value(value), at, name, exposed, metric
+    )

@@ -15,7 +15,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Measure
-from bascule.core.outcomes import Pair
+from bascule.core.outcomes import Pair, Value
 
 Reason = Literal[
     "invalid",
@@ -69,7 +69,8 @@ class Event(NamedTuple):
     """A value recorded for a unit; `at` is when it happened, and `id` makes a retry harmless.
 
     `exposed` is false where the unit did not see its arm. `metric` names the metric that it belongs
-    to, None for the primary one.
+    to, None for the primary one. `unit` is empty where an earlier outcome with the same id, of
+    another metric, says whose it is.
     """
 
     unit: str
@@ -103,6 +104,8 @@ def judge_value(design: Design, value: object) -> Receipt:
     >>> judge_value(design, 0.5).reason, judge_value(design, math.nan).reason
     ('out of range', 'not a number')
     """
+    if design.outcome.pairs or isinstance(value, Pair):
+        return _judge_pair(design, value)
     # The first question is quick, and its answer nearly always yes. True and False are 1 and 0.
     is_number = type(value) is float or isinstance(value, (Real, np.bool_))
     try:
@@ -121,33 +124,19 @@ def judge_value(design: Design, value: object) -> Receipt:
     return ACCEPTED
 
 
-def one_number(design: Design, event: Event) -> Event:
-    """Return an event with one number in place of a pair, where its metric is a ratio.
-
-    A pair elsewhere, and a number without its denominator, become values that are no number.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Ratio(at=0.5), bs.Tilt(3))
-    >>> one_number(design, Event("ann", Pair(3.0, 4.0))).value
-    1.0
-    """
-    found = (one.outcome for one in design.metrics if one.name == event.metric)
-    outcome = design.outcome if event.metric is None else next(found, None)
-    value = event.value
-    if outcome is None or (not outcome.pairs and not isinstance(value, Pair)):
-        return event
-    if isinstance(value, Pair) and outcome.pairs:
-        if value.denominator >= 0.0:
-            return event._replace(value=outcome.event_value(value))
-        return event._replace(value=NotANumber(f"a negative denominator, {value.denominator!r}"))
-    if isinstance(value, Pair):
-        return event._replace(value=NotANumber(f"a pair, {tuple(value)!r}, for no ratio"))
-    lacks = (
-        "which is no pair of numbers"
-        if isinstance(value, NotANumber)
-        else "without its denominator"
-    )
-    return event._replace(value=NotANumber(f"{value!r}, {lacks}"))
+def _judge_pair(design: Design, value: object) -> Receipt:
+    """Return whether a numerator and a denominator can be an event of this design."""
+    if not isinstance(value, Pair):
+        detail = f"{value!r:.60} is no numerator with its denominator: record (3, 10)"
+        return Receipt(False, "not a number", detail)
+    if not design.outcome.pairs:
+        detail = f"a pair, {tuple(value)!r}, is recorded for a metric that is no ratio"
+        return Receipt(False, "not a number", detail)
+    if value.denominator < 0.0:
+        return Receipt(False, "not a number", f"a negative denominator, {value.denominator!r}")
+    if max(abs(value.numerator), value.denominator) > checks.LARGEST:
+        return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
+    return ACCEPTED
 
 
 def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -> Receipt:
@@ -171,7 +160,7 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
     return ACCEPTED
 
 
-def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float | None, str]:
+def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None, str]:
     """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
 
     None if it has no value and is excluded then.
@@ -185,12 +174,12 @@ def unit_outcome(design: Design, values: Sequence[float]) -> tuple[float | None,
     measure = design.measure
     if not values and measure is not None and measure.missing == "exclude":
         return None, ""
-    return clipped(design, values[0] if measure is None else measure.outcome_of(values))
+    value = values[0] if measure is None else measure.value_of(design.outcome, values)
+    return (value, "") if isinstance(value, Pair) else clipped(design, value)
 
 
 def clipped(design: Design, value: float) -> tuple[float, str]:
     """Return an outcome within the limits of the design, and what was clipped if anything was."""
-    value += design.outcome.offset
     kept = min(max(value, design.outcome.low), design.outcome.high)
     if kept == value:
         return value, ""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bascule.core.design import Design
+from bascule.core.outcomes import Value
 from bascule.live.steps.folding import fold_unit, take_out, with_knob
 from bascule.live.steps.stages import Sums, begun, closed, joined
 from bascule.live.storage.state import Deal, ExperimentState
@@ -75,9 +76,9 @@ class Replay:
         self,
         arm: int,
         deal: int | None,
-        value: float,
+        value: Value,
         time: float = 0.0,
-        metrics: Sequence[float | None] = (),
+        metrics: Sequence[Value | None] = (),
         covariates: tuple[float, ...] = (),
     ) -> Replay:
         """Return the replay after the next unit's outcome; `deal` is the number of its block."""

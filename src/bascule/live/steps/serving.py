@@ -7,12 +7,13 @@ that is not in the test is served the winner or the control. Pure functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import WHY
 from bascule.core.errors import InputError
+from bascule.core.progress import next_block
 from bascule.live.storage.state import ExperimentState, Phase
 
 ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
@@ -21,6 +22,10 @@ ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
 `SPLIT`: it is in the test. `STATIC`: everyone gets this arm now, or its own arm was dropped.
 `DISABLED`: the test takes no new units. `DEFAULT`: the unit is not among those who may get in.
 """
+
+
+ENROLMENT = "enrolment"
+"""What keeps a unit out while enough others have not counted yet."""
 
 
 class Answer(NamedTuple):
@@ -43,8 +48,8 @@ class Evaluation:
     """The arm that a unit is served, why (in the words of OpenFeature), and whether it is enrolled.
 
     `value` is what the arm is worth to a program, its name unless values were given. If the unit is
-    not enrolled, `why` names what keeps it out (`state`, `max_units`, `share`, `layer`, `holdout`,
-    `where`), and `detail` says it.
+    not enrolled, `why` names what keeps it out (`state`, `max_units`, `enrolment`, `share`,
+    `layer`, `holdout`, `where`), and `detail` says it.
     """
 
     arm: str
@@ -135,7 +140,17 @@ def not_enrolled(
         return Answer(control, "DEFAULT", problem)
     if state.verdict is not None and phase in ("decided", "stopped"):
         return Answer(shipped(state), "STATIC", problem)
+    if problem.field == ENROLMENT and design.overflow == "leader":
+        return Answer(leader_of(design, state), "DISABLED", problem)
     return Answer(control, "DISABLED", problem)
+
+
+def leader_of(design: Design, state: ExperimentState) -> int:
+    """Return the arm that is ahead, of those that get units; the control before any outcome."""
+    if not state.folded:
+        return control_of(design, state)
+    out = state.once.removed.union(state.control.paused)
+    return next_block(design, replace(state.once, removed=out)).leader
 
 
 def control_of(design: Design, state: ExperimentState) -> int:

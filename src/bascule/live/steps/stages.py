@@ -3,7 +3,7 @@
 A stage is one period long, and the first one begins with the first unit. A unit gives a number for
 every period since its own arrival; at the end of a stage all its periods that are over count. So
 the number of outcomes that a unit has given by then is known when it arrives, whatever happens:
-that is what the proofs ask for. docs/explanation/live.md
+that is what the proofs ask for. docs/research/live.md
 """
 
 from __future__ import annotations

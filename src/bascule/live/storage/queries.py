@@ -13,6 +13,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
 from bascule.core.enrolment.segments import Member
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.description import Description
@@ -55,12 +56,12 @@ _RUN = (
 _RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number > ? AND number <= ?"
 _DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
-    "SELECT number, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
+    "SELECT number, value, per FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
     "AND metric IS NULL ORDER BY number, at, id"
 )
 _METRIC_EVENTS = (
-    "SELECT number, metric, value FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
-    "AND metric IS NOT NULL ORDER BY number, at, id"
+    "SELECT number, metric, value, per FROM outcomes "
+    "WHERE experiment = ? AND number BETWEEN ? AND ? AND metric IS NOT NULL ORDER BY number, at, id"
 )
 _EVENTS_OF_STAGE = (
     "SELECT number, at, value FROM outcomes WHERE experiment = ? AND stage = ? "
@@ -70,9 +71,10 @@ _ARRIVALS = (
     "SELECT number, arm, time FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 )
 _TAKEN = (
-    "SELECT event, number, outcomes.value, metric FROM LISTED outcomes "
+    "SELECT event, number, outcomes.value, metric, per FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
 )
+_NAMED = "SELECT number, unit FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
 )
@@ -97,7 +99,9 @@ _HAS_LINKS = "SELECT 1 FROM links WHERE experiment = ? LIMIT 1"
 _NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
 _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
 _ADD_LINK = "INSERT INTO links (experiment, unit, identity) VALUES (?, ?, ?)"
-_SET_ASIDE = "SELECT event, reason FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
+_SET_ASIDE = (
+    "SELECT event, reason, metric FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
+)
 
 
 class Loaded(NamedTuple):
@@ -272,13 +276,30 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     return found[0].time if found else None
 
 
+def event_value(value: float, per: float | None) -> Value:
+    """Return the value of an event as it is stored: a number, or a pair of them for a ratio."""
+    return value if per is None else Pair(value, per)
+
+
+def with_parts(row: tuple[object, ...]) -> tuple[object, ...]:
+    """Return the row of an outcome as it is stored, with both parts of a ratio's value.
+
+    >>> with_parts((1, 7, Pair(3.0, 4.0), 0.0, 0.0, None, None, None))
+    (1, 7, 3.0, 0.0, 0.0, None, None, None, 4.0)
+    """
+    value = row[2]
+    if not isinstance(value, Pair):
+        return row
+    return (*row[:2], value.numerator, *row[3:], value.denominator)
+
+
 def events_of(
     connection: Connection, experiment: int, first: int, last: int
-) -> Iterator[tuple[int, list[float]]]:
+) -> Iterator[tuple[int, list[Value]]]:
     """Numbers of units that have events, each with their values in the order of their times."""
     rows = fetch(connection, _EVENTS, experiment, first, last)
     for number, its in groupby(rows, key=itemgetter(0)):
-        yield number, [row[1] for row in its]
+        yield number, [event_value(value, per) for _, value, per in its]
 
 
 def events_of_stage(
@@ -297,20 +318,31 @@ def events_of_stage(
 
 def metric_events_of(
     connection: Connection, experiment: int, first: int, last: int
-) -> dict[int, dict[str, list[float]]]:
+) -> dict[int, dict[str, list[Value]]]:
     """The events of other metrics: by unit and metric, in the order of their times."""
-    found: dict[int, dict[str, list[float]]] = {}
-    for number, metric, value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
-        found.setdefault(number, {}).setdefault(metric, []).append(value)
+    found: dict[int, dict[str, list[Value]]] = {}
+    for number, metric, *value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
+        found.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
     return found
 
 
 def taken_ids(
     connection: Connection, experiment: int, ids: list[str]
-) -> dict[str, tuple[int, float, str | None]]:
-    """Which event ids were used, each with the unit's number, the value and its metric."""
+) -> dict[tuple[str, str | None], tuple[int, object]]:
+    """Which event ids were used for which metric, each with the unit's number and the value."""
     rows = fetch_listed(connection, _TAKEN, experiment, ids)
-    return {event: (number, value, metric) for event, number, value, metric in rows}
+    return {
+        (event, metric): (number, event_value(value, per))
+        for event, number, value, metric, per in rows
+    }
+
+
+def units_with_ids(connection: Connection, experiment: int, ids: list[str]) -> dict[str, str]:
+    """The names of the units that have events with these ids."""
+    taken = taken_ids(connection, experiment, ids)
+    numbers = {number for number, _ in taken.values()}
+    names = dict(map(tuple, fetch_listed(connection, _NAMED, experiment, sorted(numbers))))
+    return {event: names[number] for (event, _), (number, _) in taken.items() if number in names}
 
 
 def answered(
@@ -321,10 +353,9 @@ def answered(
     return {(number, metric) for number, metric in rows}
 
 
-def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[str, str]]:
-    """Return which events were excluded before, each with its reason."""
-    rows = fetch_listed(connection, _SET_ASIDE, experiment, ids)
-    return {(event, reason) for event, reason in rows}
+def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[Any, ...]]:
+    """Return which events were excluded before, each with its reason and its metric."""
+    return set(map(tuple, fetch_listed(connection, _SET_ASIDE, experiment, ids)))
 
 
 def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:

@@ -84,6 +84,8 @@ outcomes = Table(
     Column("metric", Text),
     # Where outcomes recur, the stage at whose end it counts.
     Column("stage", BigInteger),
+    # Of a ratio, whose numerator the value is.
+    Column("per", Double),
     Index("outcomes_of_unit", "experiment", "number"),
     Index(
         "outcomes_of_stage",
@@ -97,6 +99,8 @@ outcomes = Table(
         "one_outcome_an_event",
         "experiment",
         "event",
+        # Of a request, say, each metric has one outcome; the primary one has no name.
+        text("coalesce(metric, '')"),
         unique=True,
         sqlite_where=text("event IS NOT NULL"),
         postgresql_where=text("event IS NOT NULL"),

@@ -76,6 +76,15 @@ class Deal:
     parts: Parts
     struck: Struck = ()
 
+    @cached_property
+    def shape(self) -> tuple[int, int]:
+        """The arm that has the most units in a part, and how many: what its information goes by.
+
+        >>> Deal(1, ((0, 1, 0), (0, 0, 1))).shape
+        (0, 2)
+        """
+        return shape_of(self.parts[0])
+
     @property
     def kept(self) -> Parts:
         """The parts without what was struck."""
@@ -99,6 +108,34 @@ class Deal:
     def sizes(self) -> tuple[int, ...]:
         """How many units each part has."""
         return tuple(len(part) for part in self.kept)
+
+
+# Parts come in few orders.
+@lru_cache(maxsize=1024)
+def shape_of(part: tuple[int, ...]) -> tuple[int, int]:
+    """Return the arm that has the most units in a part of a block, and how many.
+
+    >>> shape_of((1, 0, 1)), shape_of((1, 0))
+    ((1, 2), (0, 1))
+    """
+    units = Counter(part)
+    arm = min(units, key=lambda one: (-units[one], one))
+    return arm, units[arm]
+
+
+UnderWay = tuple[tuple[int, int, int], ...]
+"""Blocks that are not folded: the shape of each, and how many there are."""
+
+
+def with_blocks(under_way: UnderWay, shape: tuple[int, int], count: int) -> UnderWay:
+    """Return the blocks that are not folded with some more of a shape, or fewer.
+
+    >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
+    ((0, 1, 2),)
+    """
+    blocks = {(arm, units): its for arm, units, its in under_way}
+    blocks[shape] = blocks.get(shape, 0) + count
+    return tuple((*one, its) for one, its in sorted(blocks.items()) if its)
 
 
 def is_struck(struck: Struck, arm: int, slot: int) -> bool:
@@ -178,7 +215,8 @@ class ExperimentState(NamedTuple):
     keep coming, stages are counted from `origin`, and `crowd` has who came in each.
 
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came. `deal` is
-    the block that was dealt last, of which `handed` places have units and `left` have none yet.
+    the block that was dealt last, of which `handed` places have units and `left` have none yet, and
+    `under_way` the blocks that are dealt and not folded, where a horizon makes them count.
     `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
     limits.
 
@@ -220,6 +258,7 @@ class ExperimentState(NamedTuple):
     links: int = 0
     relinked: int = 0
     unenrolled: int = 0
+    under_way: UnderWay = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -318,7 +357,7 @@ def _statistics(data: dict[str, Any]) -> AnyStatistics:
             _bounds(data),
         )
     return Statistics(
-        tuple(ArmStatistics(*arm) for arm in data["arms"]),
+        tuple(_arm(*arm) for arm in data["arms"]),
         frozenset(data["dropped"]),
         frozenset(data["removed"]),
         tuple(map(tuple, data["pairs"])),
@@ -329,9 +368,18 @@ def _statistics(data: dict[str, Any]) -> AnyStatistics:
 
 
 def _arm_data(arm: ArmStatistics) -> list[float]:
-    """The sums of an arm; cubes only where they are kept."""
+    """The sums of an arm; cubes, and sums with denominators, only where they are kept."""
     sums = [arm.units, arm.total, arm.squares]
+    if arm.per:
+        return [*sums, arm.cubes, *arm.per]
     return [*sums, arm.cubes] if arm.cubes else sums
+
+
+def _arm(
+    units: int, total: float, squares: float, cubes: float = 0.0, *per: float
+) -> ArmStatistics:
+    """What `_arm_data` wrote."""
+    return ArmStatistics(units, total, squares, cubes, per)
 
 
 _FIELDS = ExperimentState._fields
@@ -367,11 +415,12 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data = json.loads(text)
     for name in ("assigned", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
-    data["open"] = tuple(ArmStatistics(*arm) for arm in data["open"])
+    data["open"] = tuple(_arm(*arm) for arm in data["open"])
     data["control"] = _control(**data.get("control", {}))
     data["metric_open"] = tuple(
-        tuple(ArmStatistics(*arm) for arm in block) for block in data.get("metric_open", ())
+        tuple(_arm(*arm) for arm in block) for block in data.get("metric_open", ())
     )
+    data["under_way"] = tuple(map(tuple, data.get("under_way", ())))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data.get("verdict") is not None:
         data["verdict"] = Verdict(**data["verdict"])

@@ -180,7 +180,7 @@ def _in_another_segment(
             segment = member.segments.found(context)
             if segment != member.segment:
                 why[unit] = f"belongs to segment {segment or '(none)'} by its context"
-    use = f"assign it with {member.test}, not with {work.before.name}"
+    use = f"assign it there, not in {work.before.name}"
     return {
         unit: InputError("segment", f"unit {unit!r:.60} {reason}: {use}", kind="conflict")
         for unit, reason in why.items()

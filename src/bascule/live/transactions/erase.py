@@ -3,7 +3,7 @@
 A unit that has counted leaves one anonymous number behind, which its arm's sums are made of: the
 statistics stay what they are, and can still be computed again from the log. Of a unit that has not
 counted yet a keyed hash stands in place of the name, so that its outcomes still count: nobody can
-change a result by erasing units of one arm. docs/how-to/erase-units.md
+change a result by erasing units of one arm. docs/using/erase-units.md
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Value
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.storage import queries, statements
@@ -167,10 +168,18 @@ def _collapse(work: UnitOfWork, number: int) -> None:
         return
     if values:
         counted = unit_outcome(work.design, values)[0]
-        work.add("outcomes", number, counted, time, time, None, None, None)
+        _keep(work, number, counted, time, None)
     for name, events in others.items():
         counted = unit_outcome(work.design.metric_design(name), events)[0]
-        work.add("outcomes", number, counted, time, time, None, name, None)
+        _keep(work, number, counted, time, name)
+
+
+def _keep(
+    work: UnitOfWork, number: int, counted: Value | None, time: float, metric: str | None
+) -> None:
+    """Store the one outcome that is left of a unit's events."""
+    row = (work.before.id, number, counted, time, time, None, metric, None)
+    work.add_all("outcomes", [queries.with_parts(row)])
 
 
 def _refuse_static(work: UnitOfWork, units: int) -> None:

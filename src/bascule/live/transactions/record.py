@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
-from bascule.core.outcomes import Pair
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment, hashed_assignment
 from bascule.live.steps.maturity import (
@@ -18,7 +17,6 @@ from bascule.live.steps.maturity import (
     Receipt,
     judge_time,
     judge_value,
-    one_number,
 )
 from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.steps.stages import counting_stage, due, period_of
@@ -29,7 +27,16 @@ from bascule.live.transactions.settle import settle
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
+NOBODY = ""
+"""In place of the unit of an event that names none, with an id that no outcome had before."""
+
 NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
+
+
+Used = tuple[tuple[int, object] | None, int | None]
+"""Who has used an id: the unit and the value of the same metric, and the unit of any."""
+
+NOT_USED: Used = (None, None)
 
 
 def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
@@ -37,17 +44,16 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     names = (None, *(metric.name for metric in work.design.metrics))
     once = work.design.measure is None
     designs = dict(zip(names, (work.design, *work.design.metric_designs), strict=True))
-    values = map(itemgetter(1), events)
-    if any(one.outcome.pairs for one in designs.values()) or Pair in set(map(type, values)):
-        events = [one_number(work.design, event) for event in events]
     work.write("outcomes")
     work.write("set_aside")
+    if NOBODY in map(itemgetter(0), events):
+        events = _with_units(work, events)
     work.look_up(map(itemgetter(0), events))
     if work.state.erasing_key:
         events = [_with_hidden_id(work, event) for event in events]
     ids = [event[3] for event in events if event[3] is not None]
-    taken: dict[str, tuple[int, object, str | None]]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
+    owners = {name: number for (name, _), (number, _) in taken.items()}
     has_repeats = len(set(ids)) < len(ids)
     answered: set[tuple[int, str | None]] = set()
     if once:
@@ -68,21 +74,22 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         unit, value, given, name, exposed, metric = event
         if given is None and exposed and metric in counting and value in accepted[metric]:
             counted = counting[metric].get(unit)
-            if counted is not None and name not in taken:
+            if counted is not None and name not in owners:
                 # A further event of such a unit, with such a value, needs no other check.
                 receipts.append(ACCEPTED)
                 if has_repeats and name is not None:
-                    taken[name] = (counted, value, metric)
+                    taken[name, metric], owners[name] = (counted, value), counted
                 rows.append((experiment, counted, value, now, now, name, metric, None))
                 continue
         assigned = known[unit] or _found(work, unit)
-        receipt, number, at = _judged(work, event, designs.get(metric), assigned, taken, answered)
+        users = (taken.get((name, metric)), owners.get(name)) if name is not None else NOT_USED
+        receipt, number, at = _judged(work, event, designs.get(metric), assigned, users, answered)
         receipts.append(receipt)
         if receipt.accepted:
             if known[unit] is None and assigned is not None:
                 _take_in(work, assigned)
             if name is not None:
-                taken[name] = (number, value, metric)
+                taken[name, metric], owners[name] = (number, value), number
             if once:
                 answered.add((number, metric))
             news.add(number)
@@ -100,8 +107,11 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
-    used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
-    work.add_all("outcomes", [row[:used] for row in rows])
+    if any(one.outcome.pairs for one in designs.values()):
+        work.add_all("outcomes", map(queries.with_parts, rows))
+    else:
+        used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
+        work.add_all("outcomes", [row[:used] for row in rows])
     if work.phase in OPEN and any(one.reason == "beyond population" for _, one in refused):
         _end_miscounted(work)
     refused = _with_others_named(work, refused)
@@ -111,10 +121,27 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = queries.listed(work.connection, work.before.id, ids)
     for event, receipt in refused:
-        if (event.id, receipt.reason) not in listed:
+        if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
     settle(work)
     return receipts
+
+
+def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
+    """Return events with the units whose ids they have, where they name none themselves.
+
+    A judgement of a request names the request, whose cost or latency has named the user.
+    """
+    asked = [event.id for event in events if not event.unit and event.id is not None]
+    key = work.state.erasing_key
+    hidden = {pseudonym(key, name): name for name in asked} if key else {}
+    found = queries.units_with_ids(work.connection, work.before.id, [*asked, *hidden])
+    found = {hidden.get(name, name): unit for name, unit in found.items()}
+    found |= {one.id: one.unit for one in events if one.id is not None and one.unit}
+    return [
+        event if event.unit else event._replace(unit=found.get(event.id or "", NOBODY))
+        for event in events
+    ]
 
 
 def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
@@ -184,7 +211,7 @@ def _judged(
     event: Event,
     design: Design | None,
     assigned: Assignment | None,
-    taken: Mapping[str, tuple[int, object, str | None]],
+    used: Used,
     answered: set[tuple[int, str | None]],
 ) -> tuple[Receipt, int, float]:
     unit, value, given, name, _, metric = event
@@ -193,15 +220,19 @@ def _judged(
     if assigned is None and work.delivery.audience is not None:
         return Receipt(False, "not enrolled", "the unit is not in the test"), -1, at
     if assigned is None:
-        return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned"), -1, at
+        detail = f"unit {unit!r:.60} was never assigned"
+        if unit == NOBODY:
+            detail = f"no outcome with id {name!r:.60} came before: name the unit"
+        return Receipt(False, "unknown unit", detail), -1, at
     if work.known[unit] is None and _is_surplus(work, assigned):
         arm = work.design.arms[assigned.arm]
         detail = f"{arm} has more units than its size in the design: count them with buckets()"
         return Receipt(False, "beyond population", detail), -1, at
     number, arrived = assigned.number, assigned.time
-    if name is not None and name in taken:
-        if taken[name] == (number, value, metric):
-            return Receipt(False, "duplicate", "it was counted before"), number, at
+    same, owner = used
+    if same == (number, value):
+        return Receipt(False, "duplicate", "it was counted before"), number, at
+    if same is not None or owner not in (None, number):
         detail = f"id {name!r:.60} belongs to another outcome"
         return Receipt(False, "id used before", detail), number, at
     if design is None:

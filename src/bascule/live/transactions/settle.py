@@ -11,6 +11,7 @@ from bascule.core.design import Design
 from bascule.core.ends import cap_met, end_reason
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.metrics.measure import Measure
+from bascule.core.outcomes import Value
 from bascule.live.steps import stages
 from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
@@ -128,7 +129,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         ready = [*takewhile(lambda row: (design.matures(row.time) or 0.0) <= end, rows)]
     last = first + len(ready) - 1
     events = dict(queries.events_of(work.connection, work.before.id, first, last))
-    others: dict[int, dict[str, list[float]]] = {}
+    others: dict[int, dict[str, list[Value]]] = {}
     if design.metrics:
         others = queries.metric_events_of(work.connection, work.before.id, first, last)
     work.read_deals([row.deal for row in ready if row.deal is not None])
@@ -164,8 +165,8 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
 
 
 def _outcome(
-    work: UnitOfWork, design: Design, unit: str, values: Sequence[float], metric: str | None
-) -> float | None:
+    work: UnitOfWork, design: Design, unit: str, values: Sequence[Value], metric: str | None
+) -> Value | None:
     """Return what a unit's events of a metric count as; what was clipped is listed."""
     value, clipped = unit_outcome(design, values)
     if clipped and value is not None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bascule.core.covariates.model import Covariate
+from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import MOST_ARMS
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal

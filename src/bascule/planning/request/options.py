@@ -110,10 +110,20 @@ class PlanOptions(TypedDict, total=False):
             metavar="DURATION",
         ),
     ]
+    share: Annotated[
+        Number,
+        Option(
+            "Share of the traffic that gets into the test, as 30%: fewer units are enrolled before "
+            "the first windows close, and a decision takes longer.",
+            label="Share of traffic",
+            kind="positive",
+            default="100%",
+        ),
+    ]
     error: Annotated[
         Number,
         Option(
-            "Probability of declaring a worse arm the winner, at most, however often you look; "
+            "Probability, at most, that either of two equal arms wins, however often you look; "
             "auto chooses it for the population.",
             label="Error",
             group="basics",
@@ -212,7 +222,7 @@ class PlanOptions(TypedDict, total=False):
             label="What the error bounds",
             kind="whole",
             limits=(1, 2),
-            default="1",
+            default="2",
         ),
     ]
     choose_error: Annotated[

@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
+from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
@@ -52,9 +52,10 @@ class PlanRequest:
     that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
     where outcomes recur. `window` is how long a unit's events count: seconds, or text such as "7d".
     Its outcome is then known when the window closes, and no unit is enrolled whose window would
-    close after the deadline. `waiting_cost` is what a day is worth, in outcome units. With the goal
-    "decrease" the lowest mean is the best, and a lift is usually negative. `error` bounds that
-    a worse arm is declared the winner, or with `sides=2` that either of two equal arms is.
+    close after the deadline. `share` is the share of the traffic that gets in. `waiting_cost` is
+    what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
+    and a lift is usually negative. `error` bounds that
+    either of two equal arms is declared the winner, or with `sides=1` that a worse arm is.
     `metrics` are guardrails and secondary metrics of the design; a plan says how long the
     guardrails take. `power` is the probability with which a design has to decide by the
     deadline if the lift is as requested. `guarantee` is the weakest that is accepted: "proven",
@@ -79,6 +80,7 @@ class PlanRequest:
     units_per_day: float = 5000.0
     deadline_days: float = 28.0
     window: float | str | None = None
+    share: float = 1.0
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
@@ -125,6 +127,10 @@ class PlanRequest:
                 "futility",
                 f"futility must be below power, {self.power:g} (got {self.futility:g})",
             )
+        if self.share > 1.0:
+            raise InputError(
+                "share", f"share must be at most 1 (got {self.share:g}): 30 % is 0.3, or 30%"
+            )
         put(self, "arms", arm_names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
         put(self, "metrics", check_metrics(self.metrics, None))
@@ -148,10 +154,10 @@ class PlanRequest:
     def side_error(self) -> float:
         """The probability, at most, that a worse arm is declared the winner.
 
-        >>> PlanRequest(error=0.05, sides=2).side_error
+        >>> PlanRequest(error=0.05).side_error
         0.025
         """
-        return self.error / (self.sides or 1)
+        return self.error / checked_sides(self.sides)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -203,7 +209,25 @@ class PlanRequest:
         105000
         """
         days = self.deadline_days - self.window_days
-        return min(MOST_UNITS, math.floor(self.units_per_day * days))
+        return min(MOST_UNITS, math.floor(self.enrolled_per_day * days))
+
+    @property
+    def enrolled_per_day(self) -> float:
+        """Units that get into the test each day.
+
+        >>> PlanRequest(share="30%").enrolled_per_day
+        1500.0
+        """
+        return tidy(self.share * self.units_per_day)
+
+    @property
+    def unwon_per_day(self) -> float:
+        """What each day without the better arm for everyone costs, in outcome units.
+
+        >>> PlanRequest().unwon_per_day
+        50.0
+        """
+        return tidy(self.units_per_day * self.gap)
 
     @property
     def window_days(self) -> float:
@@ -213,7 +237,7 @@ class PlanRequest:
     @property
     def waiting_units(self) -> int:
         """Units that arrive while the window of one is open."""
-        return math.ceil(self.units_per_day * self.window_days)
+        return math.ceil(self.enrolled_per_day * self.window_days)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
         """Return what events of a unit add up to where that is certain; None without a window.
@@ -239,7 +263,7 @@ class PlanRequest:
             return self.outcome
         assert self.outcomes_per_day is not None
         between, within = self.outcome.unit_spreads
-        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.units_per_day))
+        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.enrolled_per_day))
 
     @property
     def usual_spread(self) -> float:
@@ -305,7 +329,7 @@ class PlanRequest:
             "lift": list(self.lifts),
             **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
             "window": self.window,
-            "sides": self.sides or 1,
+            "sides": self.sides,
             "guarantee": self.guarantee,
             "error_was_chosen": self.choose_error,
             "correlation": self.correlation or None,
@@ -374,11 +398,11 @@ class PlanRequest:
                 others=("deadline_days",),
             )
         least = FIRST_UNITS * len(self.names)
-        enough = least / self.units_per_day + self.window_days
+        enough = least / self.enrolled_per_day + self.window_days
         if self.max_units < least:
             raise InputError(
                 "deadline_days",
-                f"deadline_days ({self.deadline_days:g}) is too short: {self.units_per_day:g} "
+                f"deadline_days ({self.deadline_days:g}) is too short: {self.enrolled_per_day:g} "
                 f"units a day make {self.max_units} units by then, and the first blocks take "
                 f"{least}; give it {enough:.2g} days or more",
             )

@@ -61,7 +61,7 @@ class Sample:
         With a `cap`, a number or a quantile such as "99%", larger outcomes count as the cap.
 
         The two spreads are those of a one-way layout with random effects, by the method of moments:
-        docs/how-to/plan-a-test.md has the formula.
+        docs/research/planning.md has the formula.
 
         >>> seen = Sample.of([1, 3, 5, 7, 2, 4, 1, 9, 5, 5], list("aabbccddee"))
         >>> seen.units, round(seen.sigma_unit, 2), round(seen.sigma_noise, 2)

@@ -37,10 +37,6 @@ INFORMED_TILTS = (1.0, 3.0, 8.0)
 FUTILITY = 0.2
 """The futility of designs with a horizon that are looked at if the request names none."""
 
-MARGINS = (1.0, 0.8, 0.6)
-"""How much of the risk to miss the lift a design with futility may plan for: the largest that still
-decides with the power that was asked for."""
-
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
 
@@ -101,19 +97,14 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
 
 
 def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
-    """Return the rule with futility, of as little power as decides often enough; none if none does.
+    """Return the rule with futility; none where theory does not say what that does.
 
     >>> (rule,) = with_futility(PlanRequest(), with_horizon(PlanRequest(), 3.0)[0])
     >>> rule.futility
     0.2
     """
-    for margin in MARGINS:
-        found = replace(rule, futility=FUTILITY, power=tidy(1 - margin * (1 - request.power)))
-        if not is_possible(request, found) or (expected := predicted(request, found)) is None:
-            return []
-        if expected.decided.mean >= request.power:
-            return [found]
-    return []
+    ending = replace(rule, futility=FUTILITY)
+    return [ending] if predicted(request, ending) is not None else []
 
 
 def _baseline(request: PlanRequest) -> float | None:
@@ -254,6 +245,6 @@ def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
     try:
         effort = sweep.effort(design, request.world, request.spread)
         runs = max(PILOT.fewest, PILOT.runs(effort))
-        return forecast_of(sweep.play(design, request.world, runs), request.units_per_day)
+        return forecast_of(sweep.play(design, request.world, runs), request.enrolled_per_day)
     except InfeasibleError:
         return hopeless(request, request.means)

@@ -57,7 +57,7 @@ class Point:
     @property
     def in_time(self) -> bool:
         """Whether it decides by the deadline with the probability that was asked for."""
-        return self.forecast.decided.mean >= self.request.power
+        return self.forecast.decides_with(self.request.power)
 
     @property
     def accepted(self) -> bool:
@@ -201,7 +201,7 @@ def best_tilt(request: PlanRequest) -> float | None:
     """
     if request.waiting_cost is None or request.window is not None:
         return None
-    return math.sqrt(1.0 + request.gap * request.units_per_day / request.waiting_cost)
+    return math.sqrt(1.0 + request.gap * request.enrolled_per_day / request.waiting_cost)
 
 
 def _doubt(forecast: Forecast) -> float:

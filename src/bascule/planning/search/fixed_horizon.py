@@ -50,16 +50,16 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
 
     >>> test = fixed_horizon(PlanRequest())
     >>> test.units_per_arm, round(test.days, 2), round(test.cost)
-    (8898, 3.56, 89)
-    >>> fixed_horizon(PlanRequest(sides=2)).units_per_arm
-    10918
+    (10918, 4.37, 109)
+    >>> fixed_horizon(PlanRequest(sides=1)).units_per_arm
+    8898
     """
     arms, quantile = len(request.names), NormalDist().inv_cdf
     level = quantile(1 - request.side_error / (arms - 1)) + quantile(request.power)
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
-    days = arms * units / request.units_per_day + request.window_days
+    days = arms * units / request.enrolled_per_day + request.window_days
     cost = units * sum(request.gaps)
     return FixedHorizon(units, days, cost, request.power)
 

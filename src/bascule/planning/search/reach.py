@@ -11,7 +11,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from bascule.planning.forecast import prediction
+from bascule.planning.forecast import PREDICTED_WITHIN, prediction
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest
 
@@ -50,13 +50,13 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     (True, True)
     """
     needed = time_needed(request) * factor
-    days = needed / request.units_per_day + request.window_days
+    days = needed / request.enrolled_per_day + request.window_days
     known = math.isfinite(needed)
     return Reach(
         _lift_for(request, needed, factor) if known else None,
         _error_for(request, needed, factor) if known else None,
         days if known else None,
-        needed / (request.deadline_days - request.window_days) if known else None,
+        needed / (request.deadline_days - request.window_days) / request.share if known else None,
     )
 
 
@@ -70,6 +70,9 @@ def time_needed(request: PlanRequest) -> float:
     is too short.
     """
     arms = len(request.names)
+    # A design with a horizon has just the power that was asked for, predicted a little too low or
+    # too high.
+    share = request.power - PREDICTED_WITHIN
     found = prediction(request, soonest(request))
     if arms > 2 and (found is None or not found.course):
         pair = replace(
@@ -81,10 +84,10 @@ def time_needed(request: PlanRequest) -> float:
             control=None,
         )
         alone = prediction(pair, soonest(pair))
-        return math.inf if alone is None else alone.time_until(request.power) * arms / 2
+        return math.inf if alone is None else alone.time_until(share) * arms / 2
     if found is None:
         return math.inf
-    return found.time_until(request.power) if found.course else found.decision_time
+    return found.time_until(share) if found.course else found.decision_time
 
 
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:

@@ -192,14 +192,14 @@ class _Planning:
             return None
         self.progress("simulating the guardrails", self.done, PARTS)
         days = max(answer.expected_days.mean, *(need or 0.0 for need in answer.guardrails.values()))
-        units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
+        units = max(1.0, min(days, request.deadline_days) * request.enrolled_per_day)
         runs = GUARDED.runs(units * (1 + len(design.guardrails)))
         means = {one.name: (one.baseline or 0.0,) * len(design.arms) for one in design.metrics}
         try:
             shown = runs and self.sweep.play(design, request.world, runs, metrics=means)
         except InfeasibleError:
             return None
-        return forecast_of(shown, request.units_per_day) if shown else None
+        return forecast_of(shown, request.enrolled_per_day) if shown else None
 
     def _play(
         self,
@@ -216,7 +216,7 @@ class _Planning:
         request = self.request
         self.done = min(self.done + 1, PARTS)
         self.progress(f"simulating {what}", self.done, PARTS)
-        units = max(1.0, min(days, request.deadline_days) * request.units_per_day)
+        units = max(1.0, min(days, request.deadline_days) * request.enrolled_per_day)
         played = played_design(request, design)
         runs = (main or self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
@@ -226,7 +226,7 @@ class _Planning:
             return None
         world = request.world_at(means)
         try:
-            return forecast_of(self.sweep.play(played, world, runs), request.units_per_day)
+            return forecast_of(self.sweep.play(played, world, runs), request.enrolled_per_day)
         except InfeasibleError:
             # The deadline is so near that every run would end undecided.
             return hopeless(request, means)
@@ -268,7 +268,7 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
     """How many times as long the soonest design takes as `time_needed` says."""
     first = next(point.expected for point in points if point.rule == soonest(request))
-    alone = time_needed(request) / request.units_per_day
+    alone = time_needed(request) / request.enrolled_per_day
     taken = first.p90_days - request.window_days
     return taken / alone if math.isfinite(taken) else 1.0
 
@@ -305,7 +305,7 @@ def _least_loss(request: PlanRequest) -> float | None:
         if rule.knob is None or rule.knob.value not in TILTS or not is_possible(request, rule):
             continue
         expected = predicted(request, rule)
-        if expected is None or expected.decided.mean < request.power:
+        if expected is None or not expected.decides_with(request.power):
             continue
         found = value_of(request, expected, predicted_at_zero(request, rule))
         losses += [] if found is None else [found.loss]

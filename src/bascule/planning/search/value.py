@@ -4,7 +4,7 @@ A population of N units meets the test and what follows from it. Against giving 
 arm, a test loses its regret; then `gap` for each unit that comes after it, if it has ended with a
 wrong decision, or without one while the control is the worse arm; and `switch_cost` whenever it
 changes from the control to another arm. Three truths are taken to be equally likely: the lift as
-requested, the opposite, and none. docs/how-to/plan-a-test.md has the formula.
+requested, the opposite, and none. docs/research/planning.md has the formula.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bascule.core.approximate import UNKNOWN, exactly, two_digits
+from bascule.core.approximate import UNKNOWN, at_most, exactly, two_digits
 from bascule.presentation.analysis.series import Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import held_words
-from bascule.presentation.guarantees import at_most, interval_name, sentence
+from bascule.presentation.guarantees import interval_name, sentence
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis, Check

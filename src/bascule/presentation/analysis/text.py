@@ -5,14 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bascule.core.approximate import about
+from bascule.core.approximate import about, at_most
 from bascule.presentation.analysis.series import Dates, amounts_of, has_days
-from bascule.presentation.guarantees import (
-    STANDINGS,
-    at_most,
-    bound_words,
-    interval_name,
-)
+from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name
 from bascule.presentation.numbers import Amounts, known, number, relative
 
 if TYPE_CHECKING:

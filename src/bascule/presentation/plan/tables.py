@@ -35,10 +35,29 @@ def comparison(plan: Plan) -> list[Cells]:
 
 
 def _design_cells(point: Point) -> Cells:
-    """Return days, the day by which 90 % are decided, cost, and days if no arm is better."""
+    """Return days, the day by which 90 % have ended, cost, and days if no arm is better."""
     forecast = point.forecast
     zero = "-" if point.zero is None else amount(point.zero.days.mean)
     return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), zero)
+
+
+def pace_rows(plan: Plan) -> list[Cells]:
+    """Compare the fastest, the recommended and the cheapest share of the traffic, with headings."""
+    rows: list[Cells] = [
+        ("share of traffic", "tilt", *comparison(plan)[0][1:], "unwon while waiting"),
+    ]
+    for pace in plan.paces:
+        name = f"{pace.name} (recommended)" if pace.name == "balanced" else pace.name
+        knob = pace.point.rule.knob
+        rows.append(
+            (
+                f"{name}: {percent(pace.share)}",
+                "-" if knob is None else f"{knob.value:g}",
+                *_design_cells(pace.point),
+                amount(pace.unwon),
+            )
+        )
+    return rows
 
 
 def by_evidence(plan: Plan) -> list[Cells]:

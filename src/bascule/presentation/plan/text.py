@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.search.choose import best_tilt
-from bascule.presentation.guarantees import at_most, guarantee
+from bascule.presentation.guarantees import guarantee, sides_words
 from bascule.presentation.numbers import (
     Amounts,
     amount,
@@ -26,13 +25,13 @@ from bascule.presentation.plan.tables import (
     comparison,
     frontier,
     is_first_look,
+    pace_rows,
     what_if,
 )
-from bascule.presentation.report import Report, Table, lines
+from bascule.presentation.report import Report, Table
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
-    from bascule.planning.segments import SegmentedPlan
 
 SKEWED = 2.0
 """A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
@@ -42,12 +41,14 @@ def conditions(request: PlanRequest) -> str:
     """Say what the test has to keep to.
 
     >>> conditions(PlanRequest())
-    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, one-sided (a worse arm wins)'
+    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, two-sided (either of two equal arms \
+wins)'
     """
     parts = [
         outcome_words(request),
-        f"{request.units_per_day:,.6g} units a day for {request.deadline_days:g} days",
-        f"error {percent(request.error)}, {sides_words(request)}",
+        f"{request.units_per_day:,.6g} units a day{share_words(request)} for "
+        f"{request.deadline_days:g} days",
+        f"error {percent(request.error)}, {sides_words(request.sides)}",
     ]
     if request.window is not None:
         parts.insert(1, f"known {duration(request.window_days)} after the assignment")
@@ -56,15 +57,13 @@ def conditions(request: PlanRequest) -> str:
     return "; ".join(parts)
 
 
-def sides_words(request: PlanRequest) -> str:
-    """Say whether the error of a request is one-sided or two-sided, and what it bounds.
+def share_words(request: PlanRequest) -> str:
+    """Say which share of the traffic gets in, where it is not all of it.
 
-    >>> sides_words(PlanRequest(sides=2))
-    'two-sided (either of two equal arms wins)'
+    >>> share_words(PlanRequest(share=0.3))
+    ', of which 30 % get in,'
     """
-    if request.sides == 2:
-        return "two-sided (either of two equal arms wins)"
-    return "one-sided (a worse arm wins)"
+    return "" if request.share == 1.0 else f", of which {percent(request.share)} get in,"
 
 
 def outcome_words(request: PlanRequest) -> str:
@@ -305,13 +304,13 @@ def _fixed_fits(plan: Plan) -> str:
 def design_in_words(design: Design, request: PlanRequest) -> str:
     """Say what the design does with the next unit, and when it ends."""
     assert design.max_units is not None
-    days = design.max_units / request.units_per_day
+    days = design.max_units / request.enrolled_per_day
     end = "it ends undecided"
     if request.window is not None:
         end = f"nobody is enrolled, and {duration(request.window_days)} later {end}"
     return (
         f"{design.rule.explain(len(design.arms))} After {count(design.max_units)} units, which is "
-        f"{days:.4g} days at {request.units_per_day:,.6g} a day, {end}."
+        f"{days:.4g} days at {request.enrolled_per_day:,.6g} a day, {end}."
     )
 
 
@@ -321,9 +320,22 @@ def report(plan: Plan) -> Report:
     if not plan.possible:
         parts += limits(plan)
     parts.append(guarantee(plan.design))
-    first = Table(tuple(comparison(plan)), strong=(0,))
+    tables = [Table(tuple(comparison(plan)), strong=(0,))]
+    if plan.paces:
+        tables.append(Table(tuple(pace_rows(plan)), strong=(1,)))
+        parts.insert(1, waiting_words(plan))
     notes = tuple(part for part in parts if part)
-    return Report(headline(plan), question(plan), (), (first,), notes, details(plan))
+    return Report(headline(plan), question(plan), (), tuple(tables), notes, (plan,), details(plan))
+
+
+def waiting_words(plan: Plan) -> str:
+    """Say what a day of waiting costs, beside the shares of the traffic that can be chosen."""
+    request = plan.request
+    return (
+        "A smaller share of the traffic costs less in the test and takes longer (--share); each "
+        f"day without the better arm for everyone leaves {amount(request.unwon_per_day)} "
+        f"{request.cost_unit} unwon."
+    )
 
 
 def question(plan: Plan) -> str:
@@ -344,6 +356,7 @@ def details(plan: Plan) -> Report:
         *(limits(plan) if plan.possible else ()),
         "" if balanced is None else f"A fixed tilt balances cost and waiting at {balanced:.2g}.",
         fixed_horizon_words(plan),
+        limit_words(plan),
         origin(plan),
         "" if plan.complete else "This plan is not complete: figures without ± are predictions.",
     ]
@@ -359,6 +372,17 @@ def fixed_horizon_words(plan: Plan) -> str:
         f"The fixed-horizon test has the same {sides}-sided error, "
         f"{percent(plan.request.error)}, by the normal approximation; it looks once, after {units} "
         f"units in each arm{windows}, with {percent(plan.fixed_horizon.power)} power at this lift."
+    )
+
+
+def limit_words(plan: Plan) -> str:
+    """Say how the cost compares with the least of any rule that decides as soon, where known."""
+    least = plan.least_cost()
+    if least is None:
+        return ""
+    return (
+        f"It costs {plan.expected_cost.mean / least:.2f} times the least that any rule with this "
+        "error can cost that decides as soon and as often, even one that knows the lift."
     )
 
 
@@ -386,28 +410,3 @@ def origin(plan: Plan) -> str:
         f"{words} Predictions, which led the search, were off by at most {days} in days and {cost} "
         "in cost."
     )
-
-
-def answer(plan: Plan, verbose: bool = False) -> list[str]:
-    """Return the answer as lines of text; `verbose` adds all that is known."""
-    said = report(plan)
-    return lines(said.whole if verbose else said)
-
-
-def segments_answer(plan: SegmentedPlan) -> list[str]:
-    """Return how long each segment takes, then the plan of the smallest."""
-    least = min(plan.weights, key=plan.weights.__getitem__)
-    parts = list(plan.design.by_segment.values())
-    error = sum(one.calibration.error for one in parts)
-    said = [
-        f"{len(parts)} segments, one design ({plan.design.rule.label}) at {at_most(error)} for "
-        f"all of them together, {at_most(parts[0].calibration.error)} for each",
-        *(
-            f"  {name:<20} {percent(plan.weights[name]):>6} of the units, decided after about "
-            f"{about(days)}"
-            for name, days in plan.expected_days.items()
-        ),
-        "",
-        f"The plan of the smallest, {least}:",
-    ]
-    return [*said, *repr(plan.smallest).splitlines()]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Gaussian, Outcome
@@ -104,7 +105,7 @@ class Audit:
         return {
             "rule": self.design.rule.label,
             "error": promise.error,
-            "sides": self.design.sides or 1,
+            "sides": self.design.sides or ONE_SIDED,
             "guarantee": promise.guarantee,
             "delta": promise.delta,
             "means": list(self.means),
@@ -127,11 +128,15 @@ class Audit:
         figure: Figure = presenter("audit_text", __package__).plot_audit(self)
         return figure
 
+    def report(self) -> Any:
+        """Return what the audit has to say: where the promise holds, and a row for each world."""
+        return presenter("audit_text", __package__).report(self)
+
     def __repr__(self) -> str:
-        return str(presenter("audit_text", __package__).plain_text(self))
+        return "\n".join(presenter("report").lines(self.report()))
 
     def _repr_html_(self) -> str:
-        return str(presenter("audit_text", __package__).audit_html(self))
+        return str(presenter("notebook").shown(self.report()))
 
 
 def audit(
@@ -152,12 +157,13 @@ def audit(
     """Play a design in a battery of worlds, and say which of them its guarantee covers.
 
     A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error`
-    (with `sides`) or `delta` and `max_units` make it one, with as many arms as there are means.
+    (one-sided unless `sides=2`) or `delta` and `max_units` make it one, with as many arms as there
+    are means.
     Without `worlds` it is all of `BATTERY` that the outcomes allow. Without a cap a run ends,
     undecided, at 5 times the units that the test needs on average when nothing goes wrong.
 
     >>> import bascule as bs
-    >>> report = bs.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
+    >>> report = bs.research.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
     >>> [row.broken for row in report.rows]
     [False, False]
     """
@@ -172,8 +178,9 @@ def audit(
         outcome = Gaussian(1.0) if outcome is None else outcome
         wanted = usual_means(outcome) if means is None else means
         names = [f"arm {i + 1}" for i in range(len(wanted))]
+        side = sides if delta is not None else checked_sides(sides or ONE_SIDED)
         free = Design(
-            names, outcome, design, error=error, delta=delta, max_units=max_units, sides=sides
+            names, outcome, design, error=error, delta=delta, max_units=max_units, sides=side
         )
     if free.metrics:
         raise InputError("metrics", "an audit plays the primary metric alone: leave metrics out")
@@ -241,7 +248,7 @@ def _battery(
         except InputError:
             left_out.append((name, f"{design.outcome.words} cannot have it"))
             continue
-        if is_compiled(design.increasing.procedure) or world.plain_for(design.outcome):
+        if is_compiled(design.procedure) or world.plain_for(design.outcome):
             worlds.append((name, world))
         else:
             left_out.append((name, f"{design.rule.label} is simulated in steady worlds only"))

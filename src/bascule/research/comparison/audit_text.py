@@ -1,32 +1,41 @@
-"""An audit in words, as a table and as a figure."""
+"""An audit as a report, and its figure."""
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from bascule.presentation import notebook
 from bascule.presentation.figures import SERIES, new_figure
-from bascule.presentation.guarantees import promise_words
-from bascule.presentation.numbers import by_reason, count, estimate_95, part, shown
+from bascule.presentation.guarantees import promise_words, sentence
+from bascule.presentation.numbers import by_reason, count, estimate_95, joined, part, shown
+from bascule.presentation.report import Report, Table
 from bascule.research.comparison.audit import Audit, AuditRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HEADINGS = ("world", "wrong %", "open %", "regret", "units", "promise")
+HEADINGS = ("world", "wrong %", "open %", "regret", "units", "covered")
 
 
-def title(audit: Audit) -> str:
-    """Say what was audited and what is promised of it, in lines of at most 80 columns."""
+def headline(audit: Audit) -> str:
+    """Say whether the rule was wrong more often than promised, and where."""
+    label, broken = audit.design.rule.label, [row for row in audit.rows if row.broken]
+    if not broken:
+        return f"{label} is wrong no more often than promised in {len(audit.rows)} worlds."
+    names = joined([row.name for row in broken])
+    if all(row.reason is not None for row in broken):
+        return f"{label} is wrong too often in {names}, which its proof does not cover."
+    return f"{label} is wrong more often than promised in {names}."
+
+
+def question(audit: Audit) -> str:
+    """Say what is promised, and what was played."""
     design = audit.design
-    promise = promise_words(design.calibration, len(design.arms))
     assert design.max_units is not None
-    runs = (
-        f"means {shown(audit.means)}; {count(audit.runs)} runs in each world, "
-        f"of at most {count(design.max_units)} units"
+    return (
+        f"{sentence(promise_words(design.calibration, len(design.arms)))} Means "
+        f"{shown(audit.means)}; {count(audit.runs)} runs in each world, of at most "
+        f"{count(design.max_units)} units."
     )
-    return "\n".join([*wrap(f"{design.rule.label}: {promise}", 80), *wrap(runs, 80)])
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
@@ -39,7 +48,7 @@ def cells(row: AuditRow) -> tuple[str, ...]:
         part(row.undecided / row.runs, digits=2),
         estimate_95(row.regret),
         estimate_95(row.decision_time),
-        "holds" if row.reason is None else "not covered",
+        "yes" if row.reason is None else "no",
     )
 
 
@@ -55,36 +64,18 @@ def notes(audit: Audit) -> tuple[str, ...]:
     return (*lines, "Open: undecided at the cap. Brackets and ± are 95 % intervals.")
 
 
-def table(audit: Audit) -> list[str]:
-    """Return the headings and the rows as lines of text, within 80 columns as a rule."""
-    rows = [HEADINGS, *(cells(row) for row in audit.rows)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADINGS))]
-    lines = []
-    for row in rows:
-        first, *middle, last = zip(row, widths, strict=True)
-        amounts = "  ".join(f"{cell:>{width}}" for cell, width in middle)
-        lines.append(f"{first[0]:<{first[1]}} {amounts}  {last[0]}")
-    return lines
-
-
-def plain_text(audit: Audit) -> str:
-    """Return the audit as text."""
-    return "\n".join([title(audit), "", *table(audit), "", *notes(audit)])
-
-
-def audit_html(audit: Audit) -> str:
-    """Return an audit as a table with its figure; broken promises are bold."""
-    rows = [cells(row) for row in audit.rows]
-    broken = [place for place, row in enumerate(audit.rows) if row.broken]
-    tables = notebook.table(title(audit), rows, HEADINGS, broken)
-    return notebook.page(tables, notes(audit), audit.plot())
+def report(audit: Audit) -> Report:
+    """Return an audit as a report with a row for each world; broken promises stand out."""
+    broken = tuple(place for place, row in enumerate(audit.rows) if row.broken)
+    table = Table((HEADINGS, *(cells(row) for row in audit.rows)), strong=broken)
+    return Report(headline(audit), question(audit), (), (table,), notes(audit), (audit,))
 
 
 def plot_audit(audit: Audit) -> Figure:
     """Draw the share of wrong decisions in each world with its 95 % interval, and the promise.
 
     >>> import bascule as bs
-    >>> report = bs.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
+    >>> report = bs.research.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])
     >>> [label.get_text() for label in plot_audit(report).axes[0].get_yticklabels()]
     ['steady', 'null']
     """

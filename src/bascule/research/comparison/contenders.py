@@ -135,13 +135,13 @@ def contenders(
     entries = []
     for family in families:
         for rule in _rules(family, outcome, alphas, tilts, effect):
-            design = Design(names, outcome, rule, error=error)
+            design = Design(names, outcome, rule, error=error, sides=1)
             if family is Family.PUBLISHED:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
             entries.append(Contender(design, family, error))
     known = {entry.design for entry in entries}
     for rule in rules:
-        design = Design(names, outcome, rule, error=error)
+        design = Design(names, outcome, rule, error=error, sides=1)
         if design not in known:
             entries.append(Contender(design, Family.GIVEN, error))
     return entries

@@ -1,4 +1,4 @@
-"""Which worlds the guarantee of a design covers; docs/explanation/coverage.md has the proofs."""
+"""Which worlds the guarantee of a design covers; docs/research/coverage.md has the proofs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def why_not_covered(design: Design, world: World) -> str | None:
     """Return why the guarantee of a design says nothing about a world; None where it holds.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
-    >>> why_not_covered(design, bs.World([0, 0.1], batch=50))
-    >>> why_not_covered(design, bs.World([0, 0.1], noise=bs.Normal(2)))
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
+    >>> why_not_covered(design, bs.worlds.World([0, 0.1], batch=50))
+    >>> why_not_covered(design, bs.worlds.World([0, 0.1], noise=bs.worlds.Normal(2)))
     'outcomes spread more than sigma says'
     """
     if design.calibration.guarantee != "proven":
@@ -39,8 +39,9 @@ def promised_error(design: Design, world: World) -> float:
     With a tie for the first place either of two arms may be taken for the better one.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
-    >>> promised_error(design, bs.World([0, 0])), promised_error(design, bs.World([0, 1]))
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
+    >>> from bascule.worlds import World
+    >>> promised_error(design, World([0, 0])), promised_error(design, World([0, 1]))
     (0.1, 0.05)
     """
     error = design.calibration.error
@@ -65,7 +66,7 @@ def _of_change(design: Design, world: World) -> str | None:
 
 
 def _of_trend(design: Design, trend: Trend | None) -> str | None:
-    procedure = design.increasing.procedure
+    procedure = design.procedure
     if trend is None or trend.size == 0:
         return None
     if procedure.largest_block is None:

@@ -10,16 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
-from bascule.core.inputs.design_parts import checked_sides
 from bascule.core.inputs.files import Row, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
-from bascule.core.procedures.decreasing import reflected
 from bascule.core.rules import Rule
 from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
 from bascule.research.comparison.contenders import (
@@ -228,11 +227,15 @@ class Frontier:
                 *presenter("figures").save_figure(self.plot(), folder / "frontier"),
             )
 
+    def report(self) -> Any:
+        """Return what the comparison has to say: which rules win, and a row for each."""
+        return presenter("frontier_text", __package__).report(self)
+
     def __repr__(self) -> str:
-        return str(presenter("frontier_text", __package__).plain_text(self))
+        return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def _repr_html_(self) -> str:
-        return str(presenter("frontier_text", __package__).frontier_html(self))
+        return str(presenter("notebook").shown(self.report()))
 
 
 def frontier(
@@ -281,7 +284,7 @@ def frontier(
                 "out of the design here",
             )
         outcome, error, goal = design.outcome, design.calibration.error, design.goal
-        sides = design.sides or 1
+        sides = design.sides or ONE_SIDED
         rules, cap = (*rules, design.rule), design.max_units
     elif design is not None:
         # The form without a design: means first, then their outcome model.
@@ -289,7 +292,7 @@ def frontier(
     outcome = STANDARD if outcome is None else outcome
     error = DEFAULT_ERROR if error is None else error
     if not isinstance(design, Design):
-        sides = checked_sides(sides) or 1
+        sides = checked_sides(sides or ONE_SIDED)
         error = checks.probability("error", error, "0.05 is usual") / sides
     asked = checked_families(families)
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
@@ -298,7 +301,7 @@ def frontier(
     means = shown = checked_means(means, arms, outcome)
     if goal == "decrease":
         # Rules are compared where more is better, on reflected outcomes.
-        means = tuple(reflected(outcome, mean) for mean in means)
+        means = tuple(outcome.reflected(mean) for mean in means)
     oracle = oracle_of(means, outcome, error)
     runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
     budget = budget_for(runs)
@@ -332,7 +335,7 @@ def frontier(
         seconds=sweep.simulating_seconds,
         compile_seconds=sweep.compile_seconds,
         cap_not_applied=cap,
-        sides=sides or 1,
+        sides=sides or ONE_SIDED,
     )
 
 

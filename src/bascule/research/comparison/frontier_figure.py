@@ -57,7 +57,7 @@ def draw_frontier(frontier: Frontier) -> Figure:
     Filled points are efficient. In the shaded region some rule both costs less and decides sooner.
 
     >>> import bascule as bs
-    >>> figure = draw_frontier(bs.frontier([0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50))
+    >>> figure = draw_frontier(bs.research.frontier([0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50))
     >>> figure.axes[0].get_xlabel()
     'units until the decision (log scale)'
     """

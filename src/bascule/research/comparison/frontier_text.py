@@ -1,13 +1,13 @@
-"""A frontier in words: its title, its table, and which rules dominate the paper's."""
+"""A frontier as a report: which rules dominate the paper's, and a row for each rule."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from bascule.presentation import notebook
-from bascule.presentation.guarantees import error_words
+from bascule.core.approximate import error_words
+from bascule.presentation.guarantees import sentence, sides_words
 from bascule.presentation.numbers import by_reason, count, joined, number, percent, shown
+from bascule.presentation.report import Cells, Report, Table
 from bascule.research.comparison.contenders import Family, short_name
 
 if TYPE_CHECKING:
@@ -19,10 +19,8 @@ HEADINGS = ("rule", "regret", "decision time", "× limit", "dominated by")
 def title(frontier: Frontier) -> str:
     """Say what is compared, in one line."""
     effect = "" if frontier.effect is None else f", effect {frontier.effect:g}"
-    promise = f"error at most {percent(frontier.sides * frontier.error)}"
-    if frontier.sides == 2:
-        promise += ", two-sided (either of two equal arms wins)"
-    return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {promise}"
+    error = f"error {percent(frontier.sides * frontier.error)}, {sides_words(frontier.sides)}"
+    return f"means {shown(frontier.means)}, {frontier.outcome.words}{effect}, {error}"
 
 
 def cells(point: Point) -> tuple[str, ...]:
@@ -64,10 +62,9 @@ def verdict(frontier: Frontier) -> str:
 
 
 def notes(frontier: Frontier) -> tuple[str, ...]:
-    """Return the verdict, how to read the table, and which rules were not played."""
+    """Say how to read the table, and which rules were not played."""
     lines = [
-        verdict(frontier),
-        f"Error: {error_words(frontier.error, len(frontier.means))}.",
+        sentence(error_words(frontier.error, len(frontier.means))),
         f"× limit: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
         "that every rule needs, even one that knows the gap.",
     ]
@@ -89,31 +86,18 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def plain_text(frontier: Frontier) -> str:
-    """Return a line for each rule, for terminals of any width."""
-    lines = [title(frontier)]
-    for family in Family:
-        points = frontier.of(family)
-        lines += [family.words] if points else []
-        for point in points:
-            name, regret, time, limit, dominators = cells(point)
-            mark = dominators if point.efficient else f"dominated by {dominators}"
-            lines.append(f"  {name}: regret {regret}, time {time}, × limit {limit}, {mark}")
-    return "\n".join([*lines, *notes(frontier)])
-
-
-def frontier_html(frontier: Frontier) -> str:
-    """Return a frontier as a table with its figure; efficient rules are bold."""
-    rows: list[Sequence[str]] = []
+def report(frontier: Frontier) -> Report:
+    """Return a frontier as a report: the verdict, and a row for each rule under its family."""
+    rows: list[Cells] = []
     strong: list[int] = []
     family: Family | None = None
     for point in frontier.points:
         if point.family is not family:
             family = point.family
-            strong.append(len(rows))
-            rows.append([family.words])
+            rows.append((family.words,))
         if point.efficient:
             strong.append(len(rows))
         rows.append(cells(point))
-    tables = notebook.table(title(frontier), rows, HEADINGS, strong)
-    return notebook.page(tables, notes(frontier), frontier.plot())
+    table = Table((HEADINGS, *rows), strong=tuple(strong))
+    question = f"{title(frontier)}."
+    return Report(verdict(frontier), question, (), (table,), notes(frontier), (frontier,))

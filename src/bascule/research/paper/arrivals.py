@@ -19,10 +19,10 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.research.rivals import TotalMean
 from bascule.simulation import World, simulate
 from bascule.simulation.engines.backends.threads import available_threads, play_all
-from bascule.simulation.random.unit_draws import FILLS
 from bascule.simulation.recurrent.engines import Plain
 from bascule.simulation.recurrent.kernel import Crowd, every_outcome, join_members
 from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.recurrent.unit_draws import FILLS
 from bascule.simulation.worlds.world import Trend
 
 SIZE, SPAN = -2.0, 200.0
@@ -76,6 +76,8 @@ def winners(rule: Rule, runs: int, seed: int) -> IntArray:
 def winners_in_blocks(runs: int, seed: int) -> IntArray:
     """Return the same for tilted blocks, in which each unit counts with its first outcome."""
     first_outcome = math.hypot(OUTCOME.sigma_unit, OUTCOME.sigma_noise)
-    design = Design(ARMS, Gaussian(first_outcome), BLOCKS, error=DELTA, max_units=MOST_UNITS)
+    design = Design(
+        ARMS, Gaussian(first_outcome), BLOCKS, error=DELTA, sides=1, max_units=MOST_UNITS
+    )
     world = World(TIE, trend=Trend("fading", SIZE, SPAN))
     return simulate(design, world=world, runs=runs, seed=seed).winner

@@ -1,6 +1,6 @@
 """The concordance: each place of the paper, and where bascule has it.
 
-`bascule paper --list` prints the table, and docs/explanation/concordance.md is made from it. The
+`bascule paper --list` prints the table, and docs/research/concordance.md is made from it. The
 numbers of theorems, lemmas and equations are those of the AISTATS text, in which propositions,
 theorems, corollaries and lemmas share one sequence.
 """
@@ -369,7 +369,7 @@ def markdown_text(runs: int) -> str:
         "",
         "Where each part of the paper is in bascule. `bascule paper --list` prints the same table. "
         f"Verdicts are those of `bascule paper` with {runs:,} runs; "
-        "[what they mean](../how-to/regenerate-the-paper.md). This page is written by `python -m "
+        "[what they mean](regenerate-the-paper.md). This page is written by `python -m "
         "bench.concordance`. Numbers of theorems, lemmas and equations are those of the AISTATS "
         "text.",
         "",

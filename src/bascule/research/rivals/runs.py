@@ -21,7 +21,6 @@ from bascule.research.rivals.steps import (
     write_shares,
 )
 from bascule.simulation.engines.choose import Order
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
@@ -34,6 +33,7 @@ from bascule.simulation.kernels.worlds.unit import (
     source_of,
 )
 from bascule.simulation.random.streams import seed_stream, uniform
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 LOOK = 10

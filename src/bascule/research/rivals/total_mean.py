@@ -19,9 +19,9 @@ from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.rules.base import Knob, Rule
 from bascule.core.rules.ucb import UCB
 from bascule.simulation.engines.choose import Order
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.recurrent.engines import Plain
 from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.runs import Runs
 
 
 @dataclass(frozen=True, slots=True)

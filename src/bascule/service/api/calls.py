@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
@@ -25,15 +25,6 @@ async def allow_test(request: Request, caller: Caller, name: str) -> None:
     if not caller.sees(name):
         known = {entry.name: entry for entry in await request.app.state.directory.all()}
         allow(caller, known[name].test_name if name in known else name)
-
-
-async def covered(request: Request, names: Iterable[str]) -> list[str]:
-    """The names of experiments that names stand for: a test's name stands for its segments too."""
-    wanted = dict.fromkeys(names)
-    for entry in await request.app.state.directory.all(age=0.0):
-        if entry.test_name in wanted:
-            wanted[entry.name] = None
-    return list(wanted)
 
 
 async def find(request: Request, caller: Caller, name: str) -> Summary:

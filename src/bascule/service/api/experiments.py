@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from operator import methodcaller
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
-from bascule.live.api import Description, Experiment, SegmentedExperiment, Status, Store
-from bascule.presentation.guarantees import bound_words, error_words
+from bascule.core.approximate import error_words
+from bascule.live.api import Description, Experiment, SegmentTests, Status, Store, decided_headline
+from bascule.presentation.guarantees import bound_words
 from bascule.service.api.bodies import read, read_json, take
 from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
 from bascule.service.api.schemas import answers
@@ -27,7 +29,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.post(
     "/experiments",
     status_code=201,
-    response_model=answers.ExperimentOut | answers.SegmentedOut,
+    response_model=answers.ExperimentOut | answers.SegmentsOut,
     **described(409, 422, sent=models.NewExperiment, experiment=False),
 )
 async def create(request: Request, caller: Admin) -> Response:
@@ -45,10 +47,10 @@ async def create(request: Request, caller: Admin) -> Response:
         "description": _words(given.description),
     }
     if given.design.segments is not None:
-        do = store.create_segmented
+        do = store.create_segments
         made = await change(request, caller, do, given.name, given.design, **more)
         place = {"Location": f"/v1/experiments/{given.name}/segments"}
-        return Answer(await calls_of(request).long(segmented_data, made), 201, place)
+        return Answer(await calls_of(request).long(segments_data, made), 201, place)
     test = await change(request, caller, store.create, given.name, given.design, **more)
     data = await calls_of(request).long(experiment_data, test, store.clock.now())
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
@@ -103,30 +105,30 @@ async def status(request: Request, name: str, caller: Viewer) -> Response:
     return await _status(request, entry.test)
 
 
-@router.get("/experiments/{name}/segments", response_model=answers.SegmentedOut, **described())
+@router.get("/experiments/{name}/segments", response_model=answers.SegmentsOut, **described())
 async def show_segments(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
-    test = await _segmented(request, caller, name)
-    return Answer(await calls_of(request).long(segmented_data, test))
+    tests = await _segments(request, caller, name)
+    return Answer(await calls_of(request).long(segments_data, tests))
 
 
 @router.post(
     "/experiments/{name}/segments/{action}",
-    response_model=answers.SegmentedOut,
+    response_model=answers.SegmentsOut,
     **described(400, 409),
 )
 async def change_segments(
     request: Request, name: str, action: Literal["start", "pause", "stop", "release"], caller: Admin
 ) -> Response:
     """Start, pause, stop or release a test in all of its segments that can be."""
-    test = await _segmented(request, caller, name)
-    await change(request, caller, getattr(test, action))
-    return Answer(await calls_of(request).long(segmented_data, test))
+    tests = await _segments(request, caller, name)
+    await change(request, caller, tests.each, methodcaller(action))
+    return Answer(await calls_of(request).long(segments_data, tests))
 
 
-async def _segmented(request: Request, caller: Caller, name: str) -> SegmentedExperiment:
+async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests:
     allow(caller, name)
-    found: SegmentedExperiment | None = await request.app.state.directory.segmented(name)
+    found: SegmentTests | None = await request.app.state.directory.segments(name)
     if found is None:
         raise Problem(404, f"there is no test {name!r:.100} with segments", field="experiment")
     return found
@@ -248,11 +250,17 @@ def status_data(status: Status) -> dict[str, Any]:
     return {"headline": status.headline, **data}
 
 
-def segmented_data(test: SegmentedExperiment) -> dict[str, Any]:
-    """A test with segments as JSON data."""
-    status = test.status()
-    parts = {segment: status_data(one) for segment, one in status.segments.items()}
-    return {**status.to_dict(), "segments": parts}
+def segments_data(tests: SegmentTests) -> dict[str, Any]:
+    """The tests of segments as JSON data."""
+    statuses = {segment: test.status() for segment, test in tests.tests.items()}
+    return {
+        "name": tests.name,
+        "headline": decided_headline(statuses),
+        "attribute": tests.segments.attribute,
+        "error": tests.error,
+        "promise": tests.promise,
+        "segments": {segment: status_data(one) for segment, one in statuses.items()},
+    }
 
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:

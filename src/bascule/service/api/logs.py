@@ -15,7 +15,7 @@ from bascule.core.metrics.metric import PRIMARY
 from bascule.live.api import (
     Experiment,
     Receipt,
-    SegmentedExperiment,
+    SegmentTests,
     columns_of,
     finite,
     safe_cell,
@@ -51,11 +51,11 @@ async def report(
     """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
     from bascule.analysis.live_test import analyze_experiment
 
-    segmented: SegmentedExperiment | None = await request.app.state.directory.segmented(name)
-    if segmented is not None:
+    parts: SegmentTests | None = await request.app.state.directory.segments(name)
+    if parts is not None:
         allow(caller, name)
-        test: Experiment | SegmentedExperiment = segmented
-        ids = [one.id for one in segmented.tests.values()]
+        test: Experiment | SegmentTests = parts
+        ids = [one.id for one in parts.tests.values()]
     else:
         test = (await find(request, caller, name)).test
         ids = [test.id]

@@ -5,7 +5,6 @@ Names of units are sent in bodies, not in paths, which proxies write to their lo
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from typing import Any
 
@@ -15,9 +14,9 @@ from pydantic import ValidationError
 from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import Event, Experiment, Receipt, SegmentedExperiment, Store
+from bascule.live.api import Event, Experiment, Receipt, SegmentTests, Store
 from bascule.service.api.bodies import checked, read
-from bascule.service.api.calls import Admin, allow_test, calls_of, change, covered
+from bascule.service.api.calls import Admin, allow_test, calls_of, change
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
@@ -69,9 +68,18 @@ async def link(request: Request) -> Response:
     await allow_test(request, await client(request), name)
     given = await read(request, models.Link)
     directory = request.app.state.directory
-    test = await directory.segmented(name) or (await directory.find(name)).test
-    arm = await calls_of(request).short(test.link, given.unit, given.other)
+    test = await directory.segments(name) or (await directory.find(name)).test
+    arm = await calls_of(request).short(_linked, test, given.unit, given.other)
     return Answer({"experiment": name, "unit": given.unit, "other": given.other, "arm": arm})
+
+
+def _linked(test: Experiment | SegmentTests, unit: str, other: str) -> str | None:
+    """Link two names in a test, or in all of its segments; return the arm of the first."""
+    if isinstance(test, Experiment):
+        return test.link(unit, other)
+    arms = {one.id: one.link(unit, other) for one in test.tests.values()}
+    home = test.homes([unit]).get(unit)
+    return None if home is None else arms[home.id]
 
 
 @router.post(
@@ -87,8 +95,7 @@ async def link_everywhere(request: Request) -> Response:
     caller = await client(request)
     given = await read(request, models.Link)
     store: Store = request.app.state.store
-    seen = None if caller.experiments is None else await covered(request, caller.experiments)
-    arms = await calls_of(request).short(store.link, given.unit, given.other, seen)
+    arms = await calls_of(request).short(store.link, given.unit, given.other, caller.experiments)
     return Answer({"unit": given.unit, "other": given.other, "arms": arms})
 
 
@@ -106,7 +113,7 @@ async def record(request: Request) -> Response:
     if len(given) > settings.largest_batch:
         raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
     directory = request.app.state.directory
-    test = await directory.segmented(name) or (await directory.find(name)).test
+    test = await directory.segments(name) or (await directory.find(name)).test
     events = [event_of(one) for one in given]
     receipts = [
         receipt if isinstance(event, Receipt) else unnamed(caller, event.unit, receipt)
@@ -127,12 +134,7 @@ async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
     unit = (await read(request, models.Unit)).unit
     store: Store = request.app.state.store
-    found = await calls_of(request).long(store.unit_data, unit)
-    if caller.experiments is not None:
-        names = await covered(request, caller.experiments)
-        kept = [one for one in found["experiments"] if one["experiment"] in names]
-        found = {**found, "experiments": kept}
-    return Answer(found)
+    return Answer(await calls_of(request).long(store.unit_data, unit, caller.experiments))
 
 
 @router.post(
@@ -147,26 +149,32 @@ async def erase(request: Request, caller: Admin) -> Response:
     for name in wanted or ():
         await allow_test(request, caller, name)
     store: Store = request.app.state.store
-    if wanted is None and caller.experiments is not None:
-        wanted = list(caller.experiments)
-    if wanted is not None:
-        wanted = await covered(request, wanted)
-    erased = await change(request, caller, store.erase, given.unit, wanted)
+    its = caller.experiments if wanted is None else wanted
+    erased = await change(request, caller, store.erase, given.unit, its)
     return Answer({"erased": list(erased)})
 
 
 async def receipts_of(
-    calls: StoreCalls, test: Experiment | SegmentedExperiment, events: list[Event | Receipt]
+    calls: StoreCalls, test: Experiment | SegmentTests, events: list[Event | Receipt]
 ) -> list[Receipt]:
-    """The receipts of events, in order; those that could not be read have theirs already."""
-    fit = [event for event in events if isinstance(event, Event)]
-    if isinstance(test, SegmentedExperiment):
-        answers = await calls.short(test.record_many, fit) if fit else []
-    else:
-        recording = asyncio.ensure_future(test.record_async(fit)) if fit else None
-        answers = [] if recording is None else await calls.in_time(recording, "record")
-    taken = iter(answers)
-    return [event if isinstance(event, Receipt) else next(taken) for event in events]
+    """The receipts of events, in order; those that could not be read have theirs already.
+
+    Where the test has segments, outcomes of unknown units are listed as excluded by the last.
+    """
+    fit = {at: event for at, event in enumerate(events) if isinstance(event, Event)}
+    receipts = {at: event for at, event in enumerate(events) if isinstance(event, Receipt)}
+    homes: dict[str, Experiment] = {}
+    if isinstance(test, SegmentTests):
+        homes = await calls.short(test.homes, [event.unit for event in fit.values()])
+        test = test.tests[test.segments.all[-1]]
+    by_test: dict[int, tuple[Experiment, list[int]]] = {}
+    for at, event in fit.items():
+        its = homes.get(event.unit, test)
+        by_test.setdefault(its.id, (its, []))[1].append(at)
+    for its, places in by_test.values():
+        recording = its.soon.record_many([fit[at] for at in places])
+        receipts |= dict(zip(places, await calls.in_time(recording, "record"), strict=True))
+    return [receipts[at] for at in range(len(events))]
 
 
 def event_of(given: object) -> Event | Receipt:
@@ -174,6 +182,8 @@ def event_of(given: object) -> Event | Receipt:
 
     >>> event_of({"unit": "user-42", "value": 1})
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
+    >>> event_of({"id": "request-7", "value": [True, 1]}).value
+    Pair(numerator=1.0, denominator=1.0)
     >>> event_of({"unit": "user-42"}).detail
     'value is missing from the outcome'
     """
@@ -181,9 +191,11 @@ def event_of(given: object) -> Event | Receipt:
         one = checked(models.NewOutcome, given)
     except ValidationError as problem:
         return Receipt(False, "invalid", str(readable(problem, "outcome")))
-    value = Pair(*one.value) if isinstance(one.value, list) else one.value
+    if one.unit is None and one.id is None:
+        return Receipt(False, "invalid", "unit is missing from the outcome, and so is an id")
+    value = Pair(*map(float, one.value)) if isinstance(one.value, list) else float(one.value)
     metric = None if one.metric == PRIMARY else one.metric
-    return Event(one.unit, value, one.at, one.id, one.exposed, metric)
+    return Event(one.unit or "", value, one.at, one.id, one.exposed, metric)
 
 
 def _receipt_data(receipt: Receipt) -> dict[str, Any]:

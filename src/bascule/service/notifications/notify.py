@@ -13,7 +13,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from bascule.core.errors import InputError
+from bascule.live.api import Store
+from bascule.presentation.report import lines
 from bascule.service.notifications.webhooks import DEADLINE, Delivery
+from bascule.service.server.reading.store_calls import StoreCalls
 
 
 def check_targets(urls: Sequence[str]) -> None:
@@ -23,9 +26,9 @@ def check_targets(urls: Sequence[str]) -> None:
             _messenger(url)
 
 
-async def notify(url: str, sent: Delivery) -> str | None:
+async def notify(store: Store, calls: StoreCalls, url: str, sent: Delivery) -> str | None:
     """Send a message to an address; None if it was taken, or else why not."""
-    title, body = message(json.loads(sent.body))
+    title, body = await calls.short(message, store, json.loads(sent.body))
     try:
         async with asyncio.timeout(3 * DEADLINE):
             taken = await _messenger(url).async_notify(title=title, body=body)
@@ -37,32 +40,24 @@ async def notify(url: str, sent: Delivery) -> str | None:
     return None if taken else "not delivered"
 
 
-def message(event: dict[str, Any]) -> tuple[str, str]:
+def message(store: Store, event: dict[str, Any]) -> tuple[str, str]:
     """Return the title and the text of a message about an event.
 
-    >>> message({"type": "decision", "data": {"experiment": "button", "name": "green",
-    ...     "arm": 1, "error": 0.05, "units": 2081}})
-    ('button: decided', 'Ship green: wrong with probability at most 5 %, after 2,081 units.')
-    >>> message({"type": "decision", "data": {"experiment": "button", "name": "control",
-    ...     "arm": 0, "error": 0.05, "units": 300, "harm": ["latency"]}})[1]
-    'Keep control, all else is harmful (latency): wrong with probability at most 5 %, after 300 \
-units.'
+    A decision, or an end without one, is described by the report of the test, as in its status.
     """
     data = event["data"]
     name = str(data.get("experiment", ""))
-    if event["type"] == "decision":
-        risk = f"wrong with probability at most {100 * data.get('error', 1.0):.3g} %"
-        arm, harm = str(data.get("name", "")), ", ".join(data.get("harm", ()))
-        what = arm if data.get("arm") is None else f"Ship {arm}"
-        if harm:
-            what = f"Keep {arm}, all else is harmful ({harm})"
-        return f"{name}: decided", f"{what}: {risk}, after {data.get('units', 0):,} units."
     if event["type"] == "harm":
         metrics = ", ".join(data.get("metrics", ()))
         return f"{name}: arm removed", f"{data.get('arm', '')} is harmful ({metrics})."
-    if event["type"] == "end":
-        return f"{name}: ended undecided", str(data.get("reason", "It came to no decision."))
-    return f"{name}: {event['type']}", str(data.get("message", "Look at the test's page."))
+    if event["type"] not in ("decision", "end"):
+        return f"{name}: {event['type']}", str(data.get("message", "Look at the test's page."))
+    try:
+        report = store.get(name).status().report()
+    except InputError:
+        # It was deleted meanwhile.
+        return f"{name}: {event['type']}", str(data.get("name") or data.get("reason", ""))
+    return f"{name}: {report.headline}", "\n".join(lines(report, width=0))
 
 
 def _messenger(url: str) -> Any:

@@ -7,12 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from bascule.core.approximate import at_most
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
-from bascule.live.api import OPEN, Description, Experiment, SegmentedExperiment, Status, Store, Turn
+from bascule.live.api import (
+    OPEN,
+    Description,
+    Experiment,
+    SegmentTests,
+    Status,
+    Store,
+    Turn,
+    decided_headline,
+)
 from bascule.live.api.reads import Summary, alarm_names
-from bascule.presentation.guarantees import at_most
 from bascule.presentation.numbers import Amounts
+from bascule.presentation.status import has_evidence, report
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
@@ -99,14 +109,14 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         fragment(
             "banner",
             name=name,
-            saying=words.saying(design, status, mismatch),
+            tone=words.tone(status, mismatch),
+            report=report(status, mismatch),
             state=words.STATES[status.state],
             rule=rule_name(design),
             promise=words.promise(design, status),
             guarantee=words.guarantee_kind(design, status),
-            figures=views.figures(design, status),
             evidence=round(100 * status.evidence),
-            shows_evidence=is_open and views.has_evidence(status),
+            shows_evidence=is_open and has_evidence(status),
         ),
         fragment(
             "arms",
@@ -123,6 +133,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             "contrasts",
             rows=views.contrast_rows(status.contrasts, Amounts.of(design.outcome, design.goal)),
             interval=interval,
+            unbiased=views.unbiased_note(status.contrasts),
             metrics=views.metric_tables(design, status),
             harm=at_most(design.harm_error),
             in_blocks=design.procedure.counts == "blocks",
@@ -152,19 +163,19 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     )
 
 
-def segment_fragments(directory: Directory, test: SegmentedExperiment) -> dict[str, Fragment]:
-    """Render what is decided in a test with segments, and a line for each segment."""
-    status, alarms = test.status(), alarm_names(directory.store)
-    lines = []
-    for segment, one in status.segments.items():
-        its = test.tests[segment]
+def segment_fragments(directory: Directory, tests: SegmentTests) -> dict[str, Fragment]:
+    """Render what is decided in the tests of segments, and a line for each."""
+    statuses = {segment: test.status() for segment, test in tests.tests.items()}
+    lines, alarms = [], alarm_names(directory.store)
+    for segment, one in statuses.items():
+        its = tests.tests[segment]
         mismatch = views.has_mismatch(alarms.get(its.id, ()))
         lines.append((segment, views.line(its.design, one, mismatch)))
     found = fragment(
         "segments",
-        headline=status.headline,
-        promise=status.promise,
-        tone=words.tone_of_segments(status),
+        headline=decided_headline(statuses),
+        promise=tests.promise,
+        tone=words.tone_of_segments(statuses.values()),
         lines=lines,
     )
     return {"segments": found}

@@ -1,6 +1,6 @@
 """The glossary of the page: the terms that it shows, and links to them.
 
-A test compares the definitions with docs/glossary.md, which has these and more.
+A test compares the definitions with docs/using/glossary.md, which has these and more.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ TERMS = {
     "and how events become outcomes.",
     "dropped arm": "An arm that gets no new units, because it was beaten or was dropped by hand. "
     "Nothing more is claimed about an arm dropped by hand.",
-    "error": "The probability that you allow for a wrong decision. A worse arm is declared the "
-    "winner with probability at most the error. If the arms are equal, one of them is declared "
-    "the winner with probability at most twice the error. With sides=2 it is two-sided: it bounds "
-    "that either of two equal arms is declared the winner, and a worse arm is with at most half of "
-    "it.",
+    "error": "The probability that you allow for a wrong decision. It is two-sided: if the arms "
+    "are equal, either of them is declared the winner with probability at most the error, and a "
+    "worse arm with at most half of it. With sides=1 it is one-sided: a worse arm is declared the "
+    "winner with probability at most the error, either of two equal arms with at most twice that.",
     "evidence": "A number that measures how strongly the data speak against a claim. See "
     "e-process.",
     "excluded": "Not counted, with a reason: an outcome of an unknown unit, a duplicate, a row "
@@ -46,8 +45,8 @@ TERMS = {
     "guardrail": "A second metric that must not get worse by its margin or more: an arm is shipped "
     "only if every guardrail has shown that.",
     "interval": "The range of values for a difference that the data leave open, with its level. "
-    "With an error of 5 %, each bound fails with probability at most 5 % at any time: a 90 % "
-    "interval. With sides=2 it is a 95 % interval. See confidence sequence.",
+    "With an error of 5 %, each bound fails with probability at most 2.5 % at any time: a 95 % "
+    "interval. With sides=1 it is a 90 % interval. See confidence sequence.",
     "knob": "The setting that moves a rule between low regret and early decisions: tilt or alpha. "
     "It may be changed while a test runs; the error stays the same.",
     "lift": "The difference between a new arm and the baseline, absolute or as a percentage of "

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bascule.core.approximate import two_digits
+from bascule.core.approximate import error_words, two_digits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api import Experiment, Status, Turn, knob_of
-from bascule.presentation.guarantees import error_words
 from bascule.presentation.numbers import Amounts, duration
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
-from bascule.live.api import SegmentedExperiment
+from bascule.live.api import SegmentTests
 from bascule.service.api.calls import allow_test, calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
@@ -55,9 +55,9 @@ async def renew_list(request: Request, caller: Viewer, search: Search = "") -> R
 async def show_test(name: str, request: Request, caller: Viewer) -> Response:
     """Show a test, or a test with segments."""
     await allow_test(request, caller, name)
-    segmented = await request.app.state.directory.segmented(name)
-    if segmented is not None:
-        found, attribute = await _segment_parts(request, segmented), segmented.segments.attribute
+    tests = await request.app.state.directory.segments(name)
+    if tests is not None:
+        found, attribute = await _segment_parts(request, tests), tests.segments.attribute
         return page("segments.html", caller, name=name, fragments=found, attribute=attribute)
     its = await _test_parts(request, name, caller)
     shown: dict[str, Any] = {"facts": its.facts, "words": its.description, "whole": its.whole}
@@ -68,9 +68,9 @@ async def show_test(name: str, request: Request, caller: Viewer) -> Response:
 async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
     """Return the parts of a test's page that have changed."""
     await allow_test(request, caller, name)
-    segmented = await request.app.state.directory.segmented(name)
-    if segmented is not None:
-        return _new_parts(request, await _segment_parts(request, segmented))
+    tests = await request.app.state.directory.segments(name)
+    if tests is not None:
+        return _new_parts(request, await _segment_parts(request, tests))
     return _new_parts(request, (await _test_parts(request, name, caller)).for_caller(caller))
 
 
@@ -214,7 +214,7 @@ async def _create(request: Request, caller: Caller, form: Form, name: str) -> No
     else:
         design = form.design(await request.app.state.plans.first(planner, form.request()))
         more["audience"] = form.audience()
-    do = store.create if design.segments is None else store.create_segmented
+    do = store.create if design.segments is None else store.create_segments
     await change(request, caller, do, name, design, **more)
 
 
@@ -292,10 +292,10 @@ async def _test_parts(request: Request, name: str, caller: Caller) -> fragments.
     )
 
 
-async def _segment_parts(request: Request, test: SegmentedExperiment) -> Mapping[str, Any]:
+async def _segment_parts(request: Request, tests: SegmentTests) -> Mapping[str, Any]:
     directory = request.app.state.directory
-    key = ("segments", test.name)
-    return await renders_of(request).get(key, fragments.segment_fragments, directory, test)
+    key = ("segments", tests.name)
+    return await renders_of(request).get(key, fragments.segment_fragments, directory, tests)
 
 
 async def _caller_or_none(request: Request) -> Caller | None:

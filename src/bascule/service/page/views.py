@@ -6,22 +6,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bascule.core.approximate import two_digits
+from bascule.core.approximate import at_most, two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import OPEN, Point, SegmentedStatus, State, Status, Turn, audit_words
+from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words, decided_headline
 from bascule.presentation.guarantees import (
     STANDINGS,
-    at_most,
+    UNBIASED,
     bound_words,
     interval_name,
     lift_words,
+    unbiased_words,
 )
 from bascule.presentation.numbers import UNKNOWN, Amounts, amount, count, known, percent, when
-from bascule.presentation.status import TELLING
+from bascule.presentation.status import MISMATCH, TELLING, has_evidence, report
 from bascule.service.page import words
 from bascule.service.page.charts import Chart, allocation_chart, by_pair, effect_charts
 from bascule.theory import Prediction
@@ -111,34 +112,33 @@ class DiagnosticRow:
 
 def line(design: Design, status: Status, mismatch: bool = False) -> Line:
     """Return a test as a line of the list."""
-    said = words.saying(design, status, mismatch)
+    said, tone = report(status, mismatch), words.tone(status, mismatch)
     return Line(
         status.name,
         words.STATES[status.state],
-        said.tone,
+        tone,
         said.headline,
-        said.detail,
+        said.question,
         count(status.units),
         _arms_words(status, has_units=True),
         round(100 * status.evidence),
-        said.tone != "ended" and has_evidence(status),
+        tone != "ended" and has_evidence(status),
         words.guarantee_kind(design, status),
     )
 
 
 def whole_line(member: Member, parts: Mapping[str, tuple[Status, Line]]) -> tuple[Status, Line]:
     """Return a test with segments as a line, and the status of a segment that may be decided."""
-    by_segment = {segment: parts[segment][0] for segment in member.segments.all}
-    whole = SegmentedStatus(member.test, member.error, member.segments.attribute, by_segment)
+    statuses = {segment: parts[segment][0] for segment in member.segments.all}
     status, line = max(parts.values(), key=lambda one: one[0].is_open)
-    alarm = next((each for _, each in parts.values() if each.headline == words.MISMATCH), None)
+    alarm = next((each for _, each in parts.values() if each.headline == MISMATCH), None)
     return status, replace(
         line,
         name=member.test,
-        tone=words.tone_of_segments(whole) if alarm is None else alarm.tone,
-        headline=whole.headline if alarm is None else words.MISMATCH,
-        detail=f"A test with segments by {whole.attribute}: each has its own decision.",
-        units=count(whole.units),
+        tone=words.tone_of_segments(statuses.values()) if alarm is None else alarm.tone,
+        headline=decided_headline(statuses) if alarm is None else MISMATCH,
+        detail=f"A test with segments by {member.segments.attribute}: each has its own decision.",
+        units=count(sum(one.units for one in statuses.values())),
         arms=_arms_words(status, has_units=False),
         shows_evidence=False,
     )
@@ -151,12 +151,6 @@ def _arms_words(status: Status, has_units: bool) -> str:
     return ", ".join(
         f"{arm.name} {count(arm.units)}" if has_units else arm.name for arm in status.arms
     )
-
-
-def has_evidence(status: Status) -> bool:
-    """Whether the way to a decision is that of the primary metric, and has begun."""
-    harmed = status.decision is not None and status.decision.harm
-    return status.matured > 0 and not (harmed or status.rollout or status.guarded)
 
 
 def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:
@@ -234,8 +228,15 @@ def contrast_rows(contrasts: Sequence[Contrast], amounts: Amounts) -> list[tuple
         three = contrast.difference, contrast.low, contrast.high
         is_known = known(contrast.low) and known(contrast.high)
         shown = _against_words(three if is_known else None, amounts)
+        if contrast.unbiased is not None:
+            shown += f"; {unbiased_words(contrast, amounts)}"
         rows.append((contrast.name, shown, lift_words(contrast) if is_known else UNKNOWN))
     return rows
+
+
+def unbiased_note(contrasts: Sequence[Contrast]) -> str | None:
+    """Say why there are two estimates of a difference; None before the end of a test."""
+    return UNBIASED if any(one.unbiased is not None for one in contrasts) else None
 
 
 def cost_of(
@@ -266,21 +267,6 @@ def charts(design: Design, status: Status, history: Sequence[Point]) -> tuple[li
     """Intervals over time, and allocation over time."""
     amounts = Amounts.of(design.outcome, design.goal)
     return effect_charts(status, history, amounts), allocation_chart(status, history)
-
-
-def figures(design: Design, status: Status) -> list[tuple[str, str, str]]:
-    """The main figures: a label, the number, and a remark."""
-    amounts = Amounts.of(design.outcome, design.goal)
-    pending = status.units - status.matured
-    of_cap = "" if design.max_units is None else f"of {count(design.max_units)} at most"
-    waiting = f"{count(pending)} pending" if pending else "none pending"
-    if status.decision is not None:
-        waiting = "up to the decision"
-    found = [("Units", count(status.units), of_cap), ("Matured", count(status.matured), waiting)]
-    if status.cost is not None:
-        until = "until the decision" if status.decision is not None else "so far, estimated"
-        found.append((f"{amounts.cost_unit.capitalize()} lost", amount(status.cost), until))
-    return found
 
 
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

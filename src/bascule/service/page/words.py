@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Literal
 
+from bascule.core.approximate import error_words
 from bascule.core.design import Design
 from bascule.core.ends import guard_promise
 from bascule.core.enrolment.audience import Audience
-from bascule.live.api import OPEN, SegmentedStatus, State, Status
-from bascule.presentation.guarantees import error_words, sentence
-from bascule.presentation.numbers import count, duration, percent
-from bascule.presentation.status import units_to_cap
+from bascule.live.api import OPEN, State, Status
+from bascule.presentation.guarantees import sentence
+from bascule.presentation.numbers import count, duration
+from bascule.presentation.status import MISMATCH
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
 """The tone of a state: it selects colour and icon, and the text says it too."""
@@ -33,15 +34,6 @@ GUARANTEES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
-    """A headline, the sentence below it, and their tone."""
-
-    headline: str
-    detail: str
-    tone: Tone
-
-
 def announcement(status: Status, mismatch: bool = False) -> str:
     """Return the text that a screen reader reads out: no figures, which change often."""
     if mismatch:
@@ -52,8 +44,10 @@ def announcement(status: Status, mismatch: bool = False) -> str:
     return f"{STATES[status.state]}.{ahead}"
 
 
-def tone(status: Status) -> Tone:
+def tone(status: Status, mismatch: bool = False) -> Tone:
     """The tone of a test's state."""
+    if mismatch:
+        return "alarm"
     if status.decision is not None:
         return "alarm" if status.decision.harm else "good"
     if status.state == "running":
@@ -61,64 +55,12 @@ def tone(status: Status) -> Tone:
     return "waiting" if status.state in ("ready", "paused") else "ended"
 
 
-def tone_of_segments(status: SegmentedStatus) -> Tone:
-    """The tone of a test with segments."""
-    if status.is_open:
+def tone_of_segments(statuses: Iterable[Status]) -> Tone:
+    """The tone of the tests of segments."""
+    each = list(statuses)
+    if any(one.is_open for one in each):
         return "going"
-    return "good" if len(status.decisions) == len(status.segments) else "ended"
-
-
-MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
-
-
-def saying(design: Design, status: Status, mismatch: bool = False) -> Saying:
-    """Return the headline of a test with its reason; a sample ratio mismatch comes first."""
-    if mismatch:
-        detail = (
-            "The numbers of units per arm do not fit the assignment probabilities: units are lost "
-            f"or counted twice. Without it the page would say: {status.headline}."
-        )
-        return Saying(MISMATCH, detail, "alarm")
-    return Saying(status.headline, _detail(design, status), tone(status))
-
-
-def _detail(design: Design, status: Status) -> str:
-    decided = status.decision
-    if status.everyone is not None and status.state == "stopped":
-        return f"All units get {status.everyone}. Further outcomes are not counted."
-    if decided is not None and decided.arm is not None:
-        after = f"Decided on the outcomes of {count(decided.units)} units."
-        if status.everyone is not None:
-            return f"{after} All units get {decided.name}."
-        return (
-            f"{after} New units get {decided.name}; units in other arms keep theirs until you "
-            "release the winner."
-        )
-    if decided is not None:
-        return (
-            f"Decided on the outcomes of {count(decided.units)} units: no relevant difference is "
-            "left."
-        )
-    if status.state == "ready":
-        return "Start the test when the code that assigns units is in place."
-    if status.state == "paused":
-        return "Units already assigned keep their arm, and their outcomes count."
-    if status.state in ("over", "stopped"):
-        return "No arm was shown to be better. Further outcomes are not counted."
-    if status.rollout is not None:
-        version = status.rollout.version
-        return f"Everyone else gets {design.control_arm}, and all do if {version} is harmful."
-    if status.guarded is not None:
-        return "The primary metric is decided; the guardrails are not."
-    if status.matured == 0:
-        return "No outcome has been counted yet."
-    if status.leader is None or status.evidence <= 0.0:
-        return "No arm is ahead yet."
-    ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
-    rest = units_to_cap(status)
-    if rest is not None:
-        return f"{ahead} The test ends after {count(rest)} more units."
-    return f"{ahead} You may look as often as you like."
+    return "good" if all(one.decision is not None for one in each) else "ended"
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
@@ -127,20 +69,12 @@ def guarantee_kind(design: Design, status: Status) -> str:
 
 
 def promise(design: Design, status: Status) -> str:
-    """The guarantee in words."""
+    """Return the guarantee with its kind in words, where there is one."""
     kind = guarantee_kind(design, status)
-    if design.calibration.error >= 1.0:
-        return f"No error is proven at delta {design.calibration.delta:.3g} ({kind})."
-    if design.guardrails:
-        return sentence(status.promise)
-    if status.decision is not None and status.decision.arm is not None:
-        words = error_words(status.decision.error, len(design.arms))
-        return f"{sentence(words)} {kind_words(kind)}"
-    if status.decision is not None:
-        return f"{sentence(status.promise)} {kind_words(kind)}"
-    if status.state not in OPEN:
-        return f"{status.promise[0].upper()}{status.promise[1:]}."
-    return f"{sentence(error_words(design.calibration.error, len(design.arms)))} {kind_words(kind)}"
+    said = sentence(status.promise)
+    if design.calibration.error >= 1.0 or (status.decision is None and status.state not in OPEN):
+        return said
+    return f"{said.replace(f' ({kind})', '')} {kind_words(kind)}"
 
 
 def kind_words(kind: str) -> str:

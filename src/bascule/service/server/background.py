@@ -119,7 +119,7 @@ async def send_webhooks(app: FastAPI, url: str) -> None:
 async def send_messages(app: FastAPI, url: str) -> None:
     """Send the notifications that are due to one address of Apprise."""
     state, kind = app.state, url.partition("://")[0]
-    deliver = partial(notify.notify, url)
+    deliver = partial(notify.notify, state.store, state.calls, url)
     key = webhooks.key_of("notify", url)
     for result in await webhooks.deliver_due(
         state.store, state.calls, key, deliver, "notification", f"{kind}://..."

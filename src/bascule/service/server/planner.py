@@ -6,7 +6,6 @@ import asyncio
 import base64
 import pickle  # nosec B403: it reads only what our own process has written
 import sys
-import time
 from asyncio.subprocess import PIPE
 from collections import Counter
 from contextlib import suppress
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from bascule.planning.result import Plan
     from bascule.planning.rollout import Rollout
 
-SECONDS, ALONE_SECONDS = 30.0, 180.0
-"""How long a plan may take while others wait, and while nobody does: it may have to compile what
-only few plans need."""
+SECONDS = 30.0
+"""How long a plan may take."""
 
 START_SECONDS = 180.0
 """How long the process may take to start, when it compiles what most plans need."""
@@ -37,7 +35,7 @@ MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""
 
 LOOK_EVERY = 0.5
-"""Seconds after which it is looked again whether a client has hung up, or others wait."""
+"""Seconds after which it is looked again whether a client has hung up."""
 
 LONGEST_LINE = 2**24
 
@@ -81,20 +79,21 @@ class Planner:
                 if self._process is None:
                     async with asyncio.timeout(START_SECONDS):
                         await self._start()
-                line = await self._in_time(asked.model_dump_json().encode() + b"\n")
+                async with asyncio.timeout(SECONDS):
+                    line = await self._ask(asked.model_dump_json().encode() + b"\n")
             except TimeoutError:
-                await self.close()
+                await self._end()
                 raise Problem(
                     422,
-                    f"planning took longer than {SECONDS:g} s while others waited, or "
-                    f"{ALONE_SECONDS:g} s: ask for a larger lift, or for fewer metrics",
+                    f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
+                    "metrics, or use bascule plan, which has no limit",
                 ) from None
             except BaseException:
                 # The next one to ask must not get this answer.
-                await self.close()
+                await self._end()
                 raise
             if not line:
-                await self.close()
+                await self._end()
                 raise Problem(422, "planning failed: ask for less extreme numbers")
         # The line comes through a pipe from a process that this one started.
         made = pickle.loads(base64.b64decode(line))  # nosec B301
@@ -104,9 +103,19 @@ class Planner:
 
     async def close(self) -> None:
         """End the process, whatever it does at the time."""
+        self._kill()
+        # Whoever waits for its answer gets none, and is the one who reads its output.
+        async with self._lock:
+            await self._end()
+
+    def _kill(self) -> None:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
+
+    async def _end(self) -> None:
+        if self._process is not None:
+            self._kill()
             # Both pipes come to their end with the process, and are closed then.
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -128,19 +137,6 @@ class Planner:
         assert self._process.stdout is not None
         # It says that it is ready.
         await self._process.stdout.readline()
-
-    async def _in_time(self, line: bytes) -> bytes:
-        asking, since = asyncio.ensure_future(self._ask(line)), time.monotonic()
-        try:
-            while not (await asyncio.wait([asking], timeout=LOOK_EVERY))[0]:
-                limit = SECONDS if self._asked.total() > 1 else ALONE_SECONDS
-                if time.monotonic() - since > limit:
-                    raise TimeoutError
-            return asking.result()
-        finally:
-            asking.cancel()
-            # Until it has ended, nobody else can read the process's output.
-            await asyncio.wait([asking])
 
     async def _ask(self, line: bytes) -> bytes:
         assert self._process is not None

@@ -14,23 +14,21 @@ from bascule.core.evidence.families.rows import ARM_OF_CUBES, Family, Params
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import Share
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import block_differences
-from bascule.simulation.kernels.blocks import CALLED, BlockSettings, build, build_floors
+from bascule.simulation.kernels.blocks import CALLED, BlockLoop, BlockSettings, build, build_floors
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
+from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 
 @lru_cache(maxsize=16)
-def block_loop(
-    family: Family, share: Share, draws: Draws, fixed_arms: int, by_sums: bool = False
-) -> Kernel:
+def block_loop(family: Family, share: Share, draws: Draws, compiled_for: BlockLoop) -> Kernel:
     """The loop for a family of evidence."""
     return compile_loop(
-        lambda fingerprint: build(family, share, draws, fixed_arms, fingerprint, by_sums), CALLED
+        lambda fingerprint: build(family, share, draws, compiled_for, fingerprint), CALLED
     )
 
 
@@ -53,7 +51,7 @@ def compiled_params(procedure: BlockProcedure, intervals: bool) -> Params:
     """
     floors = np.zeros(len(NO_FLOORS))
     params = procedure.params._replace(floors=floors, intervals=float(intervals))
-    if procedure.evidence is KNOWN_SPREAD:
+    if procedure.drawn_evidence is KNOWN_SPREAD:
         floor_table()(floors, params)
     return params
 
@@ -95,23 +93,29 @@ class BlockRuns(Runs):
     @property
     def functions(self) -> tuple[Any, ...]:
         """The functions of the rule that make up the loop."""
-        return self.procedure.evidence, self.procedure.share
+        return self.procedure.drawn_evidence, self.procedure.share
 
     def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
         """Return the loop, uncompiled."""
-        procedure = self.procedure
-        return build(procedure.evidence, procedure.share, draws, fixed_arms, "", by_sums)
+        compiled_for = self._compiled_for(draws, fixed_arms, by_sums)
+        return build(self.procedure.drawn_evidence, self.procedure.share, draws, compiled_for, "")
+
+    def _compiled_for(self, draws: Draws, fixed_arms: int, by_sums: bool) -> BlockLoop:
+        family, batch = self.procedure.drawn_evidence, self.procedure.batch
+        sums = draws.ones or family.arm_columns < ARM_OF_CUBES
+        single = fixed_arms == 2 and sums and not by_sums and (family.split or batch == 1)
+        return BlockLoop(fixed_arms, by_sums, single, self.procedure.margin > 0.0)
 
     @property
     def can_draw_sums(self) -> bool:
         """Whether the rule uses nothing of a block but its sums, which may be drawn at once."""
-        return self.draws.ones or self.procedure.evidence.arm_columns < ARM_OF_CUBES
+        return self.draws.ones or self.procedure.drawn_evidence.arm_columns < ARM_OF_CUBES
 
     def scratch(self) -> tuple[AnyArray, ...]:
         """Return the arrays that the loop works in."""
         largest = self.procedure.largest_block
         return (
-            *room_for(self.procedure.evidence, self.arms),
+            *room_for(self.procedure.drawn_evidence, self.arms),
             np.empty(WORDS, np.uint64),
             np.empty(largest, np.int64),
             np.empty(largest),
@@ -140,7 +144,7 @@ class BlockRuns(Runs):
         return (
             self.arms == 2
             and self.draws is NORMAL
-            and procedure.evidence is KNOWN_SPREAD
+            and procedure.drawn_evidence is KNOWN_SPREAD
             and not procedure.has_horizon
             and procedure.margin == 0.0
         )
@@ -169,6 +173,7 @@ class BlockRuns(Runs):
             loop, settings = difference_loop(self.procedure.share), self._difference_settings()
             loop(np.empty(2), streams, chunk, *settings, columns)
             return
-        rule = self.procedure.evidence, self.procedure.share
-        loop = block_loop(*rule, self.draws, self.fixed_arms, fast)
+        compiled_for = self._compiled_for(self.draws, self.fixed_arms, fast)
+        rule = self.procedure.drawn_evidence, self.procedure.share
+        loop = block_loop(*rule, self.draws, compiled_for)
         loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)

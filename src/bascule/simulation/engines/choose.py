@@ -17,14 +17,14 @@ from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.plain import PlainRuns
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.engines.static import StaticRuns
 from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.random.draws import Draws, draws_of
-from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 from bascule.simulation.recurrent.limited import LimitedRuns
 from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.recurrent.unit_draws import ShapeName
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 

@@ -32,7 +32,6 @@ from bascule.core.progress import (
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
 from bascule.simulation.engines.blocks import compiled_params, room_for
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
 from bascule.simulation.kernels.blocks import BlockSettings
@@ -42,6 +41,7 @@ from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, outcome_of, world_numbers
 from bascule.simulation.random.streams import WORDS, seed_stream
 from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.runs import Runs
 from bascule.simulation.trace import Values, outcome_source
 from bascule.simulation.worlds.world import World
 
@@ -215,10 +215,10 @@ class CompiledPlay(GuardedPlay):
         for place, one in zip(places[1:], designs[1:], strict=True):
             metric, its = design.metrics[place - 1], block_procedure(one)
             harm = design.harm_designs[place - 1]
-            if its.evidence not in kinds:
-                kinds.append(its.evidence)
+            if its.drawn_evidence not in kinds:
+                kinds.append(its.drawn_evidence)
             row = np.zeros(kernel.NUMBERS)
-            row[kernel.KIND], row[kernel.SCALE] = kinds.index(its.evidence), one.outcome.scale
+            row[kernel.KIND], row[kernel.SCALE] = kinds.index(its.drawn_evidence), one.outcome.scale
             row[kernel.MARGIN], row[kernel.LINE] = metric.margin or 0.0, math.inf
             row[kernel.TURNED], row[kernel.CENTRE] = one.goal == "decrease", one.oriented(0.0)
             strict_params = its.params._replace(threshold=math.inf)
@@ -230,7 +230,7 @@ class CompiledPlay(GuardedPlay):
         # Intervals of the primary metric say which arms come back once another is removed.
         searching = any(one.harm_line is not None for one in design.metrics)
         intervals = procedure.margin > 0.0 or (searching and self.arms > 2)
-        self.family, self.kinds = procedure.evidence, kinds
+        self.family, self.kinds = procedure.drawn_evidence, kinds
         self.numbers = np.array(rows), np.array(judged), np.array(harmed_by)
         worlds = [
             world_numbers(World(its).for_outcome(one.outcome, self.arms))
@@ -238,7 +238,7 @@ class CompiledPlay(GuardedPlay):
         ]
         normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
         draw = kernel.draw_nothing if normal else outcome_of
-        self.loop = guarded_loop(procedure.evidence, procedure.share, tuple(kinds), draw)
+        self.loop = guarded_loop(procedure.drawn_evidence, procedure.share, tuple(kinds), draw)
         self.largest_block = procedure.largest_block
         self.settings = BlockSettings(
             self.cap,

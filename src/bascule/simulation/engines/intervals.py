@@ -14,7 +14,6 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import Steps, width
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.engines.runs import AnyArray, Runs
 from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
@@ -22,6 +21,7 @@ from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_tab
 from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import WORDS
+from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
 SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21

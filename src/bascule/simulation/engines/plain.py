@@ -10,8 +10,8 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import Procedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP
+from bascule.simulation.runs import Runs
 from bascule.simulation.trace import steps_of
 from bascule.simulation.worlds.world import World
 

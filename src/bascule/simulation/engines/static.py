@@ -10,12 +10,12 @@ from bascule.core.design import Design
 from bascule.core.procedures.static.population import Threshold
 from bascule.core.procedures.static.procedure import StaticProcedure, pair_scales
 from bascule.core.types import IntArray
-from bascule.simulation.engines.feasible import last_stage
-from bascule.simulation.engines.runs import Runs
+from bascule.simulation.feasible import last_stage
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.kernels.static import CALLED, build, build_thresholds
 from bascule.simulation.random.streams import WORDS
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 

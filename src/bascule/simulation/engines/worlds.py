@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.design import Design
+from bascule.core.design import MOST_UNITS, Design
 from bascule.core.evidence.families.rows import Family
 from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.blocks.procedure import BlockProcedure
@@ -18,7 +18,6 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.blocks import compiled_params
 from bascule.simulation.engines.blocks import room_for as room_for_rows
 from bascule.simulation.engines.intervals import radius_table
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.blocks import BlockSettings
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
@@ -33,6 +32,7 @@ from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 from bascule.simulation.kernels.worlds.blocks import Covariates, Ring
 from bascule.simulation.kernels.worlds.unit import source_of
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 LARGEST_TABLE = 1 << 16
@@ -129,7 +129,7 @@ class WorldBlockRuns(WorldRuns):
         self, design: Design, procedure: BlockProcedure, world: World, seed: int, runs: int
     ) -> None:
         super().__init__(design, world, seed, runs)
-        self.family = procedure.evidence
+        self.family = procedure.drawn_evidence
         self.largest_block = procedure.largest_block
         self.settings = BlockSettings(
             self.cap,
@@ -141,31 +141,38 @@ class WorldBlockRuns(WorldRuns):
             compiled_params(procedure, intervals=procedure.margin > 0.0),
             self.ziggurat,
         )
+        self.max_pending = design.max_pending or MOST_UNITS
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
-        self.loop = block_loop(procedure.evidence, procedure.share)
+        self.loop = block_loop(procedure.drawn_evidence, procedure.share)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
         count = int(self.known[COUNT])
+        arms, pairs = room_for_rows(self.family, self.arms)
         self.loop(
-            *room_for_rows(self.family, self.arms),
+            arms,
+            pairs,
             np.empty(self.arms),
             np.empty(self.largest_block, np.int64),
             Ring(
-                np.empty(length, np.int64),
-                np.empty(length),
-                np.empty(length, np.int64),
-                np.empty(length, np.int64),
-                np.empty(length, np.int64),
-                np.empty(length, np.int64),
-                np.empty(max(1, length * count)),
+                owners=np.empty(length, np.int64),
+                values=np.empty(length),
+                begins=np.empty(length, np.int64),
+                ends=np.empty(length, np.int64),
+                readies=np.empty(length, np.int64),
+                lasts=np.empty(length, np.int64),
+                fronts=np.empty(length, np.int64),
+                shares=np.empty(length, np.int64),
+                coming=np.empty(len(pairs)),
+                xs=np.empty(max(1, length * count)),
             ),
             self.arms,
             chunk,
             self.settings,
+            self.max_pending,
             source_of(self.world),
             columns,
             self.regrets_of(first_run, runs),

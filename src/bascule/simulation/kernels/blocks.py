@@ -14,7 +14,6 @@ import numpy as np
 from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.families.known_spread import PARTS, log_evidence
 from bascule.core.evidence.families.rows import (
-    ARM_OF_CUBES,
     BLOCK_SUM,
     BLOCK_UNITS,
     UNITS,
@@ -22,7 +21,7 @@ from bascule.core.evidence.families.rows import (
     Params,
 )
 from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import Share, begin_block, clear, only_active, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import (
     FINISHED,
@@ -47,7 +46,7 @@ HALVINGS = 24
 
 
 class BlockSettings(NamedTuple):
-    """What a loop in blocks is told beside the runs to play."""
+    """The settings of a loop in blocks, without the runs to play."""
 
     max_units: int
     means: FloatArray
@@ -57,6 +56,22 @@ class BlockSettings(NamedTuple):
     margin: float
     params: Params
     ziggurat: FloatArray
+
+
+class BlockLoop(NamedTuple):
+    """What a loop in blocks is compiled for; fewer branches take less time to compile.
+
+    `arms` above 0 lets the compiler unroll the loops over arms; 0 is for any number. With
+    `by_sums` the outcomes of an arm in a block are drawn at once, as their sum, which is for
+    families that use nothing of a block but its sums. With `single` one of two arms has a single
+    unit in each block, and the order of the outcomes of an arm is indifferent. `margin` says that
+    a test also ends when all differences are small.
+    """
+
+    arms: int
+    by_sums: bool
+    single: bool
+    margin: bool
 
 
 def deal_slots(
@@ -122,23 +137,17 @@ def build(
     family: Family,
     share_of: Share,
     draws: Draws,
-    fixed_arms: int,
+    compiled_for: BlockLoop,
     fingerprint: str,
-    by_sums: bool = False,
 ) -> Kernel:
-    """The loop for one family; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
-
-    With `by_sums` the outcomes of an arm in a block are drawn at once, as their sum. Only families
-    that use nothing of a block but its sums may be played so.
-    """
-    leader, fold, drop, winner_of, over, _ = steps_of(family)
+    """The loop for one family."""
+    fixed_arms, by_sums, single, margins = compiled_for
+    leader, fold, drop, winner_of, over, _, _ = steps_of(family, fixed_arms == 2)
     observe, count_ones, split = family.observe, family.count_ones, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
     fill, outcome, total, ones, begin = (
         *(draws.fill, draws.outcome, draws.total, draws.ones, draws.begin),
     )
-    # Then the order of the outcomes of an arm is indifferent.
-    pair = fixed_arms == 2 and (ones or arm_columns < ARM_OF_CUBES) and not by_sums
 
     def play(
         arms: FloatArray,
@@ -157,8 +166,6 @@ def build(
         count = fixed_arms if fixed_arms > 0 else any_arms
         rounds = batch if split else 1
         each = 1 if split else batch
-        # One arm of a pair has a single unit in a block: its place tells the arm of each outcome.
-        single = pair and each == 1
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(arms, pairs, count, arm_columns, pair_columns)
@@ -185,6 +192,7 @@ def build(
                             if dealt > 0.0:
                                 count_ones(arms[arm], total(means[arm], sigma, dealt, noise[arm]))
                     elif single:
+                        # The place of the single unit tells the arm of each outcome.
                         a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
                         number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
                         place = int(number * size)
@@ -214,7 +222,10 @@ def build(
                     units += size
                     fold(arms, pairs, count, params)
                 drop(arms, pairs, count, params)
-                winner = winner_of(arms, pairs, count, margin, params)
+                if margins:
+                    winner = winner_of(arms, pairs, count, margin, params)
+                else:
+                    winner = only_active(arms, count)
                 if winner == NOBODY:
                     ended = over(arms, pairs, count, params)
             if control[STOP] != 0:

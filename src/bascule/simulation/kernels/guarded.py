@@ -67,7 +67,7 @@ class Guards(NamedTuple):
 
 
 class GuardedSettings(NamedTuple):
-    """What the loop is told of the test: its worlds, its control, and how pairs are judged.
+    """The settings of the loop: the worlds, the control, and how pairs are judged.
 
     `strict` are the numbers by which pairs are judged once an arm was removed.
     """
@@ -85,7 +85,7 @@ def params_of(numbers: FloatArray, floors: FloatArray) -> Params:
     return Params(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
         numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
-        numbers[14], numbers[15], floors,
+        numbers[14], floors,
     )  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def build(
 
     Normal outcomes are drawn in bursts, and all others by `draw`.
     """
-    leader, fold, drop, winner_of, over, interval = steps_of(family)
+    leader, fold, drop, winner_of, over, interval, _ = steps_of(family)
     observe, split = family.observe, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
     observe_any, fold_any, interval_any = steps_of_kinds(kinds)

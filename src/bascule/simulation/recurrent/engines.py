@@ -17,7 +17,6 @@ from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.random.streams import fill_normals
-from bascule.simulation.random.unit_draws import FILLS, ShapeName, crowd_of
 from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
 from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
 from bascule.simulation.recurrent.kernel import CALLED, MEMBER, Crowd, Fill, build_tables
@@ -33,6 +32,7 @@ from bascule.simulation.recurrent.radii import (
     by_units,
     computed,
 )
+from bascule.simulation.recurrent.unit_draws import FILLS, ShapeName, crowd_of
 
 EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""

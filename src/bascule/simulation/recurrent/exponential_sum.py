@@ -2,7 +2,7 @@
 
 A power needs no memory of who arrived when: a stage multiplies it by its node, for all units at
 once. So what costs a simulation one number a unit costs it one number a term, and a dozen terms
-give 1/age to a relative error of 1e-5 up to age 1,000. `docs/explanation/exponential-sums.md` has
+give 1/age to a relative error of 1e-5 up to age 1,000. `docs/research/exponential-sums.md` has
 the derivation.
 
 The nodes are found by continuation. For a horizon at which the terms are just good enough for an

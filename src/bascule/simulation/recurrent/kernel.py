@@ -133,6 +133,23 @@ def every_outcome(fill: Fill) -> Crowd:
     return Crowd(clear_members, join_members, advance)
 
 
+class UnitSettings(NamedTuple):
+    """The settings of the loop, without the runs to play."""
+
+    max_units: int
+    room: int
+    means: FloatArray
+    sigma_unit: float
+    sigma_noise: float
+    alpha: float
+    log_level: float
+    growth: float
+    threshold: float
+    margin: float
+    radii: FloatArray
+    ziggurat: FloatArray
+
+
 def build(
     steps: Steps,
     within: Within,
@@ -163,22 +180,25 @@ def build(
         scratch: FloatArray,
         any_arms: int,
         chunk: Chunk,
-        max_units: int,
-        room: int,
-        means: FloatArray,
-        sigma_unit: float,
-        sigma_noise: float,
-        alpha: float,
-        log_level: float,
-        growth: float,
-        threshold: float,
-        margin: float,
-        radii: FloatArray,
-        ziggurat: FloatArray,
+        settings: UnitSettings,
         columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
+        (
+            max_units,
+            room,
+            means,
+            sigma_unit,
+            sigma_noise,
+            alpha,
+            log_level,
+            growth,
+            threshold,
+            margin,
+            radii,
+            ziggurat,
+        ) = settings
         arms = fixed_arms if fixed_arms > 0 else any_arms
         scores, _, uppers = stretches(0, arms)
         sigma = max(sigma_unit, sigma_noise)

@@ -19,7 +19,6 @@ from bascule.core.evidence.looks import following_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.recurrent.limited import LimitedUnits, average_radius
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import (
     ALIVE,
@@ -31,6 +30,7 @@ from bascule.simulation.kernels.control import (
     finish_run,
 )
 from bascule.simulation.random.streams import WORDS, WordArray, seed_stream, uniform
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 ROOM = 4096

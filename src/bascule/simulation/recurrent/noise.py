@@ -5,7 +5,7 @@ stage, the sum over units of the average of each one's noises. A unit's average 
 variance 1/a, and its covariance with the average at an earlier age is 1/a too: it is a Brownian
 motion at the time 1/a. With a sum of powers for 1/a (`exponential_sum`) it is a sum of independent
 Brownian motions, one a term, and all units of an arm together are one number a term, which a stage
-multiplies by the term's node before it adds fresh noise. docs/explanation/exponential-sums.md has
+multiplies by the term's node before it adds fresh noise. docs/research/exponential-sums.md has
 the proof.
 
 An arm is a stretch of `width(terms)` numbers of `state` from `first` on: for each term its value,

@@ -14,13 +14,13 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.recurrent.engines import Engine
-from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, build
+from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, UnitSettings, build
 from bascule.simulation.recurrent.radii import Find
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 from bascule.theory import predict
 
@@ -117,16 +117,18 @@ class UnitRuns(Runs):
             np.empty(BURST),
             self.arms,
             chunk,
-            self.cap,
-            room,
-            self.means,
-            *self.spreads,
-            self.alpha,
-            self.log_level,
-            self.shape.growth,
-            self.threshold,
-            self.margin,
-            self._radii(room),
-            self.ziggurat,
+            UnitSettings(
+                self.cap,
+                room,
+                self.means,
+                *self.spreads,
+                self.alpha,
+                self.log_level,
+                self.shape.growth,
+                self.threshold,
+                self.margin,
+                self._radii(room),
+                self.ziggurat,
+            ),
             columns,
         )

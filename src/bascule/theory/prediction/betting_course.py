@@ -1,7 +1,7 @@
 """What to expect of tilted blocks that bet: the walk is the sum of the blocks' differences.
 
 Given that sum the wealth of the bets is nearly known, so they have a boundary too, and the walk has
-a first passage. docs/explanation/prediction.md.
+a first passage. docs/research/prediction.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Where a UCB test of two arms can end: its indices are level, and what stops it is just reached.
 
 Both conditions together fix, for each number of units of the worse arm, the units of the better one
-and the difference of their means. docs/explanation/prediction.md derives it.
+and the difference of their means. docs/research/prediction.md derives it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def ends_of(design: Design, radii: Radii, gap: float, wide: float = 1.0) -> Ends
     """Where a test with these radii can end; None if nowhere.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05, sides=1)
     >>> ends = ends_of(design, radii_of(design), 1.0)
     >>> [round(float(n)) for n in (ends.worse[ends.typical], ends.better[ends.typical])]
     [27, 277]

@@ -2,7 +2,7 @@
 
 A few hundred paths are followed with random numbers that are always the same, so a prediction is a
 smooth function of the design. Steps grow with the test, and boundaries are moved by what a longer
-step oversteps them more. docs/explanation/prediction.md derives both parts.
+step oversteps them more. docs/research/prediction.md derives both parts.
 """
 
 from __future__ import annotations

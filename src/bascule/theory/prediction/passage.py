@@ -3,7 +3,7 @@
 The walk is the total of a pair of arms along its clock, in standard deviations: normal with mean
 `drift * clock` and variance `clock`. Between two clocks whose ratio is fixed its standardised noise
 moves by one and the same linear step, so the law is carried on by one matrix, and what has left the
-corridor is taken off. docs/explanation/prediction.md derives it.
+corridor is taken off. docs/research/prediction.md derives it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from bascule.core.evidence.reach import OVERSHOOT
 from bascule.core.types import FloatArray
 
 RATIO, STEPS, PARTS = 1.06, 40, 4
@@ -26,10 +27,6 @@ EDGE, CELLS = 6.0, 121
 
 GRID = np.linspace(-EDGE, EDGE, CELLS)
 CELL = float(GRID[1] - GRID[0])
-
-OVERSHOOT = 0.5826
-"""By how many standard deviations of a step a walk without drift is beyond a line when first seen
-there."""
 
 ALMOST_SURE = 1e-5
 """The walk is left alone when this little of it is still inside."""

@@ -2,7 +2,7 @@
 
 Each kind of procedure has its theory in `PREDICTIONS`. Two arms are predicted by `two_arms` and
 `betting_course`, more of them by `many_arms`. Where these do not reach, a test follows the mean
-path of `straight_path`. docs/explanation/prediction.md derives this; the simulator says how good it
+path of `straight_path`. docs/research/prediction.md derives this; the simulator says how good it
 is.
 """
 
@@ -110,7 +110,7 @@ def quick_prediction(
     With two arms the time is within 1.5 % of that of `predict`, at a third of the cost; a mean path
     is up to 16 % off.
     """
-    procedure = design.increasing.procedure
+    procedure = design.procedure
     if _theory_of(procedure).is_slow(procedure):
         return mean_path(design, gaps)
     return _predict(design, gaps, best, noise, None, QUICK_STRIDE)

@@ -1,7 +1,7 @@
 """What to expect of a test of two arms, its noise included: the first passage of its evidence.
 
 Whatever the rule, the difference of the arms' means, times the information in it, is a walk; the
-rule says where it stops and how many units each arm has by then. docs/explanation/prediction.md.
+rule says where it stops and how many units each arm has by then. docs/research/prediction.md.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def course_of_blocks(
     from the lead before the block. Steps are `stride` times as long as usual.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
     >>> course = course_of_blocks(design, design.procedure, 0.1)
     >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
     (129, 4100.0)

@@ -2,7 +2,7 @@
 
 `bounds` is our own, sharper proof of the same event; `published_bounds` is the paper's, with its
 printing slips corrected and its equations solved numerically. Both proofs, and the list of slips,
-are in docs/explanation/bounds.md.
+are in docs/research/bounds.md.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def published_bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
 def _looked_up(
     table: Theorems, absent: str, design: Design, gaps: float | Sequence[float]
 ) -> Bounds:
-    procedure = design.increasing.procedure
+    procedure = design.procedure
     if procedure.kind not in table:
         raise InputError(
             "rule",

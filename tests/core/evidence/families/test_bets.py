@@ -29,11 +29,15 @@ from bascule.core.progress import block_procedure
 
 
 def coins(arms: int) -> bs.Design:
-    return bs.Design([f"arm {i}" for i in range(arms)], bs.Bernoulli(), bs.Tilt(3), error=0.05)
+    return bs.Design(
+        [f"arm {i}" for i in range(arms)], bs.Bernoulli(), bs.Tilt(3), error=0.05, sides=1
+    )
 
 
-def block(*arms: list[float]) -> list[bs.ArmStatistics]:
-    return [bs.ArmStatistics(len(each), sum(each), sum(x * x for x in each)) for each in arms]
+def block(*arms: list[float]) -> list[bs.progress.ArmStatistics]:
+    return [
+        bs.progress.ArmStatistics(len(each), sum(each), sum(x * x for x in each)) for each in arms
+    ]
 
 
 @given(
@@ -48,7 +52,7 @@ def block(*arms: list[float]) -> list[bs.ArmStatistics]:
 def test_a_block_is_a_round_for_both_sides_of_a_pair(
     rounds: list[tuple[list[float], float]],
 ) -> None:
-    procedure, seen = block_procedure(coins(2)), bs.Statistics.empty(2)
+    procedure, seen = block_procedure(coins(2)), bs.progress.Statistics.empty(2)
     for many, one in rounds:
         seen = procedure.fold_block(seen, block(many, [one]), look=False)
     arms, (pair,) = procedure.rows(seen)
@@ -81,24 +85,26 @@ def test_on_average_no_round_pays_who_bets_on_the_worse_arm(
                 for mean, values in zip((best, other), outcomes, strict=True)
                 for bit in values
             )
-            seen = procedure.fold_block(bs.Statistics.empty(2), block(*outcomes), look=False)
+            seen = procedure.fold_block(
+                bs.progress.Statistics.empty(2), block(*outcomes), look=False
+            )
             wealth += chance * np.exp(seen.pairs[0][THEIRS:])
         assert np.all(wealth <= 1.0 + 1e-12)
         assert wealth == pytest.approx(1.0 - np.array(BETS) * (best - other))
 
 
 def test_an_arm_is_dropped_when_the_bets_against_it_have_won_enough() -> None:
-    test, seen, rounds = coins(3), bs.Statistics.empty(3), 0
+    test, seen, rounds = coins(3), bs.progress.Statistics.empty(3), 0
     while not seen.dropped:
-        seen = bs.fold_block(test, seen, block([1.0], [1.0], [0.0]))
+        seen = bs.progress.fold_block(test, seen, block([1.0], [1.0], [0.0]))
         rounds += 1
         wealth = log_wealth(np.array(seen.pairs[1]), MINE)
         assert bool(seen.dropped) == (wealth >= math.log(40.0))
     assert rounds > 5
     assert seen.dropped == {2}
     frozen = seen.pairs[1]
-    while bs.decision(test, seen) is None:
-        seen = bs.fold_block(test, seen, block([1.0], [0.0], []))
+    while bs.progress.decision(test, seen) is None:
+        seen = bs.progress.fold_block(test, seen, block([1.0], [0.0], []))
     assert seen.dropped == {1, 2}
     assert seen.pairs[1] == frozen
 
@@ -107,7 +113,7 @@ def test_four_sums_say_what_bets_have_won_or_hardly_less() -> None:
     arms, rng = 21, np.random.default_rng(5)
     many, few = block_procedure(coins(arms)), block_procedure(coins(2))
     assert (many.evidence, few.evidence) == (FOUR_SUMS, BETTING)
-    seen, two = bs.Statistics.empty(arms), bs.Statistics.empty(2)
+    seen, two = bs.progress.Statistics.empty(arms), bs.progress.Statistics.empty(2)
     for _ in range(300):
         values = (rng.random(arms) < np.linspace(0.05, 0.3, arms)).astype(float).tolist()
         seen = many.fold_block(seen, block(*([value] for value in values)), look=False)
@@ -127,21 +133,21 @@ def test_four_sums_say_what_bets_have_won_or_hardly_less() -> None:
 
 @pytest.mark.parametrize("outcome", [bs.Gaussian(0.5), bs.Bernoulli()])
 def test_tests_of_many_arms_find_the_best_and_more_than_fifty_are_refused(
-    outcome: bs.Outcome,
+    outcome: bs.design.Outcome,
 ) -> None:
     names = [f"arm {i}" for i in range(50)]
-    test, rng = bs.Design(names, outcome, bs.Tilt(1)), np.random.default_rng(3)
-    seen, rates = bs.Statistics.empty(50), np.full(50, 0.05)
+    test, rng = bs.Design(names, outcome, bs.Tilt(1), sides=1), np.random.default_rng(3)
+    seen, rates = bs.progress.Statistics.empty(50), np.full(50, 0.05)
     rates[9] = 0.95
-    while bs.decision(test, seen) is None:
+    while bs.progress.decision(test, seen) is None:
         values = (rng.random(50) < rates).astype(float).tolist()
         active = [row[ACTIVE] > 0.0 for row in block_procedure(test).rows(seen)[0]]
         units = [[value] if there else [] for value, there in zip(values, active, strict=True)]
-        seen = bs.fold_block(test, seen, block(*units))
-        listed = [(effect.first, effect.second) for effect in bs.effects(test, seen)]
-        leader = f"arm {bs.next_block(test, seen).leader}"
+        seen = bs.progress.fold_block(test, seen, block(*units))
+        listed = [(effect.first, effect.second) for effect in bs.progress.effects(test, seen)]
+        leader = f"arm {bs.progress.next_block(test, seen).leader}"
         assert all("arm 0" in pair or leader in pair for pair in listed)
-    assert bs.decision(test, seen).name == "arm 9"  # type: ignore[union-attr]
+    assert bs.progress.decision(test, seen).name == "arm 9"  # type: ignore[union-attr]
     with pytest.raises(bs.InputError, match="arms must be at most 50 with Tilt_1"):
         bs.Design([*names, "one more"], outcome, bs.Tilt(1))
-    bs.Design([*names, "one more"], bs.Gaussian(1), bs.UCB(2))
+    bs.Design([*names, "one more"], bs.Gaussian(1), bs.UCB(2), sides=1)

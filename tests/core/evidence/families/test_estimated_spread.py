@@ -8,21 +8,31 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bench.unknown_spread import noise, normal, null_cell, rare, spending
+from bench.unknown_spread import (
+    money_cell,
+    money_worlds,
+    noise,
+    normal,
+    null_cell,
+    rare,
+    spending,
+)
 
 import bascule as bs
 from bascule.core.evidence.families.estimated_spread import SHARE
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.progress import fold_block
 
-DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3))
+DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3), sides=1)
 
 
-def folded(design: bs.Design, blocks: Sequence[tuple[list[float], ...]]) -> bs.Statistics:
+def folded(design: bs.Design, blocks: Sequence[tuple[list[float], ...]]) -> bs.progress.Statistics:
     """The statistics after blocks, whose outcomes are given arm by arm."""
-    seen = bs.Statistics.empty(2)
+    seen = bs.progress.Statistics.empty(2)
     for block in blocks:
-        sums = [sum(map(design.procedure.unit_sums, arm), bs.ArmStatistics()) for arm in block]
+        sums = [
+            sum(map(design.procedure.unit_sums, arm), bs.progress.ArmStatistics()) for arm in block
+        ]
         seen = fold_block(design, seen, sums)
     return seen
 
@@ -80,6 +90,37 @@ def test_a_difference_that_does_not_matter_ends_the_test() -> None:
     assert reached.arm is None
 
 
+def test_a_changed_knob_moves_neither_the_horizon_nor_the_boundary() -> None:
+    designs = [
+        replace(DESIGN, rule=bs.Tilt(tilt, effect=0.4, power=0.9), min_effect=0.1)
+        for tilt in (1, 3, 50)
+    ]
+    seen = folded(designs[0], some_blocks(60, 0.3))
+    intervals = {str(design.procedure.ends(seen)) for design in designs}
+    assert len(intervals) == 1
+    assert len({design.procedure.horizon_share(seen) for design in designs}) == 1
+
+
+def test_a_skewed_arm_that_may_not_have_shown_its_tail_loses_later() -> None:
+    design = replace(DESIGN, rule=bs.Tilt(1, effect=0.2, power=0.9))
+    rng = np.random.default_rng(3)
+    even, skewed = rng.normal(0.0, 1.0, 900), rng.exponential(1.0, 900) - 1.0
+
+    def ends(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+        blocks = [([a], [b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
+        ((middle, low, high),) = design.procedure.ends(folded(design, blocks))
+        return middle - low, high - middle
+
+    # What is claimed in favour of the even arm needs more than what is claimed against it.
+    below, above = ends(even, skewed)
+    assert below > 1.05 * above
+    assert ends(skewed, even) == pytest.approx((above, below))
+    # Lower values are better: mirrored outcomes are skewed to the other side.
+    assert ends(-even, -skewed) == pytest.approx((above, below))
+    below, above = ends(even[:450], even[450:])
+    assert below == pytest.approx(above, rel=0.05)
+
+
 RUNS = 600
 ALLOWED = 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / RUNS)
 WORLDS = {
@@ -87,6 +128,11 @@ WORLDS = {
     "unlike spreads": noise(normal(1.0), normal(3.0)),
     "unlike tails": noise(spending(), rare(100.0, noise(spending()).means[0])),
 }
+
+
+def test_money_without_a_cap_is_decided_wrongly_about_as_rarely_as_stated() -> None:
+    world = money_worlds()["money, 5 % against 2.5 % buyers"]
+    assert max(money_cell(world, tilt=8.0, runs=300)) <= 0.05 + 3.0 * math.sqrt(0.05 * 0.95 / 300)
 
 
 @pytest.mark.parametrize("name", WORLDS)

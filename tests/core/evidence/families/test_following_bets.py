@@ -18,9 +18,12 @@ EFFECT = 0.3
 
 def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], ...]) -> list[float]:
     """What each bet on the first arm of two owns after blocks with these sums of outcomes."""
-    seen = bs.Statistics.empty(2)
+    seen = bs.progress.Statistics.empty(2)
     for sums, units in zip(outcomes, sizes, strict=True):
-        block = [bs.ArmStatistics(n, float(x), float(x)) for n, x in zip(units, sums, strict=True)]
+        block = [
+            bs.progress.ArmStatistics(n, float(x), float(x))
+            for n, x in zip(units, sums, strict=True)
+        ]
         seen = PROCEDURE.fold_block(seen, block, look=False)
     (pair,) = seen.pairs
     first = math.exp(pair[MINE])
@@ -33,7 +36,9 @@ def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], .
 
 
 PROCEDURE = block_procedure(
-    bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3))
+    bs.Design(
+        ["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3), sides=1
+    )
 )
 
 
@@ -59,33 +64,33 @@ def test_no_bet_wins_on_average_where_its_null_hypothesis_holds(bet: int) -> Non
 
 def test_a_sub_gaussian_bet_does_not_win_on_outcomes_of_two_values() -> None:
     # Half of all blocks have no difference, and are charged for the one they might have had.
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8), sides=1)
     procedure = block_procedure(design)
     wealth = []
     for path in itertools.product(itertools.product((-1.0, 1.0), repeat=2), repeat=3):
-        seen = bs.Statistics.empty(2)
+        seen = bs.progress.Statistics.empty(2)
         for x, y in path:
-            block = (bs.ArmStatistics(1, x, 1.0), bs.ArmStatistics(1, y, 1.0))
+            block = (bs.progress.ArmStatistics(1, x, 1.0), bs.progress.ArmStatistics(1, y, 1.0))
             seen = procedure.fold_block(seen, block, look=False)
         wealth.append(math.exp(seen.pairs[0][MINE]))
     assert np.mean(wealth) <= 1.0
 
 
 def test_a_sub_gaussian_bet_is_fair_for_normal_outcomes() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=1.0, power=0.8), sides=1)
     procedure, generator = block_procedure(design), np.random.default_rng(5)
     wealth = []
     for _ in range(150):
-        seen = bs.Statistics.empty(2)
+        seen = bs.progress.Statistics.empty(2)
         for x, y in generator.normal(size=(3, 2)):
-            block = (bs.ArmStatistics(1, x, x * x), bs.ArmStatistics(1, y, y * y))
+            block = (bs.progress.ArmStatistics(1, x, x * x), bs.progress.ArmStatistics(1, y, y * y))
             seen = procedure.fold_block(seen, block, look=False)
         wealth.append(math.exp(seen.pairs[0][MINE]))
     assert np.mean(wealth) == pytest.approx(1.0, abs=4 * float(np.std(wealth)) / math.sqrt(400))
 
 
 def test_a_removal_by_hand_leaves_the_horizon_where_it_was() -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9))
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9), sides=1)
     strict = design.stricter
     assert strict.error == pytest.approx(0.05 * 2 / 3)
     before, after = block_procedure(design), block_procedure(strict)
@@ -96,7 +101,7 @@ def test_a_removal_by_hand_leaves_the_horizon_where_it_was() -> None:
 def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
     def boundary(batch: int) -> float:
         rule = bs.Tilt(1, effect=0.5, power=0.9, guarantee="gaussian", batch=batch)
-        procedure = block_procedure(bs.Design(["a", "b"], bs.Gaussian(1), rule))
+        procedure = block_procedure(bs.Design(["a", "b"], bs.Gaussian(1), rule, sides=1))
         line = procedure.boundary(1.0)
         assert line is not None
         return line
@@ -113,11 +118,11 @@ def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
     ],
 )
 def test_what_decides_is_the_same_without_the_bets_that_make_intervals(
-    outcome: bs.Outcome, rule: bs.Rule
+    outcome: bs.design.Outcome, rule: bs.design.Rule
 ) -> None:
-    procedure = block_procedure(bs.Design(["a", "b", "c"], outcome, rule))
+    procedure = block_procedure(bs.Design(["a", "b", "c"], outcome, rule, sides=1))
     generator = np.random.default_rng(7)
-    whole, less = (procedure.rows(bs.Statistics.empty(3)) for _ in range(2))
+    whole, less = (procedure.rows(bs.progress.Statistics.empty(3)) for _ in range(2))
     decides = [first + k for first in (MINE, THEIRS) for k in (0, STAKE)]
     for _ in range(150):
         values = (generator.random(4) < [0.3, 0.3, 0.4, 0.3]).astype(float)

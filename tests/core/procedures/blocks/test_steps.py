@@ -24,16 +24,16 @@ from bascule.core.progress import block_procedure
 
 def procedure(arms: int, error: float = 0.05) -> BlockProcedure:
     names = [f"arm {i}" for i in range(arms)]
-    return block_procedure(bs.Design(names, bs.Gaussian(1), bs.Tilt(3), error=error))
+    return block_procedure(bs.Design(names, bs.Gaussian(1), bs.Tilt(3), error=error, sides=1))
 
 
-def played(arms: int, *outcomes: list[float], error: float = 0.05) -> bs.Statistics:
-    block = [bs.ArmStatistics(len(o), sum(o), sum(x * x for x in o)) for o in outcomes]
-    return procedure(arms, error).fold_block(bs.Statistics.empty(arms), block)
+def played(arms: int, *outcomes: list[float], error: float = 0.05) -> bs.progress.Statistics:
+    block = [bs.progress.ArmStatistics(len(o), sum(o), sum(x * x for x in o)) for o in outcomes]
+    return procedure(arms, error).fold_block(bs.progress.Statistics.empty(arms), block)
 
 
 def fresh(arms: int) -> tuple[LiveRows, LiveRows]:
-    return procedure(arms).rows(bs.Statistics.empty(arms))
+    return procedure(arms).rows(bs.progress.Statistics.empty(arms))
 
 
 def test_a_test_starts_with_every_arm_in_and_the_first_in_front() -> None:

@@ -34,10 +34,10 @@ RECURRENT = [bs.ETC(), bs.ETC(stop="mixture"), bs.UCB(2, radius="mixture")]
 
 
 def check_agreement(
-    design: bs.Design, before: tuple[bs.Effect, ...] | None, seen: Any
-) -> tuple[bs.Effect, ...]:
+    design: bs.Design, before: tuple[bs.progress.Effect, ...] | None, seen: Any
+) -> tuple[bs.progress.Effect, ...]:
     """Check the intervals against those of the step before and against the decision."""
-    found = bs.effects(design, seen)
+    found = bs.progress.effects(design, seen)
     names = list(design.arms)
     for i, effect in enumerate(found):
         assert effect.low <= effect.high
@@ -49,7 +49,7 @@ def check_agreement(
     for arm in seen.dropped:
         rivals = [name for name in names if name != names[arm]]
         assert any(lows[rival, names[arm]] >= 0 for rival in rivals)
-    reached = bs.decision(design, seen)
+    reached = bs.progress.decision(design, seen)
     if reached is not None and reached.arm is not None:
         assert all(lows[reached.name, name] >= 0 for name in names if name != reached.name)
     return found
@@ -63,7 +63,7 @@ def test_intervals_shrink_and_agree_with_the_decision(
     """At a large error, so that many arms are dropped, wrongly and rightly."""
     names = [f"arm{i}" for i in range(arms)]
     cap = 90 if outcome.limited else 240  # intervals of bets take long
-    design = bs.Design(names, outcome, rule, error=0.4, max_units=cap)
+    design = bs.Design(names, outcome, rule, error=0.4, max_units=cap, sides=1)
     for seed in range(2):
         means = np.random.default_rng(seed).uniform(0.1, 0.1 + gap, arms)
         means[seed] = 0.3 + gap
@@ -77,26 +77,30 @@ def test_intervals_shrink_and_agree_with_the_decision(
 
 @pytest.mark.parametrize("rule", RECURRENT, ids=str)
 def test_intervals_of_recurring_outcomes_shrink_and_agree(rule: Any) -> None:
-    design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), rule, error=0.4, max_units=300)
+    design = bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), rule, error=0.4, max_units=300, sides=1)
     last = None
-    for stage in bs.trace_stages(design, [0.0, 0.5, 1.5], seed=2):
+    for stage in bs.simulation.trace_stages(design, [0.0, 0.5, 1.5], seed=2):
         last = check_agreement(design, last, stage.statistics)
     assert last is not None
 
 
 def test_a_winner_is_above_an_arm_that_another_one_has_beaten() -> None:
     """`b` beats `c` early, then `a` beats `b`: only the decision says that `a` is above `c`."""
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), error=0.05)
-    seen = bs.Statistics.empty(3)
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(1), error=0.05, sides=1)
+    seen = bs.progress.Statistics.empty(3)
     while not seen.dropped:
-        seen = bs.fold_block(
-            design, seen, [bs.ArmStatistics(1, y, y * y) for y in (0.0, 1.0, -1.0)]
+        seen = bs.progress.fold_block(
+            design, seen, [bs.progress.ArmStatistics(1, y, y * y) for y in (0.0, 1.0, -1.0)]
         )
     assert seen.dropped == {2}
-    while bs.decision(design, seen) is None:
-        block = [bs.ArmStatistics(1, 3.0, 9.0), bs.ArmStatistics(1, -2.0, 4.0), bs.ArmStatistics()]
-        seen = bs.fold_block(design, seen, block)
-    own, by_decision, _ = bs.effects(design, seen)
+    while bs.progress.decision(design, seen) is None:
+        block = [
+            bs.progress.ArmStatistics(1, 3.0, 9.0),
+            bs.progress.ArmStatistics(1, -2.0, 4.0),
+            bs.progress.ArmStatistics(),
+        ]
+        seen = bs.progress.fold_block(design, seen, block)
+    own, by_decision, _ = bs.progress.effects(design, seen)
     assert own.low >= 0
     assert (own.error, own.level) == (0.025, 0.95)
     assert by_decision.low == 0
@@ -104,28 +108,30 @@ def test_a_winner_is_above_an_arm_that_another_one_has_beaten() -> None:
 
 
 def test_bounds_are_stored_and_statistics_of_the_first_edition_have_none() -> None:
-    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
-    seen = bs.Statistics.empty(3)
-    block = [bs.ArmStatistics(1, y, y * y) for y in (0.0, 0.5, 1.0)]
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), sides=1)
+    seen = bs.progress.Statistics.empty(3)
+    block = [bs.progress.ArmStatistics(1, y, y * y) for y in (0.0, 0.5, 1.0)]
     for _ in range(5):
-        seen = bs.fold_block(design, seen, block)
+        seen = bs.progress.fold_block(design, seen, block)
     assert seen.bounds
     read = statistics_from_json(statistics_to_json(seen))
     assert read.bounds == seen.bounds
-    assert bs.effects(design, read) == bs.effects(design, seen)
+    assert bs.progress.effects(design, read) == bs.progress.effects(design, seen)
     old = '{"arms":[[3,0.0,0.0],[3,3.0,3.0]],"dropped":[],"removed":[],"pairs":[]}'
     assert statistics_from_json(old).bounds == ()
-    endless = bs.CohortStatistics.empty(3)
-    closed = bs.close_stage(bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC()), endless)
+    endless = bs.progress.CohortStatistics.empty(3)
+    closed = bs.progress.close_stage(
+        bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC(), sides=1), endless
+    )
     assert closed.bounds == ((-math.inf, math.inf),) * 3
     assert statistics_from_json(statistics_to_json(closed)).bounds == closed.bounds
 
 
 def test_nothing_is_kept_where_it_is_not_needed() -> None:
     for arms, rule in ((2, bs.Tilt(3)), (2, bs.UCB(2)), (MOST_ARMS + 1, bs.Tilt(3))):
-        design = bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule)
+        design = bs.Design([str(i) for i in range(arms)], bs.Gaussian(1), rule, sides=1)
         assert not design.procedure.keeps_bounds
-    assert bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()).procedure.keeps_bounds
+    assert bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC(), sides=1).procedure.keeps_bounds
 
 
 def test_an_empty_intersection_keeps_the_last_one() -> None:

@@ -25,17 +25,19 @@ ARM = st.tuples(st.integers(3, 500), st.floats(-3, 3))
 
 def design(rule: object, arms: int = 2, sigma: float = 1.0) -> bs.Design:
     names = [f"arm {i}" for i in range(arms)]
-    return bs.Design(names, bs.Gaussian(sigma), rule, error=0.05)  # type: ignore[arg-type]
+    return bs.Design(names, bs.Gaussian(sigma), rule, error=0.05, sides=1)  # type: ignore[arg-type]
 
 
-def after(*arms: tuple[int, float]) -> bs.Statistics:
-    return bs.Statistics(tuple(bs.ArmStatistics(units, units * mean) for units, mean in arms))
+def after(*arms: tuple[int, float]) -> bs.progress.Statistics:
+    return bs.progress.Statistics(
+        tuple(bs.progress.ArmStatistics(units, units * mean) for units, mean in arms)
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("arms", [2, 4, 12])
 def test_each_arm_starts_with_three_units(rule: object, arms: int) -> None:
-    test, seen = design(rule, arms), bs.Statistics.empty(arms)
+    test, seen = design(rule, arms), bs.progress.Statistics.empty(arms)
     for _ in range(3 * arms):
         assert decision(test, seen) is None
         seen = record(test, seen, next_arm(test, seen), 0.0)
@@ -54,7 +56,7 @@ def test_etc_pulls_the_arm_with_fewest_units() -> None:
 
 def test_the_decision_carries_its_guarantee() -> None:
     reached = decision(design(bs.UCB(2)), after((100, 0.0), (100, 1.0)))
-    assert reached == bs.Decision(arm=1, name="arm 1", error=0.05, guarantee="proven")
+    assert reached == bs.progress.Decision(arm=1, name="arm 1", error=0.05, guarantee="proven")
 
 
 @given(ARM, ARM)
@@ -112,9 +114,9 @@ def test_ucb_has_the_papers_radius_for_any_number_of_arms(arms: int) -> None:
     test = design(bs.UCB(2), arms, sigma=3.0)
     delta = test.calibration.delta
     expected = 3 * math.sqrt(2 / 70 * math.log(1.5 * arms * math.log(70) ** 2 / delta))
-    assert interval_procedure(test).radius_of_arms()(bs.ArmStatistics(70)) == pytest.approx(
-        expected
-    )
+    assert interval_procedure(test).radius_of_arms()(
+        bs.progress.ArmStatistics(70)
+    ) == pytest.approx(expected)
 
 
 def test_alpha_infinity_is_etc_prime() -> None:
@@ -164,7 +166,7 @@ def test_permuting_the_arms_permutes_the_answer(arms: list[tuple[int, float]], r
 @pytest.mark.parametrize("rule", [*RULES, bs.ETC(stop="mixture")])
 def test_recording_and_deciding_at_once_is_one_after_the_other(rule: object) -> None:
     test = design(rule, 3)
-    both = seen = bs.Statistics.empty(3)
+    both = seen = bs.progress.Statistics.empty(3)
     for i in range(150):
         value = 4.0 * (i % 3) + 0.1 * (i % 7)
         both, reached = record_and_decide(test, both, i % 3, value)

@@ -95,8 +95,8 @@ def test_noise_averages_out_as_fast_as_the_proof_says(stages: int, spacing: int)
 def test_more_arms_share_the_level(arms: int) -> None:
     names = [str(i) for i in range(arms)]
 
-    def promise(rule: bs.UCB | bs.ETC) -> bs.Calibration:
-        return bs.Design(names, bs.Recurrent(1, 1), rule, error=0.06).calibration
+    def promise(rule: bs.UCB | bs.ETC) -> bs.design.Calibration:
+        return bs.Design(names, bs.Recurrent(1, 1), rule, error=0.06, sides=1).calibration
 
     assert promise(bs.UCB(2, radius="mixture")).delta == pytest.approx(0.06 / arms)
     assert promise(bs.ETC(stop="mixture")).delta == pytest.approx(0.06 / (arms - 1))

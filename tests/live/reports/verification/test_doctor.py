@@ -23,7 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def problems(path: Path, full: bool = False) -> dict[str, str]:
-    return {one.name: one.detail for one in bs.doctor(str(path), full=full) if not one.ok}
+    return {one.name: one.detail for one in bs.live.doctor(str(path), full=full) if not one.ok}
 
 
 def run(path: Path, *statements: str) -> None:
@@ -93,19 +93,19 @@ def test_a_full_disk_and_a_missing_file_are_told(
     monkeypatch.setattr(doctor, "LEAST_FREE", 2**70)
     assert "make room" in problems(path)["disk"]
     with pytest.raises(bs.InputError, match="there is no store"):
-        bs.doctor(str(path.parent / "none.db"))
+        bs.live.doctor(str(path.parent / "none.db"))
     (path.parent / "text.db").write_text("hello")
     assert "not a store of bascule's" in problems(path.parent / "text.db")["open"]
 
 
 def test_a_server_is_checked(new_database: Callable[[], str]) -> None:
     location = new_database()
-    assert [check.detail for check in bs.doctor(location)][:1] == [
+    assert [check.detail for check in bs.live.doctor(location)][:1] == [
         "there are no tables: it is empty"
     ]
     with bs.open(location) as store:
         store.create("button", DESIGN).assign("u")
-    assert [check.name for check in bs.doctor(location) if check.ok] == [
+    assert [check.name for check in bs.live.doctor(location) if check.ok] == [
         *("version", "writing", "tables", "clock", "orphan rows", "experiments")
     ]
 
@@ -115,7 +115,7 @@ def test_a_store_is_not_changed_and_one_without_its_log_is_not_empty(tmp_path: P
     with bs.open(path) as store:
         store.create("button", DESIGN).assign("u")
     before = path.read_bytes()
-    bs.doctor(str(path), full=True)
+    bs.live.doctor(str(path), full=True)
     assert path.read_bytes() == before
     lost = tmp_path / "lost.db"
     with sqlite3.connect(lost) as file:

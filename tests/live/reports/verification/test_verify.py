@@ -137,7 +137,7 @@ def test_rows_of_no_experiment_are_listed_for_the_store(
 ) -> None:
     filled(store, clock, TILTED)
     assert all(one.agrees for one in store.verify())
-    damage(store, "INSERT INTO outcomes VALUES (1000, 77, 0, 1.0, 0, 0, NULL, NULL, NULL)")
+    damage(store, "INSERT INTO outcomes VALUES (1000, 77, 0, 1.0, 0, 0, NULL, NULL, NULL, NULL)")
     test, orphans = store.verify()
     assert test.agrees
     assert orphans.differences == (

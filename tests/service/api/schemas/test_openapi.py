@@ -61,7 +61,7 @@ def test_the_page_is_not_in_the_description(service: Service) -> None:
 
 
 def test_the_reference_has_every_call(service: Service) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "reference" / "http.md").read_text("utf-8")
+    page = (Path(__file__).parents[4] / "docs" / "using" / "http.md").read_text("utf-8")
     with service.caller() as caller:
         described = caller.get("/openapi.json").json()["paths"]
     told = set(re.findall(r"^\| `((?:GET|POST|DELETE) /\S+)` \|", page, re.MULTILINE))

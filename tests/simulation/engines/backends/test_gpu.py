@@ -11,10 +11,13 @@ from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
 
 
 def test_a_machine_without_a_gpu_says_so() -> None:
-    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1)
     with pytest.raises(bs.InputError, match="needs an NVIDIA GPU and its driver"):
         bs.simulate(design, [0, 1], 10, device="cuda")
-    with bs.use_device("cuda"), pytest.raises(bs.InputError, match="leave it out to use the CPU"):
+    with (
+        bs.simulation.use_device("cuda"),
+        pytest.raises(bs.InputError, match="leave it out to use the CPU"),
+    ):
         bs.simulate(design, [0, 1], 10)
     with pytest.raises(bs.InputError, match='device must be "cpu" or "cuda"'):
         bs.simulate(design, [0, 1], 10, device="tpu")  # type: ignore[arg-type]

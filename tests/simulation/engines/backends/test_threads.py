@@ -30,10 +30,11 @@ RULES = (
 
 
 def design(rule: Any, arms: int = 2, **more: Any) -> bs.Design:
-    return bs.Design([f"arm {i}" for i in range(arms)], bs.Gaussian(1), rule, **more)
+    given = {"sides": None if "delta" in more else 1, **more}
+    return bs.Design([f"arm {i}" for i in range(arms)], bs.Gaussian(1), rule, **given)
 
 
-def same(one: bs.Simulation, two: bs.Simulation) -> bool:
+def same(one: bs.simulation.Simulation, two: bs.simulation.Simulation) -> bool:
     return (
         np.array_equal(one.winner, two.winner)
         and np.array_equal(one.decision_time, two.decision_time)

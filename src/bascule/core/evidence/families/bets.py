@@ -1,4 +1,4 @@
-"""Bets: outcomes within limits. Proofs: docs/explanation/evidence.md.
+"""Bets: outcomes within limits. Proofs: docs/research/evidence.md.
 
 Each block is one round: on the pair (i, j) a gambler bets that i is better, and is paid the
 difference of the block's means, divided by the width of the limits to lie within -1 and 1. A batch
@@ -145,9 +145,9 @@ def outlook(
     return math.inf, 0.0
 
 
-def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
-    """Return 0: these bets have no horizon."""
-    return 0.0
+def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return infinity: these bets have no horizon."""
+    return math.inf
 
 
 BETTING = Family(
@@ -166,6 +166,6 @@ BETTING = Family(
     within=within,
     interval=interval,
     outlook=outlook,
-    progress=progress,
+    remaining=remaining,
 )
 """Outcomes within limits."""

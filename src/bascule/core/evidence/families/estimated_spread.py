@@ -2,12 +2,14 @@
 
 With n and m units of two arms in a block and `h = n m / (n + m)`, the block's difference times h
 has the variance `h^2 (v_i / n + v_j / m)`, so that the total of a pair has
-`v_i share + v_j (clock - share)`. The guarantee is asymptotic: docs/explanation/unknown-spread.md.
+`v_i share + v_j (clock - share)`. The guarantee is asymptotic: docs/research/unknown-spread.md.
 
 The horizon of a test is a variance of a pair's total: that at which the planned effect is `reach`
-standard errors of its estimate, were all blocks as uneven as they can be, with the fewest units of
-the arm that varies most. So it does not depend on how units are divided, and the boundary is flat.
-docs/explanation/horizon.md has the derivation.
+standard errors of its estimate, had both arms the larger of their variances. So neither it nor the
+boundary depends on how units are divided, whatever tilt they are divided by. Skewed outcomes that
+have not come yet make an arm look worse and less variable at once; the boundary is higher by what
+that adds to the variance of the total's distance from it.
+docs/research/horizon.md has the derivation.
 """
 
 from __future__ import annotations
@@ -47,6 +49,14 @@ from bascule.core.evidence.spread import (
 
 SHARE = CLOCK + 1
 """Column of a pair: the part of its clock that the first arm adds."""
+
+
+ALLOWANCE = 3.0
+"""What is added to the variance of a boundary, in multiples of the constant and the covariance.
+
+Theory says 2. Half as much again is for the covariance being estimated too small as long as the
+longest tail has not shown itself.
+"""
 
 
 def observe(arm: Row, value: float) -> None:
@@ -103,14 +113,14 @@ def least_variance(mine: Row, theirs: Row) -> float:
     return min(own, other)
 
 
-def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float, float]:
-    """Return the variance of one outcome of each arm, and the average of their own ones.
+def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
+    """Return the variance of one outcome of each arm.
 
     Infinite while nothing is known of it, and while an arm has fewer units than its skewness asks
     for: then nothing can be decided.
     """
     about, other_about = squares_of(mine), squares_of(theirs)
-    own, other, average = math.inf, math.inf, math.inf
+    own, other = math.inf, math.inf
     if pair[CLOCK] > 0.0 and about + other_about > 0.0:
         common = skewness(
             mine[UNITS] + theirs[UNITS],
@@ -123,8 +133,7 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float, float]:
         enough = mine[UNITS] >= units_needed(of_mine, common)
         if enough and theirs[UNITS] >= units_needed(of_theirs, common):
             own, other = larger_variances(mine[UNITS], about, theirs[UNITS], other_about)
-            average = 0.5 * (about / (mine[UNITS] - 1.0) + other_about / (theirs[UNITS] - 1.0))
-    return own, other, average
+    return own, other
 
 
 def noise_of(pair: Row, own: float, other: float) -> float:
@@ -137,27 +146,45 @@ def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
 
     Infinite while nothing can be decided.
     """
-    own, other, _ = variances(pair, mine, theirs)
+    own, other = variances(pair, mine, theirs)
     if own == math.inf or pair[CLOCK] == 0.0:
         return math.inf
     return math.sqrt(noise_of(pair, own, other) / pair[CLOCK])
 
 
-def horizon_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, float, float]:
+def third_of(arm: Row) -> float:
+    """Return the third central moment of an arm's outcomes over its units."""
+    units = arm[UNITS]
+    mean = arm[ARM_SUM] / units
+    third = arm[ARM_CUBES] - 3.0 * mean * arm[ARM_SQUARES] + 2.0 * mean * mean * arm[ARM_SUM]
+    return third / (units * units)  # type: ignore[no-any-return]
+
+
+def horizon_of(
+    pair: Row, mine: Row, theirs: Row, sign: float, params: Params
+) -> tuple[float, float, float]:
     """Return the variance of a pair's total now and at the horizon, and how high the boundary is.
 
-    All are infinite while nothing can be decided. A test whose skewness makes it wait beyond the
-    horizon ends as soon as it need not, and the boundary is that of a horizon there.
+    The boundary is that of the first arm if `sign` is positive, else of the second. All are
+    infinite while nothing can be decided. A test whose skewness makes it wait beyond the horizon
+    ends as soon as it need not, and the boundary is that of a horizon there.
     """
-    own, other, average = variances(pair, mine, theirs)
+    own, other = variances(pair, mine, theirs)
     if own == math.inf:
         return math.inf, math.inf, math.inf
-    largest = (params.leaders * max(own, other) + average) / (params.leaders + 1.0)
-    at_end = largest * params.reach / params.effect
+    largest = max(own, other)
+    slope = params.reach / params.effect
+    at_end = largest * slope
     noise = noise_of(pair, own, other)
     # The last block may end beyond the horizon, by less than a batch.
     last = max(at_end * at_end + params.batch * largest, noise)
-    return noise, at_end * at_end, params.constant * math.sqrt(last)
+    # Minus the covariance of the total and the variance that sets the boundary, where it is large.
+    pull = pair[CLOCK] * max(0.0, sign * third_of(theirs), -sign * third_of(mine))
+    return (
+        noise,
+        at_end * at_end,
+        params.constant * math.sqrt(last + ALLOWANCE * params.constant * slope * pull),
+    )
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
@@ -168,7 +195,8 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     least = least_variance(mine, theirs)
     if params.reach > 0.0:
         if abs(total) >= params.constant * params.reach / params.effect * least:
-            decided = abs(total) >= horizon_of(pair, mine, theirs, params)[2]
+            sign = math.copysign(1.0, total)
+            decided = abs(total) >= horizon_of(pair, mine, theirs, sign, params)[2]
     elif can_reach(total, pair[CLOCK] * least, params):
         one = pair_spread(pair, mine, theirs)
         decided = one < math.inf and is_enough(abs(total), pair[CLOCK], one, params)
@@ -179,7 +207,9 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
     """Return whether the difference is found smaller than the margin."""
     room: float = margin * pair[CLOCK] - abs(pair[TOTAL])
     if params.reach > 0.0:
-        return room >= horizon_of(pair, mine, theirs, params)[2]
+        reach = margin * pair[CLOCK]
+        below: bool = reach - pair[TOTAL] >= horizon_of(pair, mine, theirs, -1.0, params)[2]
+        return below and reach + pair[TOTAL] >= horizon_of(pair, mine, theirs, 1.0, params)[2]
     if room <= 0.0:
         return False
     one = pair_spread(pair, mine, theirs)
@@ -192,11 +222,12 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
     if clock == 0.0:
         return 0.0, -math.inf, math.inf
     if params.reach > 0.0:
-        line = horizon_of(pair, mine, theirs, params)[2]
+        line = horizon_of(pair, mine, theirs, 1.0, params)[2]
         if line == math.inf:
             return total / clock, -math.inf, math.inf
-        low, high = (total - line) / clock, (total + line) / clock
-        return one_sided(total / clock, low, high, total >= line, total <= -line)
+        other = horizon_of(pair, mine, theirs, -1.0, params)[2]
+        low, high = (total - line) / clock, (total + other) / clock
+        return one_sided(total / clock, low, high, total >= line, total <= -other)
     one = pair_spread(pair, mine, theirs)
     if one == math.inf:
         return total / clock, -math.inf, math.inf
@@ -210,17 +241,19 @@ def outlook(
 
     Blocks are taken to be as they have been.
     """
-    noise, at_end, line = horizon_of(pair, mine, theirs, params)
+    noise, at_end, line = horizon_of(pair, mine, theirs, sign, params)
     if noise == math.inf:
         return math.inf, 0.0
     scale = params.effect * pair[CLOCK] / noise
     return scale * scale * (at_end - noise), scale * (line - sign * pair[TOTAL])
 
 
-def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
-    """Return which part of its variance at the horizon the total of a pair has."""
-    noise, at_end, _ = horizon_of(pair, mine, theirs, params)
-    return noise / at_end if noise < math.inf else 0.0
+def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return what is left of the clock until the total has its variance at the horizon."""
+    noise, at_end, _ = horizon_of(pair, mine, theirs, 1.0, params)
+    if noise == math.inf:
+        return math.inf
+    return (at_end / noise - 1.0) * pair[CLOCK]  # type: ignore[no-any-return]
 
 
 ESTIMATED_SPREAD = Family(
@@ -239,6 +272,6 @@ ESTIMATED_SPREAD = Family(
     within=within,
     interval=interval,
     outlook=outlook,
-    progress=progress,
+    remaining=remaining,
 )
 """A spread that is estimated."""

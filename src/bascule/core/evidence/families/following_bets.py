@@ -9,7 +9,7 @@ enough is left alone.
 The others make the lower end of the interval. Each stakes as much as the first one does, and under
 its own null hypothesis every block pays it more: so it never owns less than the first, and the
 interval agrees with the decision. What it owns beyond the first is staked on its own account, and
-kept for a round of several blocks. docs/explanation/horizon.md has the proof.
+kept for a round of several blocks. docs/research/horizon.md has the proof.
 """
 
 from __future__ import annotations
@@ -338,12 +338,16 @@ def outlook(
     return left, room_left(min(0.0, owned)) * math.sqrt(left)
 
 
-def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
-    """Return which part of its clock at the horizon a pair has."""
+def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return what is left of the clock until the horizon: at first, that of the planned variance.
+
+    Where none was planned, it is the largest that outcomes within limits have.
+    """
     variance = variance_at_end(pair, shared, params)
     if variance == 0.0:
-        return 0.0
-    return pair[CLOCK] / horizon_of(variance, params.effect, params.reach)  # type: ignore[no-any-return]
+        planned = max(params.prior / params.prior_units, params.least)
+        variance = 1.0 if params.known > 0.0 else planned
+    return horizon_of(variance, params.effect, params.reach) - pair[CLOCK]  # type: ignore[no-any-return]
 
 
 FOLLOWING_BETS = Family(
@@ -362,6 +366,6 @@ FOLLOWING_BETS = Family(
     within=within,
     interval=interval,
     outlook=outlook,
-    progress=progress,
+    remaining=remaining,
 )
 """Outcomes within limits, or of a known spread, up to a horizon."""

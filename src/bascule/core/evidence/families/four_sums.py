@@ -2,7 +2,7 @@
 
 The sums of the first four powers of the blocks' differences say what the bets of `families.bets`
 have won at the least: of each logarithm only the terms from the fourth power on are replaced, by
-their worst case. Proofs: docs/explanation/evidence.md.
+their worst case. Proofs: docs/research/evidence.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Known spread: a normal mixture of a pair's total. Proofs: docs/explanation/evidence.md.
+"""Known spread: a normal mixture of a pair's total. Proofs: docs/research/evidence.md.
 
 The mixture is spread over differences of any size, or centred at a planned effect. A test with a
-horizon has a flat boundary instead (docs/explanation/horizon.md), which is exact for normal
+horizon has a flat boundary instead (docs/research/horizon.md), which is exact for normal
 outcomes.
 """
 
@@ -156,10 +156,10 @@ def outlook(
     return left, params.constant * params.reach - params.effect * sign * pair[TOTAL]
 
 
-def progress(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
-    """Return which part of the horizon the clock is."""
+def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+    """Return what is left of the clock until the horizon."""
     ratio = params.reach / params.effect
-    return pair[CLOCK] / (ratio * ratio)  # type: ignore[no-any-return]
+    return ratio * ratio - pair[CLOCK]  # type: ignore[no-any-return]
 
 
 KNOWN_SPREAD = Family(
@@ -178,7 +178,7 @@ KNOWN_SPREAD = Family(
     within=within,
     interval=interval,
     outlook=outlook,
-    progress=progress,
+    remaining=remaining,
     boundary=boundary,
 )
 """A known spread."""

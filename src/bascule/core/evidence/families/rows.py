@@ -4,7 +4,7 @@ A block holds some units of the leader and fewer of each challenger, in random o
 fixed before it starts. Once it is complete it adds to every pair (i, j) of its arms `S += h D` and
 `V += h`, with D the difference of the block's means, n the block's units and
 `h = n_i n_j / (n_i + n_j)`. `S - gap V` is then a martingale, whatever came before
-(docs/explanation/tilted-blocks.md).
+(docs/research/tilted-blocks.md).
 
 A row is a list of numbers in a live test and a row of an array in the simulator. Its numbers have
 names, the columns below; a family of evidence adds columns of its own to the row of a pair. The
@@ -78,8 +78,6 @@ class Params(NamedTuple):
     """The units that it starts with."""
     least: float
     """The least variance that is counted with."""
-    leaders: float
-    """Units that a leader gets for each one of a challenger at the most."""
     batch: float
     """Units of each challenger in a batch."""
     intervals: float
@@ -124,10 +122,13 @@ class Family(NamedTuple):
     """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
     and how far the first arm (the second where the sign is -1) is from winning, both in units of
     the planned effect; infinitely much is left while nothing is known."""
-    progress: Callable[[Row, Row, Row, float, Params], float]
-    """(pair, mine, theirs, shared, params) -> which part of the way to its horizon a pair is."""
+    remaining: Callable[[Row, Row, Row, float, Params], float]
+    """(pair, mine, theirs, shared, params) -> by how much the clock of a pair has to grow until its
+    horizon, if blocks are as they have been; infinity while nothing is known of that."""
     boundary: Callable[[float, Params], float] | None = None
     """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
+    drawn: Family | None = None
+    """The family that simulations play, where each unit is one number; None for this one."""
 
 
 def observe_sum(arm: Row, value: float) -> None:

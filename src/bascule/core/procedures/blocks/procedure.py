@@ -16,17 +16,20 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY
 from bascule.core.evidence.families.following_bets import horizon_of
 from bascule.core.evidence.families.known_spread import NO_FLOORS
+from bascule.core.evidence.families.ratio import BLOCK_PER, PRODUCTS, RAW
 from bascule.core.evidence.families.rows import (
     ACTIVE,
     BLOCK_CUBES,
     BLOCK_SQUARES,
     BLOCK_SUM,
     BLOCK_UNITS,
+    CLOCK,
     Ends,
     Family,
     Params,
 )
 from bascule.core.evidence.horizon import normal_constant
+from bascule.core.outcomes import Pair
 from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Procedure
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
@@ -45,6 +48,13 @@ END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 
 PRIOR_SQUARES = 25.0
 """The conversions that a variance counts for which follows from a planned baseline."""
+
+NO_PRODUCTS = (0.0,) * PRODUCTS
+"""Sums with denominators before the first unit."""
+
+OpenBlocks = Sequence[tuple[int, int, int]]
+"""Blocks under way: an arm, the units it has in a round where every other has the usual number, and
+how many such blocks there are."""
 
 LiveRows = list[list[float]]
 """The rows of a test that is not simulated."""
@@ -97,7 +107,12 @@ class BlockProcedure(Procedure):
     @property
     def steps(self) -> BlockSteps:
         """What happens between blocks."""
-        return steps_of(self.evidence)
+        return steps_of(self.evidence, self.arms == 2)
+
+    @property
+    def drawn_evidence(self) -> Family:
+        """The family that a simulation plays, in which each unit is one number."""
+        return self.evidence.drawn or self.evidence
 
     @property
     def threshold(self) -> float:
@@ -135,7 +150,6 @@ class BlockProcedure(Procedure):
             prior=prior[0],
             prior_units=prior[1],
             least=least,
-            leaders=leaders,
             batch=float(self.batch),
             intervals=1.0,
             floors=NO_FLOORS,  # type: ignore[arg-type]
@@ -173,8 +187,12 @@ class BlockProcedure(Procedure):
         """Return the statistics before the first unit."""
         return Statistics.empty(self.arms)
 
-    def unit_sums(self, value: float) -> ArmStatistics:
+    def unit_sums(self, value: float | Pair) -> ArmStatistics:
         """Return what one outcome adds to the sums of its arm; its cube where skewness matters."""
+        if isinstance(value, Pair):
+            return ArmStatistics.of_ratio(*value)
+        if self.outcome.pairs:
+            return ArmStatistics.of_ratio(value, 1.0)
         square = value * value
         cube = square * value if self.evidence.arm_columns > BLOCK_CUBES else 0.0
         return ArmStatistics(1, value, square, cube)
@@ -207,13 +225,13 @@ class BlockProcedure(Procedure):
             for column, value in given.items():
                 if column < len(arm):
                     arm[column] = value
+            arm[BLOCK_PER : BLOCK_PER + len(new.per)] = new.per
         self.steps.fold(arms, pairs, self.arms, params)
         if look:
             self.steps.drop(arms, pairs, self.arms, params)
         out = frozenset(i for i, arm in enumerate(arms) if arm[ACTIVE] == 0.0)
         return replace(
-            statistics,
-            arms=tuple(before + new for before, new in zip(statistics.arms, block, strict=True)),
+            statistics.with_block(block),
             dropped=out - statistics.removed,
             pairs=tuple(map(tuple, pairs)),
         )
@@ -222,13 +240,15 @@ class BlockProcedure(Procedure):
         """Return the rows of all arms and of all pairs, to take steps on."""
         self.check(statistics)
         out, width = statistics.out, self.evidence.arm_columns
-        arms = [
-            [
-                *(float(arm.units), 0.0 if i in out else 1.0, 0.0, 0.0, 0.0),
-                *(0.0, arm.total, arm.squares, 0.0, arm.cubes),
-            ][:width]
-            for i, arm in enumerate(statistics.arms)
-        ]
+        arms = []
+        for i, arm in enumerate(statistics.arms):
+            one = arm.linearised
+            row = [float(arm.units), 0.0 if i in out else 1.0, 0.0, 0.0, 0.0]
+            row += [0.0, one.total, one.squares, 0.0, one.cubes]
+            if width > len(row):
+                row += [0.0] * (RAW - BLOCK_PER)
+                row += [arm.total, arm.squares, arm.cubes, *(arm.per or NO_PRODUCTS)]
+            arms.append(row[:width])
         if statistics.pairs:
             return arms, [list(pair) for pair in statistics.pairs]
         pairs = self.arms * (self.arms - 1) // 2
@@ -270,10 +290,31 @@ class BlockProcedure(Procedure):
         furthest = dict.fromkeys(active, 0.0)
         for i, j in combinations(active, 2):
             pair = pairs[pair_index(self.arms, i, j)]
-            share = self.evidence.progress(pair, arms[i], arms[j], shared, params)
+            left = self.evidence.remaining(pair, arms[i], arms[j], shared, params)
+            share = pair[CLOCK] / (pair[CLOCK] + max(0.0, left)) if pair[CLOCK] else 0.0
             furthest[i], furthest[j] = max(furthest[i], share), max(furthest[j], share)
         ends_at = max if self.evidence.first_ends else min
         return min(1.0, ends_at(furthest.values(), default=0.0))
+
+    def blocks_left(self, statistics: AnyStatistics, block: Block, under_way: OpenBlocks) -> float:
+        """Return how many more such blocks it takes to the horizon, those under way counted.
+
+        Infinitely many without a horizon, and while nothing is known of it.
+        """
+        if self.horizon is None:
+            return math.inf
+        assert isinstance(statistics, Statistics)
+        arms, pairs = self.rows(statistics)
+        for arm, units in zip(arms, block.units, strict=True):
+            arm[BLOCK_UNITS] = float(units)
+        each = 1 if self.evidence.split else self.batch
+        coming = [0.0] * len(pairs)
+        for front, units, count in under_way:
+            ahead, even = units * each / (units + each), each / 2
+            for at, pair in enumerate(combinations(range(self.arms), 2)):
+                coming[at] += block.repeat * count * (ahead if front in pair else even)
+        left = self.steps.blocks_left(arms, pairs, self.arms, coming, self.params)
+        return left / block.repeat
 
     # Intervals
 

@@ -1,7 +1,7 @@
 """The steps of a test in blocks, on rows of arms and pairs: the same for every family of evidence.
 
 The simulator compiles what `steps_of` returns for a family; live tests and analyses call it as it
-is. docs/explanation/tilted-blocks.md has the proofs.
+is. docs/research/tilted-blocks.md has the proofs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from bascule.core.evidence.families.rows import (
     Ends,
     Family,
     Params,
+    Row,
     Rows,
 )
 from bascule.core.evidence.horizon import conditional_power
@@ -44,7 +45,8 @@ class BlockSteps(NamedTuple):
     the complete block in; `drop` takes out the arms that are beaten; `winner` returns the only
     active arm, `NO_DIFFERENCE` if all differences are within the margin, or `NOBODY`; `over` says
     why the plan ends a test; `interval` is given two arms and returns by how much the first is
-    better.
+    better; `blocks_left` is given what blocks under way will add to the clock of each pair, and
+    returns how many more blocks like the current one there have to be until the horizon.
     """
 
     leader: Callable[[Rows, Rows, int, Params], tuple[int, float]]
@@ -53,6 +55,7 @@ class BlockSteps(NamedTuple):
     winner: Callable[[Rows, Rows, int, float, Params], int]
     over: Callable[[Rows, Rows, int, Params], int]
     interval: Callable[[Rows, Rows, int, int, int, Params], Ends]
+    blocks_left: Callable[[Rows, Rows, int, Row, Params], float]
 
 
 def pair_index(arms: int, i: int, j: int) -> int:
@@ -79,30 +82,32 @@ def lead_of(total: float, clock: float) -> float:
     return total / math.sqrt(clock) if clock > 0.0 else 0.0
 
 
+def ahead_of_two(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
+    """The arm of two that is ahead (the first one on a tie), and how far."""
+    ahead = lead_of(pairs[0][TOTAL], pairs[0][CLOCK])
+    return 0 if ahead >= 0.0 else 1, abs(ahead)
+
+
 def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
     """The arm that is furthest ahead of its nearest rival (the first one on a tie), and how far."""
     if count == 2:
-        # One is ahead by as much as the other is behind.
-        ahead = lead_of(pairs[0][TOTAL], pairs[0][CLOCK])
-        best = 0 if ahead >= 0.0 else 1
-        most = abs(ahead)
-    else:
-        for i in range(count):
-            arms[i][LEAD] = math.inf
-        at = 0
-        for i in range(count):
-            for j in range(i + 1, count):
-                if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
-                    ahead = lead_of(pairs[at][TOTAL], pairs[at][CLOCK])
-                    arms[i][LEAD] = min(arms[i][LEAD], ahead)
-                    arms[j][LEAD] = min(arms[j][LEAD], -ahead)
-                at += 1
-        best = -1
-        most = -math.inf
-        for i in range(count):
-            if arms[i][ACTIVE] > 0.0 and (best < 0 or arms[i][LEAD] > most):
-                best = i
-                most = arms[i][LEAD]
+        return ahead_of_two(arms, pairs, count)
+    for i in range(count):
+        arms[i][LEAD] = math.inf
+    at = 0
+    for i in range(count):
+        for j in range(i + 1, count):
+            if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
+                ahead = lead_of(pairs[at][TOTAL], pairs[at][CLOCK])
+                arms[i][LEAD] = min(arms[i][LEAD], ahead)
+                arms[j][LEAD] = min(arms[j][LEAD], -ahead)
+            at += 1
+    best = -1
+    most = -math.inf
+    for i in range(count):
+        if arms[i][ACTIVE] > 0.0 and (best < 0 or arms[i][LEAD] > most):
+            best = i
+            most = arms[i][LEAD]
     return best, most
 
 
@@ -143,14 +148,15 @@ def only_active(arms: Rows, count: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def steps_of(family: Family) -> BlockSteps:
-    """Return the steps of a test whose evidence is of a family."""
+def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
+    """Return the steps of a test whose evidence is of a family; quicker ones for two arms only."""
+    front = ahead_of_two if two_arms else furthest
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval
-    outlook, first_ends = family.outlook, family.first_ends
+    outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
 
     def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
-        best, ahead = furthest(arms, pairs, count)
+        best, ahead = front(arms, pairs, count)
         return best, ahead / spread(arms, count, params)
 
     def fold(arms: Rows, pairs: Rows, count: int, params: Params) -> None:
@@ -245,4 +251,31 @@ def steps_of(family: Family) -> BlockSteps:
             return middle, lower, upper
         return -middle, -upper, -lower
 
-    return BlockSteps(leader, fold, drop, winner, over, interval)
+    def blocks_left(arms: Rows, pairs: Rows, count: int, coming: Row, params: Params) -> float:
+        """Return how many more blocks it takes until `over` says that the horizon is met.
+
+        That is until the first pair is there, or until every active arm has a pair there.
+        """
+        if params.reach == 0.0:
+            return math.inf
+        general = shared(arms, count, params)
+        first, last = math.inf, 0.0
+        for i in range(count):
+            if arms[i][ACTIVE] > 0.0:
+                least = math.inf
+                for j in range(count):
+                    if i != j and arms[j][ACTIVE] > 0.0:
+                        low, high = min(i, j), max(i, j)
+                        at = pair_index(count, low, high)
+                        left = remaining(pairs[at], arms[low], arms[high], general, params)
+                        left -= coming[at]
+                        both = arms[i][BLOCK_UNITS] + arms[j][BLOCK_UNITS]
+                        step = arms[i][BLOCK_UNITS] * arms[j][BLOCK_UNITS] / max(1.0, both)
+                        if left <= 0.0:
+                            least = 0.0
+                        elif step > 0.0:
+                            least = min(least, left / step)
+                first, last = min(first, least), max(last, least)
+        return first if first_ends else last
+
+    return BlockSteps(leader, fold, drop, winner, over, interval, blocks_left)

@@ -2,7 +2,7 @@
 
 An interval that holds at all times at once (a confidence sequence) may be intersected with all
 earlier ones at no cost. The intersections are kept with the statistics, so that an interval that is
-shown never grows, and an arm that was beaten stays beaten. docs/explanation/ends.md has the proofs.
+shown never grows, and an arm that was beaten stays beaten. docs/research/ends.md has the proofs.
 """
 
 from __future__ import annotations

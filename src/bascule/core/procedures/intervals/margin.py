@@ -1,6 +1,6 @@
 """Whether every difference between active arms is proven smaller than what matters, by intervals.
 
-docs/explanation/ends.md has the proof. The margin is in outcome units.
+docs/research/ends.md has the proof. The margin is in outcome units.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each estimator is `sum w * (the unit's own average) / sum w`, where the weight depends on how many
 outcomes the unit has given. `equal_weight` makes it the mean of means, `outcome_weight` the total
 mean, `precision_weight` the mean with the least variance, which lies between them.
-docs/explanation/units.md says where each of them goes wrong.
+docs/research/units.md says where each of them goes wrong.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 At a stage fixed beforehand the averages of an arm's units, in the order of their arrival, are like
 outcomes within limits that come one after the other, and the radius of Bernstein holds for their
-mean. docs/explanation/units.md, "Units within limits", has the proof.
+mean. docs/research/units.md, "Units within limits", has the proof.
 """
 
 from __future__ import annotations

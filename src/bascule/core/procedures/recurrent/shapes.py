@@ -2,7 +2,7 @@
 
 An arm's interval is its weighted mean and a radius around it. The radii of the paper depend on the
 number of units alone, and so does the even split's; those of a mixture on the clock, the sum of the
-units' precisions. docs/explanation/units.md has the proofs, and what is missing from the paper's.
+units' precisions. docs/research/units.md has the proofs, and what is missing from the paper's.
 """
 
 from __future__ import annotations

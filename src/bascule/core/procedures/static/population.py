@@ -3,7 +3,7 @@
 At each stage every unit gives one outcome, and an arm's mean is that over all its units and stages.
 The difference of two arms is multiplied by sqrt(h), h = n_i n_j / (n_i + n_j), which makes its
 variance that of one unit, sigma_unit^2 + sigma_noise^2 / stage, whatever their sizes. A threshold
-is what this number has to reach. docs/explanation/static-populations.md has the proofs.
+is what this number has to reach. docs/research/static-populations.md has the proofs.
 
 Every threshold is given (stage, sigma_unit, sigma_noise, delta, looks); `looks` is how many are
 planned, 0 for endlessly many, and matters to `open_look` alone.

@@ -52,13 +52,18 @@ _ARRIVALS = (
     "ORDER BY number LIMIT ?"
 )
 _OUTCOMES = (
-    "SELECT id, number, metric, value, at, received FROM outcomes "
+    "SELECT id, number, metric, value, per, at, received FROM outcomes "
     "WHERE experiment = ? AND number >= ?"
 )
 _BETWEEN = f"{_OUTCOMES} AND number <= ?"
 _ERASED = (
     "SELECT e.number, a.unit FROM erased e LEFT JOIN assignments a "
     "ON a.experiment = e.experiment AND a.number = e.number WHERE e.experiment = ?"
+)
+_IN_BOTH = (
+    "SELECT a.unit FROM assignments a JOIN assignments b ON b.unit = a.unit "
+    "WHERE a.experiment = ? AND b.experiment = ? AND NOT EXISTS (SELECT 1 FROM erased e "
+    "WHERE e.experiment = a.experiment AND e.number = a.number) ORDER BY a.unit LIMIT 100"
 )
 BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
@@ -168,7 +173,8 @@ def _check_outcome(
     designs: Mapping[str | None, Design],
     arrived: float,
     name: str | None,
-    value: float,
+    number: float,
+    per: float | None,
     at: float,
     received: float,
 ) -> None:
@@ -176,7 +182,7 @@ def _check_outcome(
     if design is None:
         findings.add(f"{where}: metric stored as {short(name)}, which is none")
         return
-    measure = design.measure
+    measure, value = design.measure, queries.event_value(number, per)
     if not judge_value(design, value).accepted:
         findings.add(f"{where}: value stored as {short(value)}, which is not valid")
     if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
@@ -239,6 +245,17 @@ def check_erased(
     if stored is not None and stored.state.erased != len(rows):
         findings.add(f"erased stored as {stored.state.erased}, but {len(rows)} units are listed")
     return len(rows)
+
+
+def check_segments(connection: Connection, stored: Loaded, findings: Findings) -> None:
+    """List units of a segment that are in another segment of the same test too."""
+    member = stored.delivery.member
+    if member is None:
+        return
+    for number, _, other in queries.members(connection, member.test):
+        if number != stored.id:
+            for (unit,) in statements.fetch(connection, _IN_BOTH, stored.id, number):
+                findings.add(f"unit {unit!r:.60} is in segment {other.segment} too")
 
 
 def check_orphans(connection: Connection, findings: Findings) -> None:

@@ -39,7 +39,7 @@ def points() -> tuple[Point, ...]:
     3
     """
     rules = (SMALL, LARGE)
-    designs = [Design(ARMS, OUTCOME, rule, error=ERROR, max_units=CAP) for rule in rules]
+    designs = [Design(ARMS, OUTCOME, rule, error=ERROR, sides=1, max_units=CAP) for rule in rules]
     return (
         *(Point(design, LEVEL, MEANS, PART) for design in designs),
         Point(designs[0], LEVEL, TIE, PART, EQUAL),

@@ -2,7 +2,7 @@
 
 An arm needs the n units at which its radius is half the gap. The noise enters Algorithm 2's radius
 twice: as a variance, whose part in n is what the paper counts as additional units, and inside the
-logarithm, where more of it means fewer units. docs/explanation/two-estimators.md has the algebra.
+logarithm, where more of it means fewer units. docs/research/two-estimators.md has the algebra.
 """
 
 from __future__ import annotations

@@ -170,10 +170,10 @@ class ExperimentOut(BaseModel):
     values: dict[str, Any] | None = None
 
 
-class SegmentedOut(BaseModel):
-    """A test with segments: what is decided, what the error bounds, and the status of each.
+class SegmentsOut(BaseModel):
+    """The tests of segments: what is decided, what the error bounds, and the status of each.
 
-    The experiment of a segment is called NAME.SEGMENT.
+    The test of a segment is called NAME.SEGMENT.
     """
 
     name: str
@@ -181,8 +181,6 @@ class SegmentedOut(BaseModel):
     attribute: str
     error: float
     promise: str
-    units: int
-    decisions: dict[str, str]
     segments: dict[str, StatusOut]
 
 

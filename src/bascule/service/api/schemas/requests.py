@@ -207,14 +207,18 @@ class UnitToErase(PlainModel):
 class NewOutcome(PlainModel):
     """An outcome of a unit; `id` makes a retry harmless, and `at` is when it happened.
 
+    Outcomes of different metrics may share an id, as the cost, the latency and the quality of one
+    request do. Where an earlier outcome with the id has named the unit, the others need not.
+
     `exposed` is false where the unit did not see its arm, as after a timeout. The outcome counts
     all the same, for the arm that the unit was given, and is listed. `metric` names the metric that
     the outcome belongs to; without it, that is the primary one.
     """
 
-    unit: UnitName = Field(examples=["user-42"])
-    value: float | Annotated[list[float], Field(min_length=2, max_length=2)] = Field(
-        examples=[1.0], description="A number, or [numerator, denominator] of a ratio."
+    unit: UnitName | None = Field(None, examples=["user-42"])
+    value: float | bool | Annotated[list[float | bool], Field(min_length=2, max_length=2)] = Field(
+        examples=[1.0],
+        description="A number, true or false, or [numerator, denominator] of a ratio.",
     )
     at: Moment | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
     id: UnitName | None = Field(None, examples=["order-1001"])

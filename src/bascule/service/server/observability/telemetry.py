@@ -85,9 +85,9 @@ class LogWriter(logging.Handler):
         try:
             if self._dropped and not self._lines.full():
                 lost, self._dropped = self._dropped, 0
-                told = logging.makeLogRecord({"msg": "lines of the log dropped", "levelno": 40})
-                told.levelname, told.fields = "ERROR", {"lines": lost}
-                self._lines.put_nowait(self.format(told))
+                notice = logging.makeLogRecord({"msg": "lines of the log dropped", "levelno": 40})
+                notice.levelname, notice.fields = "ERROR", {"lines": lost}
+                self._lines.put_nowait(self.format(notice))
             self._lines.put_nowait(self.format(record))
         except Full:
             self._dropped += 1

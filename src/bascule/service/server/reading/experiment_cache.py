@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bascule.core.errors import InputError
-from bascule.live.api import OPEN, Evaluation, SegmentedExperiment, Status, Store, is_taken
-from bascule.live.api.reads import Summary, gone, read_summaries, segmented_tests
+from bascule.live.api import OPEN, Evaluation, SegmentTests, Status, Store
+from bascule.live.api.reads import Summary, gone, read_summaries, segment_tests
 from bascule.service.server.observability.telemetry import LOGGER, log
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
 
@@ -44,7 +44,7 @@ class Directory:
         self.store = store
         self._calls = calls
         self._entries: SharedRead[dict[str, Summary]] = SharedRead(self._read, {})
-        self._segmented: dict[str, SegmentedExperiment] = {}
+        self._segments: dict[str, SegmentTests] = {}
         self._statuses: dict[int, tuple[int, float, Status]] = {}
         self.damaged: dict[str, str] = {}
         """Experiments that cannot be read, with the reason."""
@@ -58,8 +58,8 @@ class Directory:
         if found is None:
             # It may have been created a moment ago, by another program.
             found = (await self._entries.newer_than(now)).get(name)
-        if found is None and name in self._segmented:
-            names = ", ".join(test.name for test in self._segmented[name].tests.values())
+        if found is None and name in self._segments:
+            names = ", ".join(test.name for test in self._segments[name].tests.values())
             message = (
                 f"{name} has segments, each of them an experiment: name one of {names}, or get all "
                 f"of them at /v1/experiments/{name}/segments"
@@ -69,11 +69,11 @@ class Directory:
             raise gone(name)
         return found
 
-    async def segmented(self, name: str) -> SegmentedExperiment | None:
-        """The test with segments of a name; None if there is none."""
-        if name not in self._segmented and name not in self._entries.value:
+    async def segments(self, name: str) -> SegmentTests | None:
+        """The tests of the segments of a name; None if it has none."""
+        if name not in self._segments and name not in self._entries.value:
             await self._entries.newer_than(time.monotonic())
-        return self._segmented.get(name)
+        return self._segments.get(name)
 
     async def evaluate(
         self,
@@ -89,30 +89,30 @@ class Directory:
         with segments assigns it in its `segment`, or in that of its context.
         """
         known = self._entries.value.get(name)
-        if known is not None and segment is None and name not in self._segmented:
+        if known is not None and segment is None and name not in self._segments:
             # The usual case: a known experiment without segments.
             if self._entries.is_older_than(time.monotonic() - FRESH):
                 known = await self.find(name)
             return await self._evaluate(known, unit, context, covariates)
-        test = await self.segmented(name)
-        if test is None:
+        tests = await self.segments(name)
+        if tests is None:
             if segment is not None:
                 message = f"{name} has no segments: leave the segment out"
                 raise InputError("segment", message)
             return await self._evaluate(await self.find(name), unit, context, covariates)
-        home = test.remembered(unit)
-        if home is None:
-            place = partial(test.experiment_of, unit, context, segment=segment)
-            its = await self._calls.short(place)
-        else:
-            its = test.tests[home]
-        try:
-            return await self._evaluate(await self.find(its.name), unit, context, covariates)
-        except InputError as problem:
-            if not is_taken(problem):
-                raise
-            its = await self._calls.short(test.experiment_of, unit)
-            return await self._evaluate(await self.find(its.name), unit, context, covariates)
+        place = partial(tests.test_of, unit, context, segment=segment)
+        for attempt in (1, 2):
+            its = tests.remembered(unit)
+            if its is None:
+                its = await self._calls.short(place)
+            entry = await self.find(its.name)
+            try:
+                return await self._evaluate(entry, unit, context, covariates)
+            except InputError as problem:
+                # Another program may have assigned it in another segment since it was looked up.
+                if attempt == 2 or (problem.field, problem.kind) != ("segment", "conflict"):
+                    raise
+        raise AssertionError
 
     async def _evaluate(
         self,
@@ -125,13 +125,13 @@ class Directory:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
-        known = test.remembered(unit, entry.served)
+        known = test.calls.remembered(unit, entry.served)
         if known is not None:
             return entry, known
         if test.is_hashed:
             return entry, await self._calls.short(test.evaluate, unit)
-        answer = test.request(unit, context, covariates)
-        return entry, test.evaluation(await self._calls.in_time(answer, "assign"))
+        answer = test.soon.evaluate(unit, context, covariates=covariates)
+        return entry, await self._calls.in_time(answer, "assign")
 
     async def all(self, age: float = FRESH) -> list[Summary]:
         """All experiments, the oldest first, as they were at most `age` seconds ago."""
@@ -177,7 +177,7 @@ class Directory:
             fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
             log("experiment unreadable", "error", **fields)
         self.damaged = damaged
-        self._segmented = segmented_tests(self.store, found.values())
+        self._segments = segment_tests(self.store, found.values())
         numbers = {entry.test.id for entry in found.values()}
         self._statuses = {n: kept for n, kept in self._statuses.items() if n in numbers}
         return found

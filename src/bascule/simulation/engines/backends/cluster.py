@@ -14,10 +14,10 @@ from bascule.core.design import Design
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.backends.threads import PROGRESS_SECONDS, Effort, Progress
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.kernels.control import STEPS, new_control
-from bascule.simulation.random.unit_draws import ShapeName
 from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.recurrent.unit_draws import ShapeName
+from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 MOST_CHUNKS = 256

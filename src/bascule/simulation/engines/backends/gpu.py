@@ -17,8 +17,8 @@ from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
 from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
-from bascule.simulation.engines.runs import Runs
 from bascule.simulation.random.draws import NORMAL, Draws
+from bascule.simulation.runs import Runs
 
 Device = Literal["cpu", "cuda"]
 Precision = Literal["single", "double"]

@@ -4,7 +4,8 @@ A block is folded in when all of its outcomes have come or are known to be missi
 block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
 next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
 length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
-awaited, and time goes on as if units were.
+awaited, and time goes on as if units were. So it does between two blocks while those under way
+suffice for the horizon, or are as many as may wait.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class Ring(NamedTuple):
 
     `owners` and `values` have the arm and the outcome of each unit, `xs` its covariates; `begins`,
     `ends`, `readies` and `lasts` say of each block which units it has, when it is complete, and how
-    many more of its batch follow.
+    many more of its batch follow; `fronts` and `shares` who leads in it, and with how many units.
+    `coming` is what the blocks under way will add to the clock of each pair.
     """
 
     owners: IntArray
@@ -59,6 +61,9 @@ class Ring(NamedTuple):
     ends: IntArray
     readies: IntArray
     lasts: IntArray
+    fronts: IntArray
+    shares: IntArray
+    coming: FloatArray
     xs: FloatArray
 
 
@@ -73,9 +78,18 @@ class Covariates(NamedTuple):
     theta: FloatArray
 
 
+def add_to_coming(coming: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
+    """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
+    at = 0
+    for i in range(count):
+        for j in range(i + 1, count):
+            coming[at] += ahead if front in (i, j) else even
+            at += 1
+
+
 def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
     """The loop for one family of evidence, for any number of arms."""
-    leader, fold, drop, winner_of, over, _ = steps_of(family)
+    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family)
     observe, split = family.observe, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
@@ -88,6 +102,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         count: int,
         chunk: Chunk,
         settings: BlockSettings,
+        max_pending: int,
         source: Source,
         columns: RunColumns,
         regrets: FloatArray,
@@ -96,7 +111,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         max_units, _, _, tilt, batch, margin, params, _ = settings
-        owners, values, begins, ends, readies, lasts, xs = ring
+        owners, values, begins, ends, readies, lasts, fronts, shares, coming, xs = ring
         known, spreads, ranges, sums, block, theta = about
         streams, cell, world, means, _, _, ziggurat = source
         covariates = math.floor(known[COUNT])
@@ -110,11 +125,13 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                 assigned[arm] = 0.0
             for i in range(sums.size):
                 sums[i] = 0.0
-            units, clock = 0, 0
+            for i in range(coming.size):
+                coming[i] = 0.0
+            units, clock, counted = 0, 0, 0
             opened, folded = 0, 0
             size, dealt, left = 0, 0, 0
             front, share, ready = 0, 0, 0
-            below_cap = True
+            below_cap, frozen = True, False
             regret = 0.0
             winner = NOBODY
             ended = 0
@@ -132,20 +149,33 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     # An arm that was dropped since the batch began gets no units of its blocks.
                     size = begin_block(arms, count, front, share * each, each)
                     below_cap = units + left * size <= max_units
-                    if below_cap:
+                    frozen = False
+                    if left == rounds:
+                        frozen = units - counted + left * size > max_pending or (
+                            units > counted
+                            and blocks_left(arms, pairs, count, coming, params) <= 0.0
+                        )
+                    if frozen:
+                        # Nobody is enrolled until the next block is folded in.
+                        dealt, size, left = 0, 0, 0
+                        clock = max(clock, readies[folded & turn] - 1)
+                    elif below_cap:
                         deal_slots(arms, count, slots, front, streams)
                         begins[opened & turn] = units
+                        fronts[opened & turn], shares[opened & turn] = front, share
+                        ahead = share * each / (share + 1.0)
+                        add_to_coming(coming, count, front, ahead, 0.5 * each)
                         dealt = 0
                         left -= 1
-                if below_cap:
+                if below_cap and not frozen:
                     arm = slots[dealt]
-                    mean, gap = mean_and_gap(world, means, arm, units)
+                    mean, gap = mean_and_gap(world, means, arm, clock)
                     value = outcome_of(source, arm, mean)
                     if covariates > 0:
                         deviation = (value - mean) / spreads[arm]
                         at = (units & turn) * covariates
                         draw_covariates(streams, known, deviation, xs, at, cell, ziggurat)
-                    seen_at, came = arrival(streams, world, units, value)
+                    seen_at, came = arrival(streams, world, clock, value)
                     values[units & turn] = value
                     owners[units & turn] = arm if came else MISSING
                     # Blocks are folded in order, so each is ready after the one before it.
@@ -184,6 +214,10 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     fold(arms, pairs, count, params)
                     if covariates > 0:
                         fold_covariates(sums, block, covariates)
+                    counted = ends[folded & turn]
+                    lead = shares[folded & turn]
+                    ahead = -lead * each / (lead + 1.0)
+                    add_to_coming(coming, count, fronts[folded & turn], ahead, -0.5 * each)
                     if lasts[folded & turn] == 0:
                         drop(arms, pairs, count, params)
                         winner = winner_of(arms, pairs, count, margin, params)
@@ -201,7 +235,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
 CALLED = (
     finish_run,
     *CALLED_BY_BLOCKS,
-    *(coefficients, observe_covariates, fold_covariates, draw_covariates),
+    *(add_to_coming, coefficients, observe_covariates, fold_covariates, draw_covariates),
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""

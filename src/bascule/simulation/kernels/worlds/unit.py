@@ -42,7 +42,7 @@ def world_numbers(world: World) -> FloatArray:
     """A world whose noise is written out as the array that the loops read.
 
     >>> import bascule as bs
-    >>> float(world_numbers(World([0.0, 0.1], noise=bs.Normal(2.0)))[SPREAD])
+    >>> float(world_numbers(World([0.0, 0.1], noise=bs.worlds.Normal(2.0)))[SPREAD])
     2.0
     """
     noise, trend, change, delay = world.noise, world.trend, world.change, world.delay

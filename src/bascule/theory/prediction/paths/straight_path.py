@@ -3,7 +3,7 @@
 While UCB_alpha runs it keeps all indices level, and it stops when the leader's interval parts from
 its nearest rival's. Both conditions fix every radius, and a radius fixes the units that reach it.
 Tilted blocks are decided at the clock at which a straight total has evidence enough.
-docs/explanation/prediction.md derives both.
+docs/research/prediction.md derives both.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def units_to_convince(
     `rival_units` says how many the rival has by then; without it, as many.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"))
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, stop="mixture"), sides=1)
     >>> round(units_to_convince(design, 1.0), 1)
     22.3
     """
@@ -119,7 +119,7 @@ def information(procedure: BlockProcedure, gap: float) -> float:
     """The clock at which a pair with this gap is decided if its total runs straight.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05)
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
     >>> round(information(design.procedure, 1.0), 1)
     10.6
     """

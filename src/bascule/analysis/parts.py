@@ -1,0 +1,260 @@
+"""The log as a whole, or a segment of it, answered: by which evidence, and what the arms showed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+
+from bascule.analysis.evidence import kinds
+from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
+from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
+from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
+from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
+from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.evidence.recurring import Recurring, course_of_population, course_of_units
+from bascule.analysis.evidence.replay import Replayed
+from bascule.analysis.reduce.moments import Centre
+from bascule.analysis.reduce.sums import Block, Sums, merged
+from bascule.analysis.request import Reduced, Request
+from bascule.analysis.result import ArmAnswer
+from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED
+from bascule.core.errors import InputError
+from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.procedures.recurrent.estimators import (
+    mean_of_means,
+    precision_mean,
+    total_mean,
+)
+from bascule.core.rules import Tilt
+from bascule.core.statistics import ArmStatistics, Statistics
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One segment, or the whole log, answered: by which evidence, and what the arms have shown.
+
+    `blocks` has all units; the outcomes of the first `known` blocks count.
+    """
+
+    evidence: Evidence
+    design: Design
+    course: Course
+    arms: tuple[ArmAnswer, ...]
+    blocks: Sums
+    known: int
+    days_left: float | None
+    once: tuple[OneLook, ...] = ()
+
+    @property
+    def counted(self) -> Sums:
+        """The blocks whose outcomes count."""
+        return self.blocks.first(self.known)
+
+
+def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part:
+    """The answer of a segment, by the evidence that suits its outcomes."""
+    if reduced.replayed is not None:
+        return _repeated(request, reduced.replayed)
+    if reduced.recurring is not None:
+        return _recurring(request, reduced, name, error)
+    return _once(request, reduced, reduced.table.segments[name], error)
+
+
+def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
+    """Outcomes that come once a unit, or grow."""
+    evidence = chosen_evidence(request, reduced, sums)
+    if request.once:
+        return _at_one_look(request, reduced, sums, evidence, error)
+    blocks = merged(sums, block_of(request, reduced))
+    dates = _known_dates(request, reduced, blocks)
+    counted = blocks.first(len(dates))
+    course = course_by(evidence, request, reduced, counted, dates, error)
+    design = _design_of(request, reduced.arms, evidence, counted, error)
+    if counted.moments is not None:
+        counted, blocks = adjusted(counted), adjusted(blocks)
+    arms = _shown_arms(reduced.arms, sums, counted)
+    left = _days_left(course, counted, sums.days[0])
+    once = _one_look(request, reduced.arms, counted, evidence, error)
+    return Part(evidence, design, course, arms, blocks, len(dates), left, once)
+
+
+def _one_look(
+    request: Request, arms: tuple[str, ...], counted: Sums, evidence: Evidence, error: float
+) -> tuple[OneLook, ...]:
+    """What a test with a fixed sample says; nothing where units were assigned adaptively."""
+    design = request.design
+    adaptive = design is not None and not design.procedure.even
+    if (
+        (request.brief and not request.once)
+        or adaptive
+        or counted.scores is not None
+        or counted.bare
+        or not len(counted.days)
+    ):
+        return ()
+    if counted.moments is not None:
+        return adjusted_look(arms, counted, error / (len(arms) - 1))
+    sums = (part.sum(axis=0) for part in (counted.units, counted.totals, counted.squares))
+    model = evidence.outcome
+    binary = (model is not None and model.binary) or counted.zero_or_one
+    return one_look(arms, means_of(*sums), error / (len(arms) - 1), binary=binary)
+
+
+def _at_one_look(
+    request: Request, reduced: Reduced, sums: Sums, evidence: Evidence, error: float
+) -> Part:
+    """The answer by a test with a fixed sample alone."""
+    known = len(_known_dates(request, reduced, sums))
+    counted = sums.first(known)
+    once = _one_look(request, reduced.arms, counted, evidence, error)
+    if len(once) < math.comb(len(reduced.arms), 2):
+        raise InputError(
+            "looks",
+            "looks=1 needs at least two counted units in every arm, and arms that were split "
+            "without regard to outcomes: leave looks out",
+        )
+    fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
+    terms = Terms(reduced.arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
+    ends = ((-one.difference, -one.high, -one.low) for one in once)
+    effects = terms.effects_with(ends)
+    if counted.moments is not None:
+        counted = sums = adjusted(counted)
+    day = Day(counted.days[-1].isoformat(), *sums.at_end_of(known - 1), effects)
+    course = course_of_looks([(day, Judge(terms).see(effects))])
+    arms = _shown_arms(reduced.arms, sums, counted)
+    design = _design_of(request, reduced.arms, fixed, counted, error)
+    return Part(fixed, design, course, arms, sums, known, None, once)
+
+
+def block_of(request: Request, reduced: Reduced) -> Block:
+    """What units are compared within: as stated, or days; weeks if times are no finer."""
+    if request.block is not None:
+        return request.block
+    return "week" if reduced.reading is not None and reduced.reading.block == "week" else "day"
+
+
+def _repeated(request: Request, replayed: Replayed) -> Part:
+    """A test that bascule ran: what it decided itself."""
+    design, sums = request.design, replayed.sums
+    assert design is not None
+    statistics = replayed.state.statistics
+    assert isinstance(statistics, Statistics)
+    # With what its open block has shown.
+    shown = (arm + rest for arm, rest in zip(statistics.arms, replayed.state.open, strict=True))
+    return Part(
+        kinds.repeated_test(design),
+        design,
+        replayed.course,
+        _arm_answers(design.arms, replayed.state.assigned, shown),
+        sums,
+        len(sums.days),
+        replayed.days_left,
+    )
+
+
+def _recurring(request: Request, reduced: Reduced, name: str, error: float) -> Part:
+    """Outcomes that keep coming."""
+    assert reduced.recurring is not None
+    recurring, sums = reduced.recurring[name], reduced.table.segments[name]
+    evidence, design = evidence_for_units(request, reduced.arms, recurring, error)
+    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect)
+    if request.static:
+        course = course_of_population(design, terms, sums)
+    else:
+        course = course_of_units(design, terms, recurring)
+    arms, left = _unit_answers(design, recurring), _days_left(course, sums, sums.days[0])
+    return Part(evidence, design, course, arms, sums, len(sums.days), left)
+
+
+def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
+    """When each of the days of arrival whose outcomes are known had them."""
+    if request.measure is None or reduced.ends is None:
+        return list(sums.days)
+    wait = request.measure.matures(0.0)
+    later = math.ceil(wait / 86400.0)
+    dates = []
+    for day in sums.days:
+        over = datetime.combine(day + timedelta(days=1), datetime.min.time())
+        if over + timedelta(seconds=wait) <= reduced.ends:
+            dates.append(day + timedelta(days=later))
+    return dates
+
+
+def _design_of(
+    request: Request, arms: tuple[str, ...], evidence: Evidence, counted: Sums, error: float
+) -> Design:
+    """The design that the log was read as: an even split of outcomes as stated, or as they look."""
+    if request.design is not None:
+        return request.design
+    model = request.outcome or evidence.outcome
+    if model is None and counted.zero_or_one and counted.pooled:
+        model = Bernoulli()
+    if model is None or math.isinf(model.sigma):
+        units = max(float(counted.units.sum()), 2.0)
+        about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units
+        model = Gaussian(math.sqrt(max(about / (units - 1.0), 0.0)) or 1.0)
+    least = request.min_effect
+    return Design(
+        *(arms, model, Tilt(1)),
+        error=error,
+        sides=ONE_SIDED,
+        min_effect=least,
+        measure=request.measure,
+        goal=request.goal,
+        control=request.control,
+    )
+
+
+def _days_left(course: Course, counted: Sums, first: date) -> float | None:
+    """How long a decision is expected to take from here, at the pace so far."""
+    if course.decision is not None or course.times is None:
+        return None
+    days = (counted.days[-1] - first).days + 1 if counted.days else 0
+    return (course.times - 1.0) * days
+
+
+def _arm_answers(
+    arms: Sequence[str], units: Sequence[int], statistics: Iterable[ArmStatistics]
+) -> tuple[ArmAnswer, ...]:
+    """The arms: all units, those that count, and the mean and the deviation of their outcomes."""
+    answers = []
+    for name, count, arm in zip(arms, units, statistics, strict=True):
+        shown = arm.linearised
+        about = shown.squares - shown.units * shown.mean**2
+        spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
+        answers.append(ArmAnswer(name, count, arm.units, arm.mean if arm.units else None, spread))
+    return tuple(answers)
+
+
+def _shown_arms(arms: Sequence[str], sums: Sums, counted: Sums) -> tuple[ArmAnswer, ...]:
+    """The arms with their means; a ratio is that of the sums, without adjustment."""
+    answers = _arm_answers(arms, sums.counts(), counted.statistics().arms)
+    if counted.moments is None:
+        return answers
+    shown = []
+    for answer, moments in zip(answers, counted.moments.sum(axis=0), strict=True):
+        if not answer.counted:
+            shown.append(answer)
+            continue
+        centre = Centre.of(moments)
+        deviation = math.sqrt(max(centre.ratio_variance, 0.0))
+        shown.append(replace(answer, mean=centre.ratio, deviation=deviation))
+    return tuple(shown)
+
+
+def _unit_answers(design: Design, recurring: Recurring) -> tuple[ArmAnswer, ...]:
+    """The arms of a test whose outcomes keep coming, with three averages of each."""
+    answers = []
+    for name, arm in zip(design.arms, recurring.statistics[-1].arms, strict=True):
+        if not arm.units:
+            answers.append(ArmAnswer(name, 0, 0, None, None))
+            continue
+        means = {
+            "total_mean": total_mean(arm),
+            "precision_mean": precision_mean(arm, *design.outcome.unit_spreads),
+        }
+        answers.append(ArmAnswer(name, arm.units, arm.units, mean_of_means(arm), None, **means))
+    return tuple(answers)

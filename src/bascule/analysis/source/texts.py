@@ -1,0 +1,54 @@
+"""Numbers that are text: quick tests that most entries pass, so that few need the slow ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bascule.analysis.source.backend import Row
+
+BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "-", "\\n")
+"""Text that stands for no value, in any case and with spaces around it."""
+
+LONGEST = 17
+"""Digits and signs of a number that is surely read as it is written."""
+
+FEWEST_GROUPED = 3
+"""Points that may separate thousands make a column unclear from this many on."""
+
+
+def surely(text: Any, kind: str) -> Any:
+    """Whether a text is a number of that kind, as "int64" or "float64", and nothing else.
+
+    It is false for some numbers, such as those with a sign or spaces.
+    """
+    # No sign, no leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
+    begins = ((text >= "1") & (text < ":")) | (text == "0")
+    if kind == "float64":
+        begins = begins | text.startswith("0.")
+        begins = begins & ~text.contains("_") & (text.length() <= LONGEST)
+        return (begins & text.try_cast("float64").notnull()).fill_null(False)
+    return (begins & (text.try_cast(kind).cast("string") == text)).fill_null(False)
+
+
+def points(text: Any, name: str = "") -> dict[str, Any]:
+    """Count numbers such as 1.234, numbers with a point, and whole numbers below a thousand."""
+    at, length = text.find("."), text.length()
+    begins, negative = (text >= "1") & (text < ":"), text.startswith("-")
+    grouped = (begins & (at <= 3)) | (negative & (at > 1) & (at <= 4))
+    return {
+        f"grouped{name}": (grouped & (at > 0) & ((length - at) % 4 == 0)).sum(),
+        f"pointed{name}": (at >= 0).sum(),
+        f"whole{name}": (begins & (at < 0) & (length <= 3)).sum(),
+    }
+
+
+def unclear_points(row: Row, name: str = "") -> int:
+    """How many numbers of a column may have points that separate thousands; 0 if none may.
+
+    >>> unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, "0")
+    9
+    """
+    grouped, pointed, whole = (
+        int(row.get(f"{form}{name}") or 0) for form in ("grouped", "pointed", "whole")
+    )
+    return grouped if grouped == pointed and grouped >= FEWEST_GROUPED and whole else 0

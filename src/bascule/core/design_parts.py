@@ -1,0 +1,122 @@
+"""Parts of a design: each checked on its own, with a line about what is wrong."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, get_args
+
+from bascule.core.covariates.adjustment import REACH
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.metrics.metric import Goal
+from bascule.core.outcomes import Bounded, Outcome
+
+MOST_ARMS = 1000
+
+ONE_SIDED, TWO_SIDED = 1, 2
+"""What an error bounds: that a worse arm wins, or that either of two equal arms does."""
+
+
+def checked_arms(arms: object) -> tuple[str, ...]:
+    """Return the names of the arms: at least two, and different."""
+    if isinstance(arms, str) or not isinstance(arms, (list, tuple)):
+        raise InputError("arms", f"arms must be a list of names (got {arms!r})")
+    for name in arms:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError("arms", f"arms must be named with text (got {name!r})")
+    if len(arms) < 2:
+        raise InputError("arms", f"arms must be at least 2 (got {len(arms)}): name what to compare")
+    if len(arms) > MOST_ARMS:
+        raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
+    twice = sorted({name for name in arms if arms.count(name) > 1})
+    if twice:
+        raise InputError("arms", f"arms must have different names ({twice[0]!r} is there twice)")
+    return tuple(arms)
+
+
+def checked_sides(sides: object) -> int:
+    """Return 2, the default, if an error bounds both sides, and 1 if it bounds one.
+
+    >>> checked_sides(None), checked_sides(1)
+    (2, 1)
+    """
+    if sides is None:
+        return TWO_SIDED
+    if isinstance(sides, bool) or sides not in (ONE_SIDED, TWO_SIDED):
+        raise InputError(
+            "sides",
+            f"sides must be 1 or 2 (got {sides!r}): 1 bounds that a worse arm wins, 2 that either "
+            "of two equal arms does, as a conventional two-sided test",
+        )
+    return TWO_SIDED if sides == TWO_SIDED else ONE_SIDED
+
+
+def checked_min_effect(field: str, min_effect: object, outcome: Outcome) -> float:
+    """Return the smallest difference that matters, below the largest there can be."""
+    remedy = "it is the smallest difference that matters"
+    accepted = checks.positive(field, min_effect, remedy)
+    width = outcome.high - outcome.low
+    if accepted >= width:
+        raise InputError(
+            field,
+            f"{field} must be below {width:g}, the largest difference there can be "
+            f"(got {accepted:g}): {remedy}",
+        )
+    return accepted
+
+
+def check_goal(goal: object, outcome: Outcome) -> None:
+    """Raise `InputError` unless outcomes of a model can have this goal."""
+    checks.choice("goal", goal, get_args(Goal))
+    if goal == "decrease" and math.isfinite(outcome.low) != math.isfinite(outcome.high):
+        raise InputError(
+            "goal",
+            f'goal "decrease" needs outcomes with two limits or none, not {outcome!r}: '
+            "state the other limit too",
+        )
+
+
+def check_control(control: object, arms: Sequence[str]) -> None:
+    """Raise `InputError` unless the control is an arm, or is not given."""
+    if control is not None and control not in arms:
+        raise InputError(
+            "control",
+            f"control must be one of the arms, {', '.join(arms)} (got {control!r:.60})",
+        )
+
+
+def widened(outcome: Outcome) -> Outcome:
+    """Return the model of adjusted outcomes, which covariates move by `REACH` widths at most."""
+    if not outcome.limited:
+        return outcome
+    more = REACH * outcome.scale / 2
+    return Bounded(outcome.low - more, outcome.high + more)
+
+
+def check_deadline(deadline: object) -> None:
+    """Raise `InputError` unless a deadline is a time with its zone."""
+    example = "2026-12-01T00:00:00+00:00"
+    if not isinstance(deadline, datetime):
+        raise InputError("deadline", f"deadline must be a datetime (got {deadline!r})")
+    if deadline.tzinfo is None:
+        raise InputError(
+            "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
+        )
+
+
+def cost_unit(outcome: Outcome, goal: Goal) -> str:
+    """Return what the cost of a test is counted in: conversions that it lost, or extra events.
+
+    >>> import bascule as bs
+    >>> cost_unit(bs.Bernoulli(), "increase"), cost_unit(bs.Bernoulli(), "decrease")
+    ('conversions', 'extra events')
+    """
+    return "extra events" if goal == "decrease" and outcome.binary else outcome.cost_unit
+
+
+def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
+    """Raise `InputError` unless a value is of the accepted class; `examples` say what is."""
+    if not isinstance(value, accepted):
+        raise InputError(field, f"{field} must be one of {examples} (got {value!r})")

@@ -1,0 +1,20 @@
+"""What rules and outcome models derive from, and the check that they keep the contract."""
+
+from __future__ import annotations
+
+from bascule.contract import check_contract
+from bascule.core.errors import InfeasibleError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Procedure
+from bascule.core.rules import Knob, Rule
+
+__all__ = [
+    "Calibration",
+    "InfeasibleError",
+    "Knob",
+    "Outcome",
+    "Procedure",
+    "Rule",
+    "check_contract",
+]

@@ -1,0 +1,187 @@
+"""The calls of an experiment's users about its units, as jobs: built here, run or submitted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.design import Design
+from bascule.core.enrolment.targeting import Context
+from bascule.core.errors import InputError, StoreError
+from bascule.live.commit.context import StoreContext
+from bascule.live.commit.jobs import Call
+from bascule.live.commit.queue import copy_error
+from bascule.live.steps.assignment import hashed_arm
+from bascule.live.steps.inputs import checked_unit, checked_units, events_of
+from bascule.live.steps.maturity import Event, Receipt
+from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
+from bascule.live.transactions.enrol import Newcomer, Newcomers, newcomer
+
+if TYPE_CHECKING:
+    from bascule.live.storage.queries import Loaded
+
+Covariates = Mapping[str, float]
+"""What is known of a unit before it is assigned, by name."""
+
+Outcomes = Iterable[tuple[Any, ...] | Event]
+"""Outcomes as users give them."""
+
+
+class Calls:
+    """Builds the calls about the units of an experiment.
+
+    A call has no job where the program can answer by itself: for a unit that it remembers, and in a
+    static population.
+    """
+
+    def __init__(
+        self, store: StoreContext, number: int, name: str, design: Design | None = None
+    ) -> None:
+        self._store = store
+        self._id = number
+        self._name = name
+        self._remembered = store.memory.of(number)
+        if design is not None:
+            # Neither changes with the knob.
+            self.arms, self.is_hashed = tuple(design.arms), design.procedure.assigns == "hash"
+
+    def assign(
+        self,
+        unit: str | int,
+        context: Context | None,
+        covariates: Covariates | None,
+        strict: bool,
+    ) -> Call[str]:
+        """Return the call that assigns a unit."""
+        named = checked_unit(unit)
+        known = self._at_hand(named)
+        if known is not None:
+            arm, served = known
+            name = self.arms[arm if served is None else served.arms[arm]]
+            return Call(None, lambda _: name)
+        items = [newcomer(named, covariates, context)]
+        return self._assigning(items, lambda results: self._arm(results[0], strict))
+
+    def assign_many(
+        self,
+        units: Sequence[str | int],
+        contexts: Sequence[Context | None] | None,
+        covariates: Sequence[Covariates | None] | None,
+        strict: bool,
+    ) -> Call[list[str]]:
+        """Return the call that assigns many units."""
+        if isinstance(units, str):
+            raise InputError("units", f"units must be a list of them (got {units!r:.60})")
+        named = checked_units(units)
+        if self.is_hashed:
+            calls = [self.assign(unit, None, None, strict) for unit in named]
+            return Call(None, lambda _: [call.read(()) for call in calls])
+        for field, given in (("contexts", contexts), ("covariates", covariates)):
+            if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
+                message = f"{field} must be a list with one entry for each of {len(named)} units"
+                raise InputError(field, message)
+        items: Sequence[Newcomer] = named
+        if contexts is None and covariates and set(map(type, covariates)) == {dict}:
+            items = Newcomers(named, [*covariates])
+        elif contexts is not None or covariates is not None:
+            nothing = [None] * len(named)
+            more = zip(named, covariates or nothing, contexts or nothing, strict=True)
+            items = [newcomer(*one) for one in more]
+        return self._assigning(items, partial(self._arms, strict=strict))
+
+    def evaluate(
+        self, unit: str | int, context: Context | None, covariates: Covariates | None
+    ) -> Call[Evaluation]:
+        """Return the call that assigns a unit and says why it is served its arm."""
+        named = checked_unit(unit)
+        known = self._at_hand(named)
+        if known is not None:
+            found = evaluation(self._named_arms, *known)
+            return Call(None, lambda _: found)
+        items = [newcomer(named, covariates, context)]
+        return self._assigning(items, lambda results: self._evaluation(results[0]))
+
+    def record(self, outcomes: Outcomes) -> Call[list[Receipt]]:
+        """Return the call that records outcomes."""
+        events, store = events_of(outcomes), self._store
+        job = store.job(self._id, self._name, store.recording, events)
+        return Call(job, lambda results: [*results])
+
+    def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
+        """Return what a unit is served if this program remembers it; no database is asked.
+
+        `served` is what the units of each arm are served now, where it is not their own.
+        """
+        arm = None if self.is_hashed else self._remembered.get(unit)
+        return None if arm is None else evaluation(self._named_arms, arm, served)
+
+    @cached_property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, which never change."""
+        return tuple(self.loaded().design.arms)
+
+    @cached_property
+    def is_hashed(self) -> bool:
+        """Whether a hash of its name tells a unit's arm, as in a static population."""
+        return self.loaded().design.procedure.assigns == "hash"
+
+    def loaded(self) -> Loaded:
+        """Return the experiment as it is stored."""
+        with self._store.reading() as connection:
+            return self._store.load(connection, self._id, self._name)
+
+    @cached_property
+    def _named_arms(self) -> Arms:
+        return Arms(self.arms, self.loaded().delivery.values or self.arms)
+
+    def _assigning(
+        self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
+    ) -> Call[Any]:
+        store = self._store
+        return Call(store.job(self._id, self._name, store.assigning, items, enrols=True), read)
+
+    def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
+        """Return a unit's arm and what is served now where that takes no transaction, or None."""
+        if self.is_hashed:
+            return hashed_arm(self._name, len(self.arms), unit), self._served()
+        if unit not in self._remembered:
+            return None
+        self._store.check_open()
+        served = self._store.runner.served(self._id, self._name)
+        # Asked again: to look what is served may show that units are to be forgotten.
+        arm = self._remembered.get(unit)
+        return None if arm is None else (arm, served)
+
+    def _served(self) -> Served | None:
+        """What each arm's units are served; a static population is answered without a store too."""
+        try:
+            return self._store.runner.served(self._id, self._name)
+        except StoreError:
+            return None
+
+    def _arms(self, results: Sequence[Any], strict: bool) -> list[str]:
+        if set(map(type, results)) == {int}:
+            return [*map(self.arms.__getitem__, results)]
+        return [self._arm(result, strict) for result in results]
+
+    def _arm(self, result: Any, strict: bool) -> str:
+        """Return the name of the arm in a transaction's result, or raise its error."""
+        if type(result) is int:
+            return self.arms[result]
+        if isinstance(result, BaseException):
+            raise copy_error(result)
+        if strict and result.problem is not None:
+            raise copy_error(result.problem)
+        arm: str = self.arms[result.arm]
+        return arm
+
+    def _evaluation(self, result: Any) -> Evaluation:
+        """Return what a unit is served, given a transaction's result, or raise its error."""
+        if type(result) is int:
+            return evaluation(self._named_arms, result)
+        arm, problem = self._arm(result, strict=False), result.problem
+        answer = (arm, self._named_arms.values[result.arm], result.reason)
+        if problem is None:
+            return Evaluation(*answer, enrolled=True)
+        return Evaluation(*answer, False, problem.field, str(problem))

@@ -1,0 +1,103 @@
+"""Paces: the same question at smaller shares of the traffic, from the fastest to the cheapest.
+
+While the first windows are open nobody knows which arm is better, and units are shared evenly. A
+smaller share enrols fewer of them, and waits longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from bascule.core.errors import InputError
+from bascule.planning.forecast import design_of, predicted
+from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.candidates import with_horizon
+from bascule.planning.search.choose import NEARLY, Point
+
+PaceName = Literal["fastest", "balanced", "cheapest"]
+
+SHARES = (1.0, 0.5, 0.3, 0.2)
+"""Shares of the traffic of a request that are looked at."""
+
+TILTS = (1.0, 3.0, 8.0)
+"""Tilts that are looked at with each share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A share of the traffic and a design: `name` is fastest, balanced or cheapest.
+
+    `unwon` is what is not won meanwhile if the better arm is not in use yet: the days times what a
+    day of the whole traffic gains by it.
+    """
+
+    name: PaceName
+    point: Point
+
+    @property
+    def share(self) -> float:
+        """The share of the traffic that gets in."""
+        return self.point.request.share
+
+    @property
+    def unwon(self) -> float:
+        """What the expected days cost in waiting, in outcome units."""
+        return self.point.forecast.days.mean * self.point.request.unwon_per_day
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        point = self.point
+        return {
+            "name": self.name,
+            "share": self.share,
+            "rule": point.rule.label,
+            "design": point.design.to_dict(),
+            **point.forecast.to_dict(),
+            "unwon_while_waiting": self.unwon,
+            "at_zero_effect": None if point.zero is None else point.zero.to_dict(),
+        }
+
+
+def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
+    """Return the fastest and the cheapest design over shares and tilts, around the recommended one.
+
+    Without a window a smaller share saves nothing, and there are none. Nor are there where theory
+    does not say how long designs take, or none is in time.
+
+    >>> import bascule as bs
+    >>> from bascule.planning.search.choose import Point
+    >>> paces(PlanRequest(), Point(design_of(PlanRequest(), bs.Tilt(3)), None))
+    ()
+    """
+    if request.window is None or not recommended.in_time:
+        return ()
+    points = [point for point in _points(request) if point.in_time and point.accepted]
+    if not points:
+        return ()
+    least = min(point.expected.cost.mean for point in points)
+    cheap = [point for point in points if point.expected.cost.mean <= (1 + NEARLY) * least]
+    return (
+        Pace("fastest", min(points, key=_soonness)),
+        Pace("balanced", recommended),
+        Pace("cheapest", min(cheap, key=_soonness)),
+    )
+
+
+def _soonness(point: Point) -> tuple[float, float]:
+    return point.weighed_days, point.expected.cost.mean
+
+
+def _points(request: PlanRequest) -> Iterable[Point]:
+    for share in SHARES:
+        try:
+            slower = replace(request, share=share * request.share)
+        except InputError:
+            # So few units get in that not even the first blocks are complete by the deadline.
+            return
+        for tilt in TILTS:
+            for rule in with_horizon(slower, tilt):
+                expected = predicted(slower, rule)
+                if expected is not None:
+                    yield Point(design_of(slower, rule), expected, request=slower)

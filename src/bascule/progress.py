@@ -1,0 +1,58 @@
+"""Pure functions of a design and of statistics, which simulations and live tests call.
+
+They say who is next, what the intervals are, how a test ends, and what looks wrong.
+"""
+
+from __future__ import annotations
+
+from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
+from bascule.core.ends import Ending, ending, remove_arm
+from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.effects import Effect, effects
+from bascule.core.metrics.guardrails import MetricView, metric_views
+from bascule.core.procedures.base import Block, Decision, Interval
+from bascule.core.procedures.static.procedure import Look
+from bascule.core.progress import (
+    close_stage,
+    decision,
+    fold_block,
+    intervals,
+    look,
+    next_arm,
+    next_block,
+    record,
+)
+from bascule.core.statistics import ArmStatistics, Statistics
+
+__all__ = [
+    "AllocationStatistics",
+    "ArmCohorts",
+    "ArmStatistics",
+    "Block",
+    "Cohort",
+    "CohortStatistics",
+    "Contrast",
+    "Decision",
+    "Diagnostic",
+    "Effect",
+    "Ending",
+    "Interval",
+    "Look",
+    "MetricView",
+    "Statistics",
+    "close_stage",
+    "contrasts",
+    "decision",
+    "diagnose",
+    "effects",
+    "ending",
+    "fold_block",
+    "intervals",
+    "look",
+    "metric_views",
+    "next_arm",
+    "next_block",
+    "record",
+    "remove_arm",
+]

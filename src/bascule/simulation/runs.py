@@ -1,0 +1,67 @@
+"""The columns that every engine fills, and what all of them need."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.gaps import gaps_of
+from bascule.core.types import FloatArray, IntArray
+from bascule.simulation.feasible import units_cap
+from bascule.simulation.kernels.control import Chunk, RunColumns
+from bascule.simulation.random.streams import ziggurat_table
+from bascule.simulation.worlds.world import World
+
+AnyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+class Runs(ABC):
+    """The runs of one simulation, which threads play a few at a time into shared columns.
+
+    `engine` names the engine where a user can choose one, and `accuracy` is its relative error.
+    `first_run` is the run of the first row, where this process plays a part of the runs only.
+    """
+
+    engine: Literal["fast", "plain"] | None = None
+    accuracy: float = 0.0
+    first_run: int = 0
+
+    def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
+        self.arms = len(design.arms)
+        self.seed = np.uint64(seed)
+        self.means = np.array(world.start)
+        self.cap = units_cap(design)
+        self.ziggurat = ziggurat_table()
+        self.times = np.zeros(runs, np.int64)
+        self.winners = np.zeros(runs, np.int64)
+        self.counts = np.zeros(runs * self.arms, np.int64)
+
+    @abstractmethod
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+
+    def columns(self, first_run: int, runs: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the part of each column that belongs to some of the runs."""
+        row = first_run - self.first_run
+        here = slice(row, row + runs)
+        cells = slice(row * self.arms, (row + runs) * self.arms)
+        return self.times[here], self.winners[here], self.counts[cells]
+
+    def order(self, first_run: int, runs: int, control: IntArray) -> tuple[Chunk, RunColumns]:
+        """Return which runs a loop is to play, and where it writes."""
+        columns = RunColumns(*self.columns(first_run, runs), control)
+        return Chunk(self.seed, first_run, runs), columns
+
+    @property
+    def units(self) -> IntArray:
+        """The units of each arm, a row for each run."""
+        return self.counts.reshape(-1, self.arms)
+
+    @property
+    def regret(self) -> FloatArray:
+        """The regret of each run."""
+        regret: FloatArray = self.units @ np.array(gaps_of(self.means.tolist()))
+        return regret
