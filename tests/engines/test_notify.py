@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.service.notifications.test_webhooks import DESIGN, Listener, decide, listener
-from tests.service.running import Service
+from tests.service.running import DESIGN as PLAIN
+from tests.service.running import Program, Service, path
 
 import bascule as bs
-from bascule.service.notifications.notify import check_targets
+from bascule.service.notifications.notify import (
+    LONGEST_TEXT,
+    LONGEST_TITLE,
+    Target,
+    check_targets,
+    message,
+)
+from bascule.service.notifications.webhooks import Delivery
+from bascule.service.server.reading.store_calls import StoreCalls
 
 pytest.importorskip("apprise")
 
@@ -43,14 +57,152 @@ def test_a_decision_is_told_in_plain_words_and_no_password_is_stored(
     assert b"secret-word" not in _files(tmp_path)
 
 
-@pytest.mark.parametrize("address", ["slacc://secret-word", "slack://secret-word"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "slacc://secret-word",
+        "slack://secret-word",
+        "secret-word",
+        "slack:/secret-word",
+        "json://shop.example/secret-word json://shop.example",
+        "json://shop.example/, mailto://ann:secret-word@shop.example",
+        "json://shop.example/a,json://shop.example/secret-word",
+    ],
+)
 def test_an_address_that_is_wrong_is_refused_without_its_secrets(
     address: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Apprise itself logs `Could not load Slack URL: slack://secret-word`."""
-    with pytest.raises(bs.InputError, match="no address of the kind 'slac") as refused:
+    with pytest.raises(bs.InputError, match="Apprise does not take an address") as refused:
         check_targets([address])
     assert "secret-word" not in str(refused.value) + caplog.text
+
+
+class Slow(threading.Thread):
+    """A target that answers with a byte now and then until it is let go, and then takes all."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.heard = 0
+        self.let_go = threading.Event()
+        self.address = f"json://ann:secret-word@127.0.0.1:{self.socket.getsockname()[1]}/"
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            try:
+                caller, _ = self.socket.accept()
+            except OSError:
+                return
+            with caller:
+                caller.recv(100_000)
+                self.heard += 1
+                try:
+                    caller.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nX-Slow: ")
+                    while not self.let_go.wait(0.2):
+                        caller.sendall(b"x")
+                    caller.sendall(b"\r\n\r\n")
+                except OSError:
+                    pass
+
+
+@pytest.fixture
+def slow() -> Iterator[Slow]:
+    made = Slow()
+    yield made
+    made.let_go.set()
+    made.socket.close()
+
+
+def test_a_target_that_hangs_takes_one_thread_and_gets_each_message_once(
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 0.5)
+    body = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m"}}).encode()
+
+    async def use(store: bs.Store) -> None:
+        calls, target, threads = StoreCalls(), Target(slow.address), threading.active_count()
+
+        async def attempt(entry: int) -> str | None:
+            return await target.deliver(store, calls, Delivery("key", entry, 1, body))
+
+        assert await attempt(1) == "not sent within 0.5 s"
+        for entry in (2, 3, 4):
+            assert await attempt(entry) == "an earlier message is still being sent"
+        assert await attempt(1) == "not sent within 0.5 s"
+        # One that sends, one that the calls of the store have.
+        assert (slow.heard, threading.active_count() - threads) == (1, 2)
+        slow.let_go.set()
+        assert await attempt(1) is None
+        assert slow.heard == 1
+        assert await attempt(2) is None
+        assert slow.heard == 2
+        await calls.close()
+
+    with bs.open(":memory:") as store:
+        asyncio.run(use(store))
+
+
+def test_a_service_ends_while_a_target_hangs_and_says_no_secret(slow: Slow, tmp_path: Path) -> None:
+    program = Program(tmp_path / "shop.db", "--notify", slow.address)
+    try:
+        with httpx.Client(base_url=program.url, trust_env=False) as caller:
+            caller.post("/v1/experiments", json={"name": "button", "design": PLAIN})
+            until = time.monotonic() + 60
+            while b"notify:" not in _files(tmp_path) and time.monotonic() < until:
+                time.sleep(0.02)
+            for unit in map(str, range(120)):
+                arm = caller.post(path("button", "assign"), json={"unit": unit}).json()["arm"]
+                outcome = {"unit": unit, "value": float(arm == "green")}
+                caller.post(path("button", "outcomes"), json={"outcomes": [outcome]})
+        while not slow.heard and time.monotonic() < until:
+            time.sleep(0.02)
+        assert slow.heard == 1
+        since = time.monotonic()
+        log = program.stop()
+        assert (program.process.returncode, time.monotonic() - since < 10) == (0, True)
+        assert "secret-word" not in log
+    finally:
+        program.close()
+    assert b"secret-word" not in _files(tmp_path)
+
+
+def test_a_message_is_one_title_and_a_text_of_limited_length() -> None:
+    """A line break in a title would begin another header of a mail."""
+    with bs.open(":memory:") as store:
+        data = {"experiment": "x\r\nBcc: eve@evil.example", "message": "m\0\x1b[2J" + 20_000 * "y"}
+        title, text = message(store, {"type": "alarm", "data": data})
+        assert title == "x Bcc: eve@evil.example: alarm"
+        assert text.startswith("m  [2Jyyy")
+        assert text.endswith("(10,006 characters more on the test's page)")
+        for arm in ("b\r\nBcc: eve@evil.example", "b\0", "b\ud800", "b\u2028", 201 * "b"):
+            design = bs.Design(["a", arm], bs.Bernoulli(), bs.Tilt(3), reports="always")
+            with pytest.raises(bs.InputError, match="one line of at most 200") as refused:
+                store.create("x", design)
+            assert refused.value.field == "arms"
+        arms = [f"{i:02}" + 198 * "z" for i in range(50)]
+        test = store.create("x", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always"))
+        test.assign_many(range(100))
+        test.record_many((str(i), 1.0) for i in range(100))
+        test.stop()
+        title, text = message(store, {"type": "end", "data": {"experiment": "x"}})
+        assert len(title) < LONGEST_TITLE + 60
+        assert len(text) < LONGEST_TEXT + 60
+
+
+def test_a_target_that_fails_is_described_without_its_address(tmp_path: Path) -> None:
+    address = "json://ann:secret-word@127.0.0.1:1/token-word"
+    body = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m"}}).encode()
+
+    async def use(store: bs.Store) -> str | None:
+        calls = StoreCalls()
+        problem = await Target(address).deliver(store, calls, Delivery("key", 1, 1, body))
+        await calls.close()
+        return problem
+
+    with bs.open(tmp_path / "shop.db") as store:
+        assert asyncio.run(use(store)) == "not delivered"
 
 
 def _files(folder: Path) -> bytes:

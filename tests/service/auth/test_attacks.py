@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import bascule as bs
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.auth.keys import create_key
 from bascule.service.auth.oidc import role_of
+from bascule.service.notifications.webhooks import Delivery, send
 from bascule.service.server import background
 from bascule.service.server.planner import MOST_ASKED, MOST_OF_ONE, Planner
 from bascule.service.server.responses import Problem
@@ -146,6 +149,78 @@ def test_webhook_addresses_are_stored_as_hashes(tmp_path: Path) -> None:
         service.close()
     assert b"webhook:" in _bytes(tmp_path)
     assert b"TOKEN" not in _bytes(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def open_service() -> Iterator[Service]:
+    """A service without keys, which every program on this machine may use."""
+    running = Service(keys=False)
+    running.store.create("secret-merger", bs.Design.from_dict(DESIGN))
+    yield running
+    running.close()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8000",
+        "127.0.0.1:80@evil.example",
+        "[::1].evil.example",
+        "127.1",
+        "2130706433",
+        "localhost:8000:8000",
+        "0.0.0.0",
+        "127.0.0.1, evil.example",
+        "127.0.0.1\r\nHost: evil.example",
+        "evil.example\r\nHost: 127.0.0.1",
+        "",
+    ],
+)
+@pytest.mark.parametrize("url", ["/v1/experiments", "/metrics", "/", "/tests/secret-merger"])
+def test_a_site_whose_name_points_to_this_machine_reads_nothing(
+    open_service: Service, url: str, host: str
+) -> None:
+    """DNS rebinding: a browser takes the site's own address and this machine's for the same."""
+    asked = f"GET {url} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
+    at = httpx.URL(open_service.url)
+    with socket.create_connection((at.host, at.port or 80), timeout=10) as caller:
+        caller.sendall(asked)
+        answer = b"".join(iter(lambda: caller.recv(65536), b""))
+    assert answer.split()[1] in (b"303", b"400", b"401", b"404"), answer[:200]
+    assert b"secret-merger" not in answer
+
+
+def test_a_webhook_goes_where_its_url_says_and_no_further() -> None:
+    """A host may point to another address than yesterday, or send the caller elsewhere."""
+
+    async def use(hook: str) -> str | None:
+        async with httpx.AsyncClient(trust_env=False) as client:
+            return await send(client, hook, Delivery("key", 1, 1, b"{}"), "of the shop", 0.0)
+
+    with (
+        socket.create_server(("127.0.0.1", 0)) as inside,
+        socket.create_server(("127.0.0.1", 0)) as target,
+    ):
+        inside.settimeout(0.2)
+
+        def redirect() -> None:
+            caller, _ = target.accept()
+            with caller:
+                caller.recv(100_000)
+                elsewhere = f"http://127.0.0.1:{inside.getsockname()[1]}/latest/meta-data"
+                caller.sendall(
+                    f"HTTP/1.1 307 Moved\r\nLocation: {elsewhere}\r\n\r\nsecret".encode()
+                )
+
+        answering = threading.Thread(target=redirect)
+        answering.start()
+        # A name that stands for a private address, as one does after it was changed.
+        assert asyncio.run(use(f"http://localhost:{target.getsockname()[1]}/")) == "answered 307"
+        answering.join()
+        with pytest.raises(TimeoutError):
+            inside.accept()
 
 
 def _bytes(folder: Path) -> bytes:

@@ -30,6 +30,9 @@ Sums = dict[tuple[int, int, int], tuple[int, float]]
 Row = tuple[int, int, float, float, float]
 """An event: number, arm and arrival of its unit, its time and its value; in order of the units."""
 
+LONGEST_ARM = 200
+"""Characters in the name of an arm, which messages, headers and tables have in them."""
+
 
 def check_live(design: Design) -> None:
     """Raise `InputError` if a design cannot be run as a live test; say what can be."""
@@ -46,6 +49,13 @@ def check_live(design: Design) -> None:
             'reports="always" (--reports always) if every unit reports an outcome, also one to '
             "whom nothing happened",
         )
+    for arm in design.arms:
+        if len(arm) > LONGEST_ARM or not arm.isprintable():
+            raise InputError(
+                "arms",
+                f"the name of an arm in a live test must be one line of at most {LONGEST_ARM} "
+                f"printable characters (got {arm!r:.60}, {len(arm):,} characters)",
+            )
     _check_missing(design)
     design.procedure.check_live()
 

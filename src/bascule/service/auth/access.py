@@ -346,9 +346,11 @@ def _is_from_here(request: Request) -> bool:
         return False
     if any(name.startswith(FORWARDED) for name in request.headers):
         return False
-    host = request.headers.get("host", "")
-    name, mark, port = host.rpartition(":")
-    if not is_loopback(name if mark and port.isdigit() else host):
+    hosts = request.headers.getlist("host")
+    if len(hosts) != 1:
+        return False
+    name, mark, port = hosts[0].rpartition(":")
+    if not is_loopback(name if mark and port.isdigit() else hosts[0]):
         return False
     check_same_site(request)
     return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")

@@ -40,7 +40,9 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         # One task for each URL, so that one that hangs delays no other.
         *[("webhooks", partial(send_webhooks, url=url), SEND_EVERY) for url in settings.webhooks],
     ]
-    rounds += [("notify", partial(send_messages, url=url), SEND_EVERY) for url in settings.notify]
+    for url in settings.notify:
+        send = partial(send_messages, url=url, target=notify.Target(url))
+        rounds.append(("notify", send, SEND_EVERY))
     if settings.retention:
         rounds.append(("retention", erase_old_units, RETAIN_EVERY))
     if app.state.is_watched:
@@ -116,10 +118,10 @@ async def send_webhooks(app: FastAPI, url: str) -> None:
         state.metrics.deliveries.labels(result).inc()
 
 
-async def send_messages(app: FastAPI, url: str) -> None:
+async def send_messages(app: FastAPI, url: str, target: notify.Target) -> None:
     """Send the notifications that are due to one address of Apprise."""
     state, kind = app.state, url.partition("://")[0]
-    deliver = partial(notify.notify, state.store, state.calls, url)
+    deliver = partial(target.deliver, state.store, state.calls)
     key = webhooks.key_of("notify", url)
     for result in await webhooks.deliver_due(
         state.store, state.calls, key, deliver, "notification", f"{kind}://..."
