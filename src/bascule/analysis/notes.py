@@ -38,6 +38,10 @@ def notes_on(
     waiting = int(sums.units[known:].sum())
     if waiting:
         notes.append(f"{waiting:,} units came too late for their outcomes to be final")
+    clipped = reduced.table.clipped
+    if any(clipped):
+        counts = (f"{n:,} of {arm}" for arm, n in zip(reduced.arms, clipped, strict=True))
+        notes.append(f"outcomes beyond the limits, counted as the nearest: {', '.join(counts)}")
     empty = [a for a, n in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if n == 0]
     if empty:
         notes.append(f"nobody was in {', '.join(empty)}")

@@ -259,10 +259,12 @@ def missing_number(missing: Missing) -> float:
     >>> missing_number(None), missing_number("exclude"), missing_number(2)
     (0.0, 0.0, 2.0)
     """
-    if missing is None or missing == EXCLUDE:
+    if missing in (None, EXCLUDE, "zero"):
         return 0.0
     if isinstance(missing, str):
-        raise InputError("missing", f'missing must be a number or "exclude" (got {missing!r:.60})')
+        raise InputError(
+            "missing", f'missing must be a number, "zero" or "exclude" (got {missing!r:.60})'
+        )
     return checks.finite("missing", missing, "it is the outcome of a unit without any value")
 
 

@@ -188,6 +188,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         first = MISMATCH
     notes = (
         *difference_lines(status, all_pairs=True),
+        *clipped_lines(status),
         f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )
@@ -274,6 +275,19 @@ def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
         names = ", ".join(dict.fromkeys(one.name for one in unchecked))
         said.append(f"not checked, too little data: {names}")
     return said
+
+
+def clipped_lines(status: Status) -> list[str]:
+    """Say of how many units of each arm the outcome was beyond the limits, metric by metric."""
+    names = [arm.name for arm in status.arms]
+    counted = [("", [arm.clipped for arm in status.arms])]
+    counted += [(f" of {metric.name}", [*metric.clipped]) for metric in status.metrics]
+    return [
+        f"outcomes{of} beyond the limits, counted as the nearest: "
+        f"{', '.join(f'{count(n)} of {arm}' for arm, n in zip(names, each, strict=True))}"
+        for of, each in counted
+        if any(each)
+    ]
 
 
 def arm_table(status: Status) -> Table:

@@ -183,13 +183,15 @@ def added(parts: Iterable[Sums]) -> Sums:
 class Table:
     """The reduced table: the sums of each segment, and what was excluded, by reason.
 
-    Of the `events` of known units, `late` came after the windows of their units.
+    Of the `events` of known units, `late` came after the windows of their units. `clipped` counts
+    for each arm the outcomes beyond the limits, which count as the nearest one.
     """
 
     segments: dict[str, Sums]
     excluded: dict[str, int]
     events: int = 0
     late: int = 0
+    clipped: tuple[int, ...] = ()
 
 
 EXCLUDED = {
@@ -222,8 +224,9 @@ def table_of(
     kept |= {name: [] for name in counted if name not in kept}
     check_rows([row for segment in kept.values() for row in segment])
 
-    def total(name: str) -> int:
-        return int(sum(row.get(name) or 0 for segment in kept.values() for row in segment))
+    def total(name: str, arm: int | None = None) -> int:
+        rows = (row for segment in kept.values() for row in segment)
+        return int(sum(row.get(name) or 0 for row in rows if arm in (None, row["arm"])))
 
     excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
     segments = {
@@ -234,6 +237,7 @@ def table_of(
         {reason: n for reason, n in excluded.items() if n},
         total("events") or total("rows"),
         total("late"),
+        tuple(total("clipped", arm) for arm in range(arms)),
     )
 
 

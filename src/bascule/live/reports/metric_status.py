@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bascule.core.approximate import about
@@ -25,7 +26,8 @@ class MetricStatus:
 
     `standings` has, for each contrast, what a guardrail says of its treatment: "within margin",
     "harmed" or "open". Intervals have the metric's own error, shared by its treatments and not
-    corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are shares.
+    corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are shares. `clipped`
+    counts, for each arm, units whose outcome lay beyond the limits and counts as the nearest one.
     """
 
     name: str
@@ -38,10 +40,13 @@ class MetricStatus:
     contrasts: tuple[Contrast, ...]
     standings: tuple[Standing, ...]
     binary: bool = False
+    clipped: tuple[int, ...] = ()
 
 
-def metric_statuses(design: Design, statistics: Statistics) -> tuple[MetricStatus, ...]:
-    """Return what every metric beside the primary one has shown.
+def metric_statuses(
+    design: Design, statistics: Statistics, clipped: Sequence[tuple[int, ...]] = ()
+) -> tuple[MetricStatus, ...]:
+    """Return what every metric beside the primary one has shown; `clipped` has a row for each.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
@@ -50,10 +55,11 @@ def metric_statuses(design: Design, statistics: Statistics) -> tuple[MetricStatu
     ('open',)
     """
     views = metric_views(design, statistics)
-    return tuple(_status(one, view) for one, view in zip(design.metric_designs, views, strict=True))
+    counts = clipped or ((0,) * len(design.arms),) * len(views)
+    return tuple(map(_status, design.metric_designs, views, counts))
 
 
-def _status(design: Design, view: MetricView) -> MetricStatus:
+def _status(design: Design, view: MetricView, clipped: tuple[int, ...]) -> MetricStatus:
     control = design.arms.index(design.control_arm)
     arms, metric = view.statistics.arms, view.metric
     means = tuple(arm.mean if arm.units else None for arm in arms)
@@ -61,7 +67,9 @@ def _status(design: Design, view: MetricView) -> MetricStatus:
     standings = tuple(view.standings[design.arms.index(one.treatment)] for one in found)
     return MetricStatus(
         *(metric.name, metric.role, metric.goal, metric.margin, metric.error),
-        *(design.calibration.guarantee, means, found, standings, design.outcome.binary),
+        *(design.calibration.guarantee, means, found, standings),
+        binary=design.outcome.binary,
+        clipped=clipped,
     )
 
 

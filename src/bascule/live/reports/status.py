@@ -50,7 +50,7 @@ class ArmStatus:
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
     and have none. `part` is "active", "paused", "beaten" (dropped by the rule) or "dropped" (by
-    hand).
+    hand). `clipped` counts units whose outcome lay beyond the limits and counts as the nearest one.
     """
 
     name: str
@@ -60,6 +60,7 @@ class ArmStatus:
     low: float | None
     high: float | None
     part: str
+    clipped: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
-        metrics=metric_statuses(design, state.once) if design.metrics else (),
+        metrics=metric_statuses(design, state.once, state.clipped[1:]) if design.metrics else (),
         guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
         rollout=rollout,
         ended_by=end_reason(design, seen) if phase == "over" else None,
@@ -296,7 +297,8 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
             part = "beaten"
         if i in seen.removed:
             part = "dropped"
-        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part))
+        clipped = state.clipped[0][i] if state.clipped else 0
+        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped))
     return tuple(found)
 
 

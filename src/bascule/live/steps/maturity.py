@@ -97,7 +97,7 @@ ACCEPTED = Receipt(True)
 
 
 def judge_value(design: Design, value: object) -> Receipt:
-    """Return whether a number can be an event of this design.
+    """Return whether a number can be an event of this design; one beyond its limits is capped.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
@@ -117,8 +117,10 @@ def judge_value(design: Design, value: object) -> Receipt:
     if abs(number) > checks.LARGEST:
         return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
     if design.measure is None or design.measure.aggregate in ("mean", "last"):
+        # Amounts beyond the limits are capped when their unit counts.
+        capped = design.outcome.limited and not design.outcome.binary
         try:
-            design.outcome.check_value(number)
+            design.outcome.check_value(clipped(design, number)[0] if capped else number)
         except InputError as problem:
             return Receipt(False, "out of range", str(problem))
     return ACCEPTED

@@ -212,7 +212,9 @@ class ExperimentState(NamedTuple):
     other metrics, and `open_covariates` those of the covariates. `due` is when the next unit
     matures, where a measure says so, and `backlog` whether more units could be folded at once.
     `shown` is where the last point of the history is. `verdict` is the decision. Where outcomes
-    keep coming, stages are counted from `origin`, and `crowd` has who came in each.
+    keep coming, stages are counted from `origin`, and `crowd` has who came in each. `clipped`
+    counts, for the primary metric and then for the others, the units of each arm whose outcome lay
+    beyond the limits; it is empty while there are none.
 
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came. `deal` is
     the block that was dealt last, of which `handed` places have units and `left` have none yet, and
@@ -259,6 +261,7 @@ class ExperimentState(NamedTuple):
     relinked: int = 0
     unenrolled: int = 0
     under_way: UnderWay = ()
+    clipped: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -279,6 +282,13 @@ class ExperimentState(NamedTuple):
         """How far the test has come: units that are folded, or stages that are closed."""
         seen = self.statistics
         return seen.stage if isinstance(seen, CohortStatistics) else self.folded
+
+    def with_clipped(self, metric: int, arm: int) -> ExperimentState:
+        """Return the state with one more outcome beyond the limits; metric 0 is the primary one."""
+        before = self.clipped or ((0,) * len(self.assigned),) * (1 + len(self.metric_open))
+        more = [[*row] for row in before]
+        more[metric][arm] += 1
+        return self._replace(clipped=tuple(map(tuple, more)))
 
     @property
     def units(self) -> int:
@@ -420,7 +430,8 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data["metric_open"] = tuple(
         tuple(_arm(*arm) for arm in block) for block in data.get("metric_open", ())
     )
-    data["under_way"] = tuple(map(tuple, data.get("under_way", ())))
+    for name in ("under_way", "clipped"):
+        data[name] = tuple(map(tuple, data.get(name, ())))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data.get("verdict") is not None:
         data["verdict"] = Verdict(**data["verdict"])

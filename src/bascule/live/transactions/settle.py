@@ -7,12 +7,12 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.design import Design
 from bascule.core.ends import cap_met, end_reason
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.live.steps import stages
+from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, unit_outcome
 from bascule.live.steps.serving import moved_to
@@ -138,11 +138,11 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         if measure is None and (row.number not in events or len(its) < len(design.metrics)):
             work.state = work.state._replace(backlog=False)
             return False
-        value = _outcome(work, design, row.unit, events.get(row.number, ()), None)
+        value = _outcome(work, row, events.get(row.number, ()))
         assert value is not None
         metrics = [
-            _outcome(work, one, row.unit, its.get(metric.name, ()), metric.name)
-            for metric, one in zip(design.metrics, design.metric_designs, strict=True)
+            _outcome(work, row, its.get(metric.name, ()), which)
+            for which, metric in enumerate(design.metrics, 1)
         ]
         deal = work.deal(row.deal) if row.deal is not None else None
         before = work.state.statistics
@@ -165,12 +165,15 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
 
 
 def _outcome(
-    work: UnitOfWork, design: Design, unit: str, values: Sequence[Value], metric: str | None
+    work: UnitOfWork, row: Assignment, values: Sequence[Value], which: int = 0
 ) -> Value | None:
-    """Return what a unit's events of a metric count as; what was clipped is listed."""
+    """Return what a unit's events of a metric count as; what is capped is counted and listed."""
+    design = work.design if not which else work.design.metric_designs[which - 1]
     value, clipped = unit_outcome(design, values)
     if clipped and value is not None:
-        work.exclude(Event(unit, value, metric=metric), Receipt(True, "clipped", clipped))
+        metric = work.design.metrics[which - 1].name if which else None
+        work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", clipped))
+        work.state = work.state.with_clipped(which, row.arm)
     return value
 
 

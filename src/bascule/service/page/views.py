@@ -335,16 +335,22 @@ def has_mismatch(alarms: Sequence[str]) -> bool:
     return any(name in MISMATCHES for name in alarms)
 
 
+COUNTED = ("clipped", "not exposed")
+"""Reasons of outcomes that are listed with the excluded ones and count."""
+
+
 def set_aside_words(counts: Mapping[str, int]) -> str:
     """Excluded outcomes, in a sentence.
 
     >>> set_aside_words({"late": 2, "unknown unit": 1200})
     '1,202 outcomes were excluded: 1,200 unknown unit, 2 late.'
     """
-    total = sum(counts.values())
+    # These are listed with what was excluded, and count.
+    kept = {reason: n for reason, n in counts.items() if reason not in COUNTED}
+    total = sum(kept.values())
     if total == 0:
         return "No outcome was excluded."
-    most = sorted(counts.items(), key=lambda pair: -pair[1])
+    most = sorted(kept.items(), key=lambda pair: -pair[1])
     reasons = ", ".join(f"{count(found)} {reason}" for reason, found in most)
     return f"{count(total)} outcome{' was' if total == 1 else 's were'} excluded: {reasons}."
 
