@@ -52,7 +52,7 @@ class Target:
 
     async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
         """Send a message about an event; None if it was taken, or else why not."""
-        if self._sending is None or self._sending.done() and self._entry != sent.entry:
+        if self._sending is None or (self._sending.done() and self._entry != sent.entry):
             title, body = await calls.short(message, store, json.loads(sent.body))
             self._begin(sent.entry, title, body)
         elif self._entry != sent.entry:
