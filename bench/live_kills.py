@@ -1,8 +1,9 @@
 """Programs killed while they write: `python -m bench.live_kills sqlite 200`, or `postgresql 50`.
 
 Each assigns and records as fast as it can and is killed at a random moment. On PostgreSQL half of
-them work in pairs. Afterwards every answer that was given
-must be in the store exactly once, and `verify` must agree.
+them work in pairs. Afterwards every answer that was given must be in the store exactly once, and
+`verify` must agree. `python -m bench.live_kills sqlite 20 --http` kills a service instead, and on
+PostgreSQL one of its two workers, while eight connections assign and record.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.live.conftest import Programs
+from tests.service.callers import check_answers, prepare
+from tests.service.kills import kill
 
 import bascule as bs
 from bascule.live.storage.statements import fetch
@@ -54,5 +57,20 @@ def main(kind: str, kills: int, seed: int = 0) -> None:
     print(f"{time.perf_counter() - started:.0f} s\n{found}")
 
 
+def kill_services(kind: str, kills: int) -> None:
+    """Kill services, or workers of one, and check all that they had answered."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, place(kind, Path(folder)) as location:
+        key = prepare(location)["client"]
+        heard = kill(location, key, kills, 1 if kind == "sqlite" else 2, seed=0)
+        check_answers(location, heard)
+    print(f"{kind}: {kills} kills of a service, {len(heard.arms):,} assignments and ", end="")
+    print(f"{len(heard.recorded):,} outcomes answered, none lost; ", end="")
+    print(f"{time.perf_counter() - started:.0f} s")
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], *(int(given) for given in sys.argv[2:4]))
+    if "--http" in sys.argv:
+        kill_services(sys.argv[1], int(sys.argv[2]))
+    else:
+        main(sys.argv[1], *(int(given) for given in sys.argv[2:4]))

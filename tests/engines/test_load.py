@@ -7,7 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.service.load import endure, prepare
+from tests.service.callers import prepare
+from tests.service.load import endure
 from tests.service.running import Program
 
 SECONDS = float(os.environ.get("BASCULE_LOAD_SECONDS", "60"))

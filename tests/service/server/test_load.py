@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.service.load import endure, prepare
+from tests.service.callers import prepare
+from tests.service.load import endure
 from tests.service.running import Program
 
 
