@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
-from bascule.planning.search.candidates import even_split
+from bascule.planning.search.candidates import even_split, series
 from bascule.planning.search.choose import Point, accepted, best_in_time, best_tilt, nearest
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.planning.search.paces import Pace, paces
@@ -73,6 +74,13 @@ class Plan:
     def design(self) -> Design:
         """The recommended design; its cap on units is the deadline."""
         return self.chosen.design
+
+    @property
+    def at_zero(self) -> Forecast | None:
+        """The recommended design where no arm is better: simulated, or else as theory says."""
+        cases = (case.forecast for case in self.what_if if case.name == "zero")
+        simulated = (forecast for forecast in cases if forecast and forecast.simulated)
+        return next(simulated, self.chosen.zero)
 
     @property
     def possible(self) -> bool:
@@ -165,8 +173,13 @@ class Plan:
 
     @property
     def even_point(self) -> Point:
-        """The even split at the same proven error, as a point of the frontier."""
-        return self.point_of(even_split(self.request))
+        """The even split with the evidence of the recommended design, if one was looked at.
+
+        Otherwise it is the even split for an effect of any size, at the same proven error.
+        """
+        alike = series(self.rule)
+        same = (point for point in self.points if point.rule == alike and point.even)
+        return next(same, None) or self.point_of(even_split(self.request))
 
     @property
     def paces(self) -> tuple[Pace, ...]:
@@ -253,7 +266,7 @@ class Plan:
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
-            "at_zero_effect": None if self.chosen.zero is None else self.chosen.zero.to_dict(),
+            "at_zero_effect": None if self.at_zero is None else self.at_zero.to_dict(),
             "alternatives": [point.to_dict(chosen=False) for point in self.alternatives],
             "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
             "balanced_tilt": best_tilt(self.request),
@@ -280,7 +293,8 @@ class Plan:
 
     def html(self) -> str:
         """One page to hand around, which needs nothing from elsewhere."""
-        return str(presenter("plan.page").page(self))
+        file = json.dumps(self.design.to_dict(), indent=2)
+        return str(presenter("pages").report_page(self.report(), "Test plan", file))
 
     def save_html(self, path: str | Path) -> Path:
         """Write the page to a file."""

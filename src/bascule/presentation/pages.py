@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
+    from bascule.presentation.report import Report
+
 WIDTHS = {"wide": 720.0, "narrow": 344.0}
 """Widths of a chart in pixels, on a screen and on a phone."""
 
@@ -25,8 +27,8 @@ Margins = tuple[float, float, float, float]
 def template(name: str) -> Template:
     """Return a page template; it may extend `base.html` and include its neighbours.
 
-    >>> template("plan.html").name
-    'plan.html'
+    >>> template("result.html").name
+    'result.html'
     """
     return environment("bascule.presentation").get_template(name)
 
@@ -43,6 +45,23 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def report_page(report: Report, kind: str, file: str = "") -> str:
+    """Return a report as a page: what it has to say, its figures, and its details.
+
+    - `kind`: what the page is, written above the headline
+    - `file`: the text of a file that the report is about
+
+    >>> from bascule.presentation.report import Report
+    >>> page = report_page(Report("Ship green", notes=("Proven.",)), "Test report")
+    >>> page.startswith("<!doctype html>"), "Ship green" in page, "http" in page
+    (True, True, False)
+    """
+    from bascule.presentation.figures import inline
+
+    drawings = [inline(figure.plot()) for figure in report.figures]
+    return template("result.html").render(report=report, kind=kind, drawings=drawings, file=file)
 
 
 @dataclass(frozen=True, slots=True)

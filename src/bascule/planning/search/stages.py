@@ -24,7 +24,6 @@ from bascule.planning.result import Plan, WhatIf
 from bascule.planning.search.candidates import (
     by_theory,
     candidates,
-    even_split,
     is_possible,
     search,
     series,
@@ -252,7 +251,7 @@ def _neighbours(answer: Plan) -> list[Rule]:
     place = rules.index(answer.rule)
     near = [rules[i] for i in (place - 1, place + 1) if 0 <= i < len(rules)]
     alike = [rule for rule in near if series(rule) == series(answer.rule)]
-    wanted = dict.fromkeys([even_split(answer.request), *alike])
+    wanted = dict.fromkeys([answer.even_point.rule, *alike])
     return [rule for rule in wanted if answer.point_of(rule).simulated is None]
 
 

@@ -69,13 +69,13 @@ def plot_plan(plan: Plan) -> Figure:
     axis.set_xlabel("days until the end of the test (log scale)")
     axis.set_ylabel(f"expected cost ({plan.request.cost_unit})")
     axis.set_title(plan.request.words, loc="left")
-    figure.legend(frameon=False, fontsize=9, loc="outside lower left", ncols=3)
+    figure.legend(frameon=False, fontsize=9, loc="outside lower left", ncols=2)
     return figure
 
 
 def main_curve(plan: Plan) -> list[Point]:
-    """Return the designs along the knob of the first one, with an even split that has no knob."""
-    first = series(plan.points[0].rule)
+    """Return the designs along the knob of the recommended one, with an even split without one."""
+    first = series(plan.rule)
     return [
         point
         for point in plan.points

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Point
-from bascule.presentation.numbers import amount, count, day, estimate, number, part, percent
+from bascule.presentation.numbers import amount, count, day, estimate, part, percent
 from bascule.presentation.report import Cells
-from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan, WhatIf
@@ -26,19 +24,18 @@ def comparison(plan: Plan) -> list[Cells]:
     chosen, fixed = plan.chosen, plan.fixed_horizon
     rows: list[Cells] = [
         ("", "days", "90 % by", f"{plan.request.cost_unit} lost", "days at no effect"),
-        ("this design", *_design_cells(chosen)),
+        ("this design", *_design_cells(chosen, plan.at_zero)),
     ]
     if not chosen.even:
-        rows.append(("even split", *_design_cells(plan.even_point)))
+        rows.append(("even split", *_design_cells(plan.even_point, plan.even_point.zero)))
     days = amount(fixed.days)
     return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
 
 
-def _design_cells(point: Point) -> Cells:
+def _design_cells(point: Point, zero: Forecast | None) -> Cells:
     """Return days, the day by which 90 % have ended, cost, and days if no arm is better."""
-    forecast = point.forecast
-    zero = "-" if point.zero is None else amount(point.zero.days.mean)
-    return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), zero)
+    forecast, at_zero = point.forecast, "-" if zero is None else estimate(zero.days)
+    return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), at_zero)
 
 
 def pace_rows(plan: Plan) -> list[Cells]:
@@ -53,7 +50,7 @@ def pace_rows(plan: Plan) -> list[Cells]:
             (
                 f"{name}: {percent(pace.share)}",
                 "-" if knob is None else f"{knob.value:g}",
-                *_design_cells(pace.point),
+                *_design_cells(pace.point, pace.point.zero),
                 amount(pace.unwon),
             )
         )
@@ -84,19 +81,6 @@ def forecast_cells(forecast: Forecast) -> Cells:
         estimate(forecast.cost),
         decided_words(forecast),
     )
-
-
-def within(value: Estimate) -> str:
-    """Return the standard error of an estimate, to be put behind other words."""
-    return f", ± {number(value.se, 2)}" if 0 < value.se < math.inf else ""
-
-
-def decided_range(forecast: Forecast) -> str:
-    """Say where the probability of a decision in time lies."""
-    if not forecast.simulated:
-        return "predicted"
-    low, high = forecast.decided_interval
-    return f"95 % interval {part(low, 2)} to {part(high, 2)} %"
 
 
 def decided_words(forecast: Forecast) -> str:

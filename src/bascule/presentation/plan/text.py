@@ -141,7 +141,7 @@ def why(plan: Plan) -> str:
         text += " and takes no longer than a fixed-horizon test at no effect"
     if "designs" in best:
         text = text.replace("that decides", "that decide").replace("and takes", "and take")
-    zero = plan.chosen.zero
+    zero = plan.at_zero
     if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
         text += f"; it ends after {duration(zero.days.mean)} on average if there is no difference"
     other = plan.cheaper_at_lift
@@ -345,12 +345,14 @@ def question(plan: Plan) -> str:
 
 def details(plan: Plan) -> Report:
     """Return what else a plan knows: other lifts, other designs, and where figures come from."""
-    tables = [Table(tuple(what_if(plan)))]
+    tables = [Table(tuple(what_if(plan)), "If the lift is another one")]
     if plan.alternatives:
-        tables.append(Table(tuple(by_evidence(plan))))
-    tables.append(Table(tuple(frontier(plan)), strong=(plan.points.index(plan.chosen),)))
+        tables.append(Table(tuple(by_evidence(plan)), "The best design of each kind of evidence"))
+    chosen = plan.points.index(plan.chosen)
+    tables.append(Table(tuple(frontier(plan)), "All designs", (chosen,)))
     balanced = best_tilt(plan.request)
     parts = [
+        design_in_words(plan.design, plan.request),
         savings(plan),
         other_designs(plan),
         *(limits(plan) if plan.possible else ()),
