@@ -254,7 +254,9 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     width = min((w for w in widths if np.isfinite(w)), default=np.inf)
     worst, where, value = 0.0, 0, 0.0
     for i in range(len(arms)):
-        for end in (float(sums.highs[:, i].max()), float(sums.lows[:, i].min())):
+        # Where outcomes grow, the lowest are those of days on which they had just begun.
+        low = () if sums.growth is not None else (float(sums.lows[:, i].min()),)
+        for end in (float(sums.highs[:, i].max()), *low):
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst:
                 worst, where, value = float(moved), i, end

@@ -178,7 +178,8 @@ class Together:
         """The answers of all tests in the order of their names, and how many rows do not count."""
         given = {name: value for name, value in self.options.items() if value is not None}
         asked = Asked(log=self.log, segment=self.test, **given | {"control": None})
-        used = recognised(self.table, None, given_columns(self.table, asked, self.metric))
+        columns = replace(given_columns(self.table, asked, self.metric), test=self.test)
+        used = recognised(self.table, None, columns)
         alone = used.unit is None and asked.log.count is None
         asked = replace(
             asked,

@@ -7,13 +7,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bascule.analysis.log.numbers import Written
 from bascule.analysis.log.times import Times
 from bascule.analysis.source.backend import run
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 
-NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", "total", "totals", "grand total")
-"""Text in place of an arm that stands for none, or for a row of totals below a table."""
+TOTALS = (
+    *("total", "totals", "grand total", "sum", "all", "overall", "gesamt", "summe", "gesamtsumme"),
+    *("somme", "totale", "totaal", "suma"),
+)
+"""Text in place of a unit or an arm that stands for a row of totals below a table."""
+
+NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", *TOTALS)
+"""Text in place of an arm that stands for none."""
+
+CONTROLS = ("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard")
+"""Names of arms that others are compared with, where nothing else is said."""
 
 INVISIBLE = dict.fromkeys(map(ord, "\0\u200b\u200c\u200d\u2060\ufeff"))
 
@@ -25,8 +35,8 @@ class Columns:
     """The names of the columns that are read; None for those that are not there.
 
     Without `unit` every row is a unit, or has sums of `count` units. `probability` is that of the
-    unit's own arm; `probabilities` has a column for each arm. `decimals` has the decimal sign of
-    columns of text whose numbers have commas.
+    unit's own arm; `probabilities` has a column for each arm. `written` says how columns of text
+    write numbers.
     """
 
     unit: str | None
@@ -41,7 +51,7 @@ class Columns:
     per: str | None = None
     covariate: str | None = None
     cluster: str | None = None
-    decimals: Mapping[str, str] = field(default_factory=dict)
+    written: Mapping[str, Written] = field(default_factory=dict)
 
     @property
     def adjusted(self) -> bool:
@@ -68,7 +78,7 @@ class Arms:
 def arms_of(
     table: Any, column: str, design_arms: Sequence[str] | None, control: str | None = None
 ) -> Arms:
-    """The arms of the design, or those of the log in the order of their names, the control first.
+    """The arms of the design, or those of the log by their names, the control first.
 
     Entries that differ by case or by spaces around them mean the same arm; its name is that of the
     design, or the entry that most rows have.
@@ -88,7 +98,7 @@ def arms_of(
         for row in counts:
             by_plain.setdefault(_plain(row["text"]), row["text"].strip())
         exact = set(by_plain.values())
-    names = tuple(sorted(exact)) if design_arms is None else tuple(design_arms)
+    names = tuple(sorted(exact, key=_order)) if design_arms is None else tuple(design_arms)
     if len(names) > MOST_ARMS or len(counts) > MOST_SPELLINGS:
         raise InputError(
             "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
@@ -110,6 +120,11 @@ def arms_of(
         if text != name:
             respelled[text] = int(row["rows"])
     return Arms(names, tuple(entries), respelled, total, none)
+
+
+def _order(name: str) -> tuple[bool, str]:
+    """What arms are ordered by: a name for the control comes first."""
+    return _plain(name) not in CONTROLS, name
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.log.columns import Arms, Columns, arms_of
 from bascule.analysis.log.naming import column, named, usual
-from bascule.analysis.log.numbers import check_unit, decimal_of
+from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import Given, recognised, start_of
 from bascule.analysis.log.rows import clean
@@ -77,7 +77,9 @@ def read_log(
     if unit is not None:
         check_unit(events, unit)
     roles = [used.value, per, *(about[role] for role in ("count", "squares", "covariate"))]
-    decimals = _decimals(events, roles, asked.log.decimal)
+    # Rows that are sums of 0 and 1 have nothing but whole numbers.
+    whole = about["count"] is not None and about["squares"] is None
+    written = _written(events, roles, asked.log.decimal, whole=whole)
     columns = Columns(
         unit,
         arm if alone else None,
@@ -85,7 +87,7 @@ def read_log(
         times,
         **(about if alone else {}),
         per=per,
-        decimals=decimals,
+        written=written,
     )
     arrivals, measure = assigned_times or times, request.measure
     reading = Reading(
@@ -103,7 +105,7 @@ def read_log(
         cumulative=bool(asked.log.cumulative),
         times=arrivals.kind,
         block=_block(request, times),
-        decimal=decimals.get(used.value or ""),
+        written=str(written.get(used.value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
         notes=used.notes,
     )
@@ -113,8 +115,8 @@ def read_log(
     assert assigned_times is not None
     assert asked.assignments is not None
     assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
-    signs = _decimals(assignments, [about["covariate"]], asked.log.decimal)
-    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, decimals=signs)
+    forms = _written(assignments, [about["covariate"]], asked.log.decimal)
+    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, written=forms)
     text = events[unit].type() != assignments[assigned_unit].type()
     rows = clean(events, columns, arms, request.until, text=text)
     assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
@@ -124,11 +126,13 @@ def read_log(
     return Log(arms, columns, events, rows, reading, assigned, assignment_columns)
 
 
-def _decimals(table: Any, names: Sequence[str | None], given: str | None) -> dict[str, str]:
-    """The decimal signs of those columns that are text with commas."""
+def _written(
+    table: Any, names: Sequence[str | None], decimal: str | None, *, whole: bool = False
+) -> dict[str, Written]:
+    """How numbers are written in those columns that are text with separators or currencies."""
     there = [name for name in names if name is not None and name in table.columns]
-    signs = {name: decimal_of(table, name, given) for name in there}
-    return {name: sign for name, sign in signs.items() if sign is not None}
+    forms = {name: written_of(table, name, decimal, whole=whole) for name in there}
+    return {name: form for name, form in forms.items() if form != PLAIN}
 
 
 def _block(request: Request, times: Times) -> str:

@@ -50,6 +50,12 @@ IDENTITY = (
 )
 """What the names of identities end with."""
 
+NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
+"""What may stand before the name of what is counted."""
+
+TESTS = r"(^|_)(test|experiment)_(id|name|number|key)$"
+"""Names of columns that name one of several tests."""
+
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
 """Names of flags that may be the arm."""
 
@@ -98,10 +104,11 @@ def usual(field: str, there: Iterable[str]) -> list[str]:
 def plain(name: str) -> str:
     """A column's name in lower case, its words parted by underscores.
 
-    >>> plain(" User ID")
-    'user_id'
+    >>> plain(" User ID"), plain("LocationID")
+    ('user_id', 'location_id')
     """
-    return re.sub(r"[\s\-_.]+", "_", name.strip()).lower()
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
+    return re.sub(r"[\s\-_.]+", "_", words).lower()
 
 
 def nearest(name: str, there: Sequence[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import is_duckdb, run
 from bascule.analysis.source.texts import BLANK_TEXTS, points, surely, unclear_points
@@ -15,65 +15,113 @@ TRUE_WORDS, FALSE_WORDS = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
 
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 
-THOUSANDS = "[. '\u00a0\u202f\u2019]"
-WITH_COMMAS = {
-    ".": r"^\s*[-+]?[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?\s*$",
-    ",": rf"^\s*[-+]?([0-9]+|[0-9]{{1,3}}({THOUSANDS}[0-9]{{3}})+)(,[0-9]*)?\s*$",
-}
-"""Numbers with commas, by what the decimal sign is: 1,234.5 and 1.234,5."""
+SPACES = " '\u00a0\u202f\u2019"
+SPACED = rf"^\s*[-+]?[0-9]{{1,3}}([{SPACES}][0-9]{{3}})+(\.[0-9]*)?\s*$"
+"""Numbers whose thousands are separated by spaces or apostrophes."""
 
-GROUPS = "[0-9]{1,3}(" + THOUSANDS + "[0-9]{3})+"
+OTHER = {".": ",", ",": "."}
+"""The decimal separators, each with what separates thousands then, besides spaces."""
+
+GROUPED = {sign: f"[0-9]{{1,3}}([{other}{SPACES}][0-9]{{3}})+" for sign, other in OTHER.items()}
+SEPARATED = {
+    sign: rf"^\s*[-+]?([0-9]+|{whole})([{sign}][0-9]*)?\s*$" for sign, whole in GROUPED.items()
+}
+"""Numbers with separators, by what the decimal separator is: 1,234.5 and 1.234,5."""
+
 SURELY = {
-    ".": r"^\s*[-+]?([0-9]{1,3}(,[0-9]{3})+\.[0-9]*|[0-9]{1,3}(,[0-9]{3}){2,}"
-    r"|[0-9]*\.([0-9]{1,2}|[0-9]{4,}))\s*$",
-    ",": rf"^\s*[-+]?([0-9]+,([0-9]{{1,2}}|[0-9]{{4,}})|{GROUPS},[0-9]*)\s*$",
+    sign: rf"^\s*[-+]?([0-9]*[{sign}]([0-9]{{1,2}}|[0-9]{{4,}})|{whole}[{sign}][0-9]*"
+    rf"|[0-9]{{1,3}}([{OTHER[sign]}][0-9]{{3}}){{2,}})\s*$"
+    for sign, whole in GROUPED.items()
 }
 """Numbers that can be meant in one way only."""
+
+CURRENCIES = "$€£¥"
+BEFORE, BEHIND = rf"^\s*([-+]?)\s*[{CURRENCIES}]\s*([-+]?)", rf"\s*[{CURRENCIES}]\s*$"
 
 MOSTLY = 10
 """A decimal sign is assumed if it occurs at least this many times as often as the other."""
 
 
-def decimal_of(table: Any, column: str, given: str | None) -> str | None:
-    """The decimal sign of a column of text whose numbers have commas; None for any other column.
+class Written(NamedTuple):
+    """How the numbers of a column of text are written: decimal separator, and currency sign."""
 
-    Whether 1,234 is a thousand or a little more than one is found out from the other numbers of
-    the column; where these do not tell, it has to be stated.
+    decimal: str | None = None
+    currency: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"in {self.currency}"] if self.currency else []
+        if self.decimal is not None:
+            parts.append(f"read with a decimal {'comma' if self.decimal == ',' else 'point'}")
+        return ", ".join(parts)
+
+
+PLAIN = Written()
+
+
+def written_of(table: Any, column: str, given: str | None, *, whole: bool = False) -> Written:
+    """How the numbers of a column are written, if it is text with separators or a currency.
+
+    Whether 1,234 is a thousand or a little more than one is told by the other numbers of the
+    column, or by the fact that all of them are `whole`; where neither does, it has to be stated.
     """
     if given is not None:
         checks.choice("decimal", given, (".", ","))
     raw = table[column]
     if not raw.type().is_string():
-        return None
-    if given is not None:
-        return given
-    (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum()))
-    if not row["commas"]:
-        if not unclear_points(row):
-            return None
-        thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")
-        example = run(table.agg(text=raw.max(where=thousands)))[0]["text"]
-        raise InputError(
-            "decimal",
-            f"decimal is missing: every number of {column!r} with a point has three digits behind "
-            f"it, such as {example!r}: state whether the point is the decimal separator "
-            'with decimal="." or separates thousands with decimal="," (--decimal)',
+        return PLAIN
+    signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(CURRENCIES)}
+    (row,) = run(
+        table.agg(
+            **points(raw),
+            **signs,
+            commas=raw.contains(",").sum(),
+            spaced=raw.re_search(SPACED).sum(),
         )
+    )
+    used = [sign for at, sign in enumerate(CURRENCIES) if row[f"c{at}"]]
+    if len(used) > 1:
+        raise InputError(
+            "metric", f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first"
+        )
+    if used:
+        bare = table.select(**{column: unsigned(raw)})
+        return written_of(bare, column, given, whole=whole)._replace(currency=used[0])
+    if given is not None:
+        return Written(given)
+    if row["commas"]:
+        return Written(_decimal_of_commas(table, column, whole=whole))
+    if not unclear_points(row):
+        return Written(".") if row["spaced"] else PLAIN
+    if whole:
+        return Written(",")
+    thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")
+    example = run(table.agg(text=raw.max(where=thousands)))[0]["text"]
+    raise InputError(
+        "decimal",
+        f"decimal is missing: every number of {column!r} with a point has three digits behind "
+        f"it, such as {example!r}: state whether the point is the decimal separator "
+        'with decimal="." or separates thousands with decimal="," (--decimal)',
+    )
+
+
+def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
+    """The decimal separator of numbers with commas; None where commas are no part of numbers."""
+    raw = table[column]
     (row,) = run(
         table.agg(
             point=raw.re_search(SURELY["."]).sum(),
             comma=raw.re_search(SURELY[","]).sum(),
             unclear=raw.max(where=raw.re_search(r"^\s*[-+]?[0-9]{1,3},[0-9]{3}\s*$")),
-            with_commas=raw.re_search(WITH_COMMAS["."]).sum(),
+            with_commas=(raw.contains(",") & raw.re_search(SEPARATED["."])).sum(),
         )
     )
     point, comma = row["point"] or 0, row["comma"] or 0
     if not (row["with_commas"] or comma):
         return None
     # A few that are written otherwise are excluded and counted.
-    if point >= MOSTLY * comma and point:
+    if (point and point >= MOSTLY * comma) or (whole and not comma):
         return "."
-    if comma >= MOSTLY * point and comma:
+    if comma and comma >= MOSTLY * point:
         return ","
     how = (
         "commas both as thousands separators and as decimal separators"
@@ -87,7 +135,12 @@ def decimal_of(table: Any, column: str, given: str | None) -> str | None:
     )
 
 
-def number(table: Any, column: str, field: str, decimal: str | None = None) -> tuple[Any, Any]:
+def unsigned(raw: Any) -> Any:
+    """A text without the sign of a currency before or behind its number."""
+    return raw.re_replace(BEFORE, r"\1\2").re_replace(BEHIND, "")
+
+
+def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tuple[Any, Any]:
     """A column as a number (null where there is none), and whether a row has something else.
 
     Null, NaN and blank text are all the same: no value. Words for yes and no are 1 and 0.
@@ -97,16 +150,14 @@ def number(table: Any, column: str, field: str, decimal: str | None = None) -> t
     raw = table[column]
     kind = raw.type()
     if kind.is_string():
-        right, text = raw.re_search(NUMBER), raw
-        if decimal is not None:
-            right, text = _without_commas(raw, right, decimal)
+        right, text = _bare(raw, written)
         value = ibis.ifelse(right, text, ibis.null("string"))
         value = value.try_cast("float64") if is_duckdb(table) else value.cast("float64")
         word = raw.strip().lower()
         value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
         known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
         odd = (~right & ~known) | (value.abs() > LARGEST).fill_null(False)
-        if is_duckdb(table) and decimal is None:
+        if is_duckdb(table) and written == PLAIN:
             # Most entries are plain numbers, and take no other test.
             plain = surely(raw, "float64")
             value = ibis.ifelse(plain, raw.try_cast("float64"), value)
@@ -124,16 +175,19 @@ def number(table: Any, column: str, field: str, decimal: str | None = None) -> t
     raise InputError(field, f"{field}: column {column!r} must have numbers (it has {kind})")
 
 
-def _without_commas(raw: Any, plain: Any, decimal: str) -> tuple[Any, Any]:
-    """Whether a text is a number that may have commas, and the text with a point in their place."""
+def _bare(raw: Any, written: Written) -> tuple[Any, Any]:
+    """Whether a text is a number, and the text with a point as its only separator."""
     import ibis
 
-    commas = raw.re_search(WITH_COMMAS[decimal])
-    if decimal == ".":
-        return plain | commas, ibis.ifelse(commas, raw.replace(",", ""), raw)
-    digits = raw.re_replace(THOUSANDS, "").replace(",", ".")
-    # Where the comma is the decimal sign, a point is none.
-    return commas, ibis.ifelse(commas, digits, raw)
+    text = raw if written.currency is None else unsigned(raw)
+    plain, sign = text.re_search(NUMBER), written.decimal
+    if sign is None:
+        return plain, text
+    separated = text.re_search(SEPARATED[sign])
+    digits = text.re_replace(f"[{OTHER[sign]}{SPACES}]", "").replace(",", ".")
+    # Where the comma is the decimal separator, a point is none.
+    right = plain | separated if sign == "." else separated
+    return right, ibis.ifelse(separated, digits, text)
 
 
 def worded(table: Any, column: str) -> Any:

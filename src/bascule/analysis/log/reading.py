@@ -15,8 +15,8 @@ class Reading:
 
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
     whether these are dates or numbers of days, and `time_form` how they were written if that had
-    to be found out; `decimal` is the decimal sign where numbers are text with commas. `block` is
-    what units are compared within. With `cumulative` a row has what was counted up to its time,
+    to be found out; `written` says how values are written that are text. `block` is what units are
+    compared within. With `cumulative` a row has what was counted up to its time,
     and with `at_risk` a row's time at risk lies between its start and its stop; `notes` say what
     was not used and why.
     """
@@ -42,7 +42,7 @@ class Reading:
     follow_up: bool = False
     times: TimeKind = "dates"
     time_form: str | None = None
-    decimal: str | None = None
+    written: str = ""
     block: str = "day"
     at_risk: bool = False
     notes: tuple[str, ...] = ()
@@ -72,8 +72,8 @@ class Reading:
         (('unit', 'every row'), ('arm', 'arm'), ('time', 'none'))
         """
         value = self.value or "every event counts as 1"
-        if self.decimal is not None:
-            value += f" (read with a decimal {'comma' if self.decimal == ',' else 'point'})"
+        if self.written:
+            value += f" ({self.written})"
         if self.other_values:
             value += f" (not used, though numbers: {', '.join(self.other_values)})"
         time = self.time or "none"

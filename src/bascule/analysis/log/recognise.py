@@ -16,13 +16,21 @@ from bascule.analysis.log.naming import (
     COUNTS,
     IDENTITY,
     INTERVALS,
+    NUMBER_OF,
     ROW_NUMBERS,
+    TESTS,
     TREATED,
     named,
     plain,
     usual,
 )
-from bascule.analysis.log.numbers import FALSE_WORDS, TRUE_WORDS
+from bascule.analysis.log.numbers import (
+    FALSE_WORDS,
+    NUMBER,
+    SEPARATED,
+    TRUE_WORDS,
+    unsigned,
+)
 from bascule.analysis.log.times import LATEST_DAY
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.texts import BLANK_TEXTS
@@ -77,8 +85,9 @@ class Question(InputError):  # noqa: N818 - it asks
             del options["follow_up"]
         if "count" in options:
             source = f"bs.Log({source}, count={options.pop('count')})"
+            metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
         parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
-        return f"bs.analyze({', '.join(parts)})"
+        return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
 
 
 def _question(place: str, recognised: Any, unclear: Any, options: dict[str, str]) -> Question:
@@ -120,9 +129,23 @@ class _Sample:
         """The columns that have no role yet."""
         return [name for name in self.table.columns if name not in self.taken]
 
-    def different(self, name: str) -> int:
-        """How many different entries a column has."""
-        return int(run(self._first.agg(n=self._first[name].nunique()))[0]["n"])
+    def different(self, name: str, within: str | None = None) -> int:
+        """How many different entries a column has, at most within the groups of another one."""
+        first = self._first
+        groups = first if within is None else first.group_by(within)
+        return max(int(row["n"]) for row in run(groups.agg(n=first[name].nunique())))
+
+    def groups(self, columns: list[str]) -> int:
+        """How many different combinations of entries some columns have."""
+        each = self._first.select(*columns).distinct()
+        return int(run(each.agg(n=each.count()))[0]["n"])
+
+    def below(self, name: str, other: str) -> bool:
+        """Whether no number of a column is above that of another one in the same row."""
+        if not all(self.table[one].type().is_numeric() for one in (name, other)):
+            return False
+        (row,) = run(self._first.agg(above=(self._first[name] > self._first[other]).sum()))
+        return not row["above"]
 
     @cached_property
     def numbers(self) -> list[str]:
@@ -143,7 +166,7 @@ class _Sample:
             parts: dict[str, Any] = {}
             for place, name in enumerate(texts):
                 word = self._first[name].strip().lower()
-                number = word.re_search("^[-+]?[0-9][0-9., '\u00a0]*(e[-+]?[0-9]+)?$")
+                number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
                 # A letter may be anything, such as a sex.
                 words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
                 number = number | word.isin(words)
@@ -174,7 +197,7 @@ class Given:
 
     `place` is where the log is, in words, and `plain_value` says that nothing but a column was
     asked of the metric. Rows that count units, or are units, have no column of identities
-    (`no_unit`).
+    (`no_unit`). `test` is the column of the test in a log of many.
     """
 
     place: str = "a log"
@@ -186,6 +209,7 @@ class Given:
     plain_value: bool = True
     taken: tuple[str, ...] = ()
     covariate: str | None = None
+    test: str | None = None
 
 
 def recognised(events: Any, assignments: Any, given: Given) -> Recognised:
@@ -215,6 +239,7 @@ class _Recognition:
         if given.value is not None:
             columns = list(self.events.table.columns)
             self._take("metric", named("metric", given.value, columns), self.events)
+        self._ask_about_tests()
         if given.unit is None and not given.no_unit:
             self._find_unit()
         if given.arm is None:
@@ -228,6 +253,7 @@ class _Recognition:
             others = tuple(name for name in self.events.numbers if name in self.events.free)
         self._ask_about_sums()
         self._ask_about_intervals()
+        self._note_clusters()
         if self.unclear:
             raise Question(given.place, self.roles, self.unclear, **self.options)
         roles = self.roles.get
@@ -255,21 +281,25 @@ class _Recognition:
                 self._take(role, columns[0], sample)
                 return True
             if columns:
-                self._ask(role, f"{role} could be {_listed(columns, 'or')}", columns)
+                why = f"{role} could be {_listed(columns, 'or')}"
+                # Of several identities, the one with the most entries is within the others.
+                finest = sorted(columns, key=lambda c: role == "unit" and -sample.different(c))
+                self._ask(role, why, finest)
                 return True
         return False
 
     def _find_unit(self) -> None:
         sample = self.events
-        names = [usual("unit", sample.free), [c for c in sample.free if plain(c) == "id"]]
-        names.append([c for c in sample.free if re.search(IDENTITY, plain(c))])
+        free = [c for c in sample.free if not re.search(TESTS, plain(c))]
+        names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
+        names.append([c for c in free if re.search(IDENTITY, plain(c))])
         if self._choose("unit", sample, names):
             return
-        texts = [c for c in sample.free if sample.table[c].type().is_string()]
+        texts = [c for c in free if c not in sample.numbers and not usual("time", [c])]
+        texts = [c for c in texts if sample.table[c].type().is_string()]
         likely = [c for c in texts if sample.different(c) > MOSTLY * sample.rows > 50]
-        likely = [c for c in likely if not usual("time", [c])]
-        if likely or not self.alone:
-            columns = likely or list(sample.free)
+        if not self.alone or (likely and not self._counts()):
+            columns = likely or free
             self._ask("unit", f"unit could be {_listed(columns, 'or')}", columns)
             return
         self.notes.append("no column has identities, so every row is taken for a unit of its own")
@@ -282,13 +312,14 @@ class _Recognition:
         groups.append([c for c in sample.free if re.search(TREATED, plain(c))])
         if self._choose("arm", sample, groups):
             return
-        # Numbers are arms only if there are two of them, as in a flag.
-        most = {c: 2 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
-        few = [c for c in sample.free if 2 <= sample.different(c) <= most[c]]
+        most = {c: 5 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
+        test = self.given.test or self.options.get("test")
+        free = [c for c in sample.free if c != test and not usual("time", [c])]
+        few = [c for c in free if 2 <= sample.different(c, test) <= most[c]]
+        few = sorted(few, key=lambda c: c in sample.numbers)
         why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
-        columns = few or [c for c in sample.free if not usual("time", [c])]
         rest = "" if few else f" (of {_listed(list(sample.table.columns), 'and')})"
-        self._ask("arm", why + rest, columns)
+        self._ask("arm", why + rest, few)
 
     def _find_time(self) -> None:
         sample, likely = self.events, []
@@ -323,22 +354,37 @@ class _Recognition:
             self._ask("metric", f"no column looks like the metric (of {columns})", ())
         return tuple(c for c in numbers if c not in self.roles.values())
 
-    def _ask_about_sums(self) -> None:
-        """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
-        if "unit" in self.roles or self.given.no_unit or not self.alone or "arm" not in self.roles:
-            return
+    def _ask_about_tests(self) -> None:
+        """Ask whether a column names the tests of a log of many."""
         sample = self.events
-        counts = [c for c in sample.table.columns if plain(c) in COUNTS and c in sample.numbers]
-        counts = [c for c in counts if c != self.roles.get("metric")]
+        tests = [c for c in sample.free if re.search(TESTS, plain(c)) and sample.different(c) > 1]
+        if self.given.test is None and self.alone and tests:
+            self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
+
+    def _counts(self) -> list[str]:
+        """The columns that seem to count the units of rows, where rows may be sums."""
+        sample = self.events
+        names = {c: re.sub(NUMBER_OF, "", plain(c)) for c in sample.numbers}
+        counts = [c for c in sample.numbers if names[c] in COUNTS and c not in self.roles.values()]
         keys = [c for c in sample.table.columns if c not in sample.numbers]
         keys += [c for r, c in self.roles.items() if r in ("arm", "time") and c not in keys]
-        if not counts or not keys or sample.rows < 2:
-            return
         # Rows of single units share their day and arm with others; sums of them do not.
-        groups = sample.table.limit(SAMPLE).select(*keys).distinct()
-        if int(run(groups.agg(n=groups.count()))[0]["n"]) < sample.rows:
+        distinct = counts and keys and sample.rows > 1 and sample.groups(keys) == sample.rows
+        return counts if distinct else []
+
+    def _ask_about_sums(self) -> None:
+        """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
+        has_unit = "unit" in self.roles or "unit" in self.options
+        if has_unit or self.given.no_unit or not self.alone:
+            return
+        counts = self._counts()
+        if not counts:
             return
         self._ask("count", f"{counts[0]} seems to count the units of a row", counts)
+        if "metric" in self.options:
+            others = [c for c in self.events.numbers if c in self.events.free and c not in counts]
+            parts = [c for c in others if self.events.below(c, counts[0])]
+            self.options["metric"] = next(iter((*parts, *others)), "COLUMN")
         self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
 
     def _ask_about_intervals(self) -> None:
@@ -354,6 +400,19 @@ class _Recognition:
         why = f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk"
         self._ask("follow_up", why, [",".join(pair)])
         self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+
+    def _note_clusters(self) -> None:
+        """Say where all units of a group have the same arm, as if it was assigned as a whole."""
+        sample, unit, arm = self.events, self.roles.get("unit"), self.roles.get("arm")
+        if not self.alone or unit is None or arm is None or self.unclear:
+            return
+        for name in [c for c in sample.free if re.search(IDENTITY, plain(c))]:
+            groups, units = sample.different(name), sample.different(unit)
+            if 2 < 2 * groups <= units and sample.different(arm, name) == 1:
+                self.notes.append(
+                    f"all units of one {name} have the same arm: if it was assigned as a whole, "
+                    f"give cluster={name!r} (--cluster {name}), or intervals are too narrow"
+                )
 
 
 def _interval(columns: Iterable[str]) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from bascule.analysis.call import PER_ROW
-from bascule.analysis.log.columns import Arms, Columns, coded, no_arm
-from bascule.analysis.log.numbers import number, worded
+from bascule.analysis.log.columns import TOTALS, Arms, Columns, coded, no_arm
+from bascule.analysis.log.numbers import PLAIN, number, worded
 from bascule.analysis.log.times import moment
 
 TIME_UNREADABLE = "time not readable"
@@ -33,9 +33,6 @@ OF_ASSIGNMENTS = " (assignment)"
 NO_UNIT = ("", "null", "NULL", "nan", "NaN", "None", "<NA>", "\\N")
 """Text in place of a unit that stands for none."""
 
-TOTALS = ("total", "totals", "grand total", "sum", "all")
-"""Text in place of a unit that stands for a row of totals below a table."""
-
 BLANK = "no value: the unit counts, the event does not"
 
 
@@ -48,7 +45,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     """
     import ibis
 
-    time, decimals = moment(table, columns.times), columns.decimals
+    time, written = moment(table, columns.times), columns.written
     parts: dict[str, Any] = {"time": time}
     wrong: list[tuple[Any, int]] = []
     if columns.unit is not None:
@@ -80,7 +77,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
         if role == "per" and name == PER_ROW and PER_ROW not in table.columns:
             parts["per"] = ibis.ifelse(parts["value"].isnull(), 0.0, 1.0)
         elif name is not None:
-            parts[role], other = number(table, name, role, decimals.get(name))
+            parts[role], other = number(table, name, role, written.get(name, PLAIN))
             parts[f"raw_{role}"] = table[name].cast("string")
             if role not in ("value", "covariate"):
                 other = other | parts[role].isnull()

@@ -175,8 +175,6 @@ def _counted(request: Request, log: Log) -> Outcomes:
             "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
         )
     rows = counted(log.rows, log.arms.names, cumulative=log.cumulative)
-    if not rows:
-        raise InputError("events", "events: no row of the log can be used")
     pooled = bool(log.cumulative)
     table = table_of(rows, len(log.arms.names), pooled=pooled)
     for sums in table.segments.values():

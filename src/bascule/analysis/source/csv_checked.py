@@ -2,21 +2,21 @@
 
 DuckDB takes the types of columns from the first lines of a file. Beyond these it stops at a text
 among numbers, rounds 0.5 to a whole number and drops the zeros of 007; a zone among times without
-one it drops anywhere. So the lines are read as text first: a column gets a type if every entry has
-it, and is text otherwise. The copy that is then made is quicker to read than the file.
+one it drops anywhere. So it reads all lines as text, and writes down those that it cannot read. A
+column then gets a type if every entry has it, and is text otherwise.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import run
-from bascule.analysis.source.csv_files import Form, form_of, headed, read_as, types_of
+from bascule.analysis.source.csv_files import Form, form_of, headed, read_as
 from bascule.analysis.source.places import Unreadable, first_line
 from bascule.analysis.source.texts import BLANK_TEXTS, points, surely, unclear_points
 from bascule.core.errors import InputError
@@ -24,7 +24,7 @@ from bascule.core.errors import InputError
 RAGGED = ("MISSING COLUMNS", "TOO MANY COLUMNS")
 """Kinds of lines that are excluded and counted; a file with any other broken line is refused."""
 
-QUOTES = "UNQUOTED VALUE"
+QUOTES, ENCODING = "UNQUOTED VALUE", "INVALID ENCODING"
 REJECTS, SCANS = "bascule_rejects", "bascule_scans"
 MOST_REJECTS = 100_000
 MOST_EXAMPLES = 3
@@ -37,20 +37,12 @@ FITS = {
 }
 """What every entry of a column must look like for a type: DuckDB would read more, and lose some."""
 
-CANDIDATES = {
-    frozenset({"BIGINT"}): ("int64", "float64"),
-    frozenset({"DOUBLE"}): ("float64",),
-    frozenset({"BIGINT", "DOUBLE"}): ("float64",),
-    frozenset({"DATE"}): ("timestamp",),
-    frozenset({"TIMESTAMP"}): ("timestamp",),
-    frozenset({"DATE", "TIMESTAMP"}): ("timestamp",),
-    frozenset({"BOOLEAN"}): ("boolean",),
-}
-"""Types to try, by those that the files seem to have; a column of any others is text."""
+
+class EncodingError(InputError):
+    """A line that is not in UTF-8."""
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     """A file with its name for the user, its form, and the names of its columns."""
 
     path: str
@@ -59,30 +51,38 @@ class _File:
     names: list[str]
 
 
+class _Reject(NamedTuple):
+    """A line that DuckDB rejects, and why."""
+
+    kind: str
+    line: int
+    text: str
+    reason: str
+
+
 def read_csv(
     local: Any, paths: Sequence[str], shown: Sequence[str], folder: Path
-) -> tuple[list[str], Unreadable]:
-    """Write copies of CSV files with the types that fit every line; say which lines fit none.
+) -> tuple[str, Unreadable]:
+    """Write a copy of CSV files with types that fit every line; say which lines were left out.
 
     `shown` has the names of the files for messages. Empty files are passed over.
     """
     both = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
     files = [_opened(local, *names, alone=len(paths) == 1) for names in both]
     _check_headers(files)
-    surveys = [_surveyed(local, file) for file in files]
-    files = [survey.file for survey in surveys]
-    kinds = {name: _kind(surveys, name) for name in files[0].names}
-    copies = []
-    for i, file in enumerate(files):
-        table = _text(local, file)
-        table = table.filter(~_repeats(table, file.names))
-        typed = [(name, kind) for name, kind in kinds.items() if kind is not None]
-        # Blank text among numbers and times is no value.
-        casts = {name: table[name].try_cast(kind) for name, kind in typed}
-        target = str(folder / f"checked_{len(list(folder.iterdir()))}_{i}.parquet")
-        local.con.sql(local.compile(table.mutate(**casts))).write_parquet(target)
-        copies.append(target)
-    return copies, sum((survey.unreadable for survey in surveys), Unreadable())
+    place = folder / f"checked_{len(list(folder.iterdir()))}"
+    copies = [f"{place}_{at}.parquet" for at in range(len(files))]
+    each = [_copied(local, *pair) for pair in zip(files, copies, strict=True)]
+    unreadable = sum(each, Unreadable())
+    local.con.read_parquet(copies, union_by_name=True).create_view("bascule_text", replace=True)
+    table, names = local.table("bascule_text"), files[0].names
+    repeats = _repeats(table, names)
+    (row,) = run(table.agg(headers=repeats.sum()))
+    table = table.filter(~repeats)
+    # Blank text among numbers and times is no value.
+    casts = {name: table[name].try_cast(kind) for name, kind in _types(table, names).items()}
+    local.con.sql(local.compile(table.mutate(**casts))).write_parquet(f"{place}.parquet")
+    return f"{place}.parquet", unreadable + Unreadable(headers=int(row["headers"] or 0))
 
 
 def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
@@ -115,137 +115,43 @@ def _check_headers(files: Sequence[_File]) -> None:
             )
 
 
-def _text(local: Any, file: _File) -> Any:
-    """The lines of a file as text, but for those that DuckDB rejects, which it writes down."""
-    for table in (REJECTS, SCANS):
-        local.con.execute(f"DROP TABLE IF EXISTS {table}").fetchall()
-    relation = read_as(
-        local.con,
-        file.path,
-        file.form,
-        dict.fromkeys(file.names, "VARCHAR"),
-        store_rejects=True,
-        rejects_table=REJECTS,
-        rejects_scan=SCANS,
-        rejects_limit=MOST_REJECTS,
-    )
-    relation.create_view("bascule_text", replace=True)
-    return local.table("bascule_text")
-
-
-def _repeats(table: Any, names: Sequence[str]) -> Any:
-    """Whether a line has the names of the columns again, as in files that were put together."""
-    import ibis
-
-    same = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
-    # Few lines have the first name at all, and only these are looked at further.
-    return ibis.ifelse(table[names[0]].contains(names[0].strip()), same, False).fill_null(False)
-
-
-def _blank(entry: Any) -> Any:
-    """Whether an entry is text that stands for no value."""
-    return entry.strip().lower().isin(BLANK_TEXTS)
-
-
-class _Survey(NamedTuple):
-    """A file as it is best read, and what its lines are.
-
-    `types` has the types of those columns that have entries, `misfits` how many entries do not fit
-    a type, by column and type.
-    """
-
-    file: _File
-    types: dict[str, str]
-    misfits: dict[tuple[str, str], int]
-    unreadable: Unreadable
-
-
-def _surveyed(local: Any, file: _File) -> _Survey:
-    """Look at every line of a file."""
+def _copied(local: Any, file: _File, target: str) -> Unreadable:
+    """Write the lines of a file as text, but for those that DuckDB rejects; say which these are."""
     forms = [file.form]
     if not file.form["Quote"]:
         # Lines beyond those from which the form was detected may be the first to have quotes.
         forms.insert(0, file.form | {"Quote": '"', "Escape": '"'})
+    rejects: list[_Reject] = []
     for form in forms:
-        attempt = replace(file, form=form)
-        types, misfits, rows, headers = _fitted(local, attempt)
-        rejects = _rejects(local)
+        for table in (REJECTS, SCANS):
+            local.con.execute(f"DROP TABLE IF EXISTS {table}").fetchall()
+        lines = read_as(
+            local.con,
+            file.path,
+            form,
+            dict.fromkeys(file.names, "VARCHAR"),
+            store_rejects=True,
+            rejects_table=REJECTS,
+            rejects_scan=SCANS,
+            rejects_limit=MOST_REJECTS,
+        )
+        lines.write_parquet(target)
+        rows = local.con.execute(
+            "SELECT any_value(error_type), line, any_value(csv_line[:80]), max(error_message) "  # nosec B608
+            f"FROM {REJECTS} GROUP BY line ORDER BY line"
+        ).fetchall()
+        rejects = [_Reject(*row) for row in rows]
         if not any(reject.kind == QUOTES for reject in rejects):
             break
-    unreadable = replace(_unreadable(attempt, rejects, rows), headers=headers)
-    return _Survey(attempt, types, misfits, unreadable)
-
-
-def _fitted(local: Any, file: _File) -> tuple[dict[str, str], dict[tuple[str, str], int], int, int]:
-    """Types of columns that have entries, how many do not fit them, rows, and repeated headers."""
-    import ibis
-
-    table = _text(local, file)
-    repeats = _repeats(table, file.names)
-    types = dict(zip(file.names, types_of(file.form), strict=True))
-    # Columns that stay text are looked at too, for entries that are not in UTF-8.
-    parts = {f"n{i}": table[name].count() for i, name in enumerate(types)}
-    parts |= {"rows": table.count(), "headers": repeats.sum()}
-    tried = [
-        (name, kind) for name, one in types.items() for kind in CANDIDATES.get(frozenset({one}), ())
-    ]
-    for i, (name, kind) in enumerate(tried):
-        text = table[name]
-        fits = text.re_search(FITS[kind]) & text.try_cast(kind).notnull()
-        # Few entries need more than the first test, and only these are looked at further.
-        misfit = ibis.ifelse(fits, False, ~_blank(text) & ~repeats)
-        if kind in ("int64", "float64"):
-            misfit = ibis.ifelse(surely(text, kind), False, misfit)
-        parts[f"x{i}"] = misfit.sum()
-        if types[name] == "DOUBLE":
-            # Whether 1.234 is a thousand or a little more than one is not DuckDB's to guess.
-            parts |= points(text, str(i))
-    (row,) = run(table.agg(**parts))
-    return (
-        {name: kind for i, (name, kind) in enumerate(types.items()) if row[f"n{i}"]},
-        {
-            key: max(int(row[f"x{i}"] or 0), unclear_points(row, str(i)))
-            for i, key in enumerate(tried)
-        },
-        int(row["rows"]),
-        int(row["headers"] or 0),
-    )
-
-
-def _kind(surveys: Sequence[_Survey], name: str) -> str | None:
-    """The type that every entry of a column has in all files; None for text."""
-    kinds = frozenset(survey.types[name] for survey in surveys if name in survey.types)
-    for kind in CANDIDATES.get(kinds, ()):
-        if not any(survey.misfits.get((name, kind)) for survey in surveys if name in survey.types):
-            return kind
-    return None
-
-
-class _Reject(NamedTuple):
-    """A line that DuckDB rejects, and why."""
-
-    kind: str
-    line: int
-    text: str
-    reason: str
-
-
-def _rejects(local: Any) -> list[_Reject]:
-    """The lines that were rejected since `_text`, each once."""
-    rows = local.con.execute(
-        "SELECT any_value(error_type), line, any_value(csv_line[:80]), max(error_message) "  # nosec B608
-        f"FROM {REJECTS} GROUP BY line ORDER BY line"
-    ).fetchall()
-    return [_Reject(*row) for row in rows]
+    return _unreadable(file, rejects, len(local.con.read_parquet(target)))
 
 
 def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> Unreadable:
     """Count the lines with too few or too many columns; refuse a file with any other."""
     for one in rejects:
         if one.kind not in RAGGED:
-            raise InputError(
-                "events", f"cannot read line {one.line} of {file.shown}: {_reason(one)}"
-            )
+            kind = EncodingError if one.kind == ENCODING else InputError
+            raise kind("events", f"cannot read line {one.line} of {file.shown}: {_reason(one)}")
     if len(rejects) > rows or len(rejects) >= MOST_REJECTS:
         one = rejects[0]
         raise InputError(
@@ -263,3 +169,55 @@ def _reason(reject: _Reject) -> str:
     if reject.kind == QUOTES:
         return f"a quote is not closed, or something follows it ({reject.text!r})"
     return first_line(ValueError(reject.reason))
+
+
+def _repeats(table: Any, names: Sequence[str]) -> Any:
+    """Whether a line has the names of the columns again, as in files that were put together."""
+    import ibis
+
+    same = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
+    # Few lines have the first name at all, and only these are looked at further.
+    return ibis.ifelse(table[names[0]].contains(names[0].strip()), same, False).fill_null(False)
+
+
+def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
+    """The types that all entries of columns have; a column of text has none."""
+    import ibis
+
+    there = {name: table[name].notnull() & ~_blank(table[name]) for name in names}
+    some = [table[name].arbitrary(where=there[name]) for name in names]
+    (entries,) = run(table.agg(**{f"c{at}": entry for at, entry in enumerate(some)}))
+    tried = [
+        (name, kind)
+        for name, entry in zip(names, entries.values(), strict=True)
+        for kind in _candidates(entry)
+    ]
+    misfits = {}
+    for at, (name, kind) in enumerate(tried):
+        text = table[name]
+        fits = text.re_search(FITS[kind]) & text.try_cast(kind).notnull()
+        if kind in ("int64", "float64"):
+            # Few entries need more than the first test, and only these are looked at further.
+            fits = ibis.ifelse(surely(text, kind), True, fits)
+        misfits[f"x{at}"] = ibis.ifelse(fits, False, there[name]).sum()
+    (row,) = run(table.agg(**misfits)) if misfits else [{}]
+    types: dict[str, str] = {}
+    for at, (name, kind) in enumerate(tried):
+        if not row[f"x{at}"]:
+            types.setdefault(name, kind)
+    for name in [name for name, kind in types.items() if kind == "float64"]:
+        # Whether 1.234 is a thousand or a little more than one is not to be guessed here.
+        if unclear_points(run(table.agg(**points(table[name])))[0]):
+            del types[name]
+    return types
+
+
+def _candidates(entry: str | None) -> list[str]:
+    """Types that a column may have by one of its entries; whole numbers may have fractions."""
+    kinds = [kind for kind, form in FITS.items() if entry is not None and re.search(form, entry)]
+    return ["int64", "float64"] if "float64" in kinds else kinds
+
+
+def _blank(entry: Any) -> Any:
+    """Whether an entry is text that stands for no value."""
+    return entry.strip().lower().isin(BLANK_TEXTS)

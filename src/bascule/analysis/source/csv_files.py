@@ -19,13 +19,14 @@ SNIFFED = 200_000
 
 SEPARATORS = ",;\t|"
 
-DATE_TYPES = ("DATE", "TIMESTAMP")
+OLDER, FEWEST_OLDER = "cp1252", 3
+"""The encoding of files that are not in UTF-8, and the fewest lines by which it is told."""
 
 EMPTY = "(empty)"
 """What DuckDB's CSV sniffer writes for a character that a file does not use."""
 
 Form = dict[str, Any]
-"""What DuckDB's sniffer found: the separator, the columns, the forms of dates."""
+"""What DuckDB's sniffer found: the separator, the quotes, the columns."""
 
 
 def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
@@ -40,6 +41,27 @@ def in_utf8(name: str, folder: Path, encoding: str | None) -> str:
             return name
         encoding = "utf-16"
     return plain_copy(name, folder, encoding)
+
+
+def older_copies(names: Sequence[str], folder: Path) -> list[str] | None:
+    """Copies of files that are in an older Western encoding; None if a few lines are broken.
+
+    Such files have several lines that are not in UTF-8, and none beyond ASCII that is.
+    """
+    for name in names:
+        with opened(name) as file:
+            lines = [line for line in file if not line.isascii()]
+        if any(_is_utf8(line) for line in lines) or 0 < len(lines) < FEWEST_OLDER:
+            return None
+    return [plain_copy(name, folder, OLDER) for name in names]
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
@@ -64,17 +86,6 @@ def plain_copy(name: str, folder: Path, encoding: str = "utf-8-sig") -> str:
 def opened(name: str) -> Any:
     """The bytes of a file, unpacked."""
     return gzip.open(name) if name.endswith(".gz") else Path(name).open("rb")
-
-
-def types_of(form: Form) -> list[str]:
-    """The types of the columns in their order; dates that do not begin with the year stay text.
-
-    Whether a day or a month comes first is not DuckDB's to guess.
-    """
-    formats = (form["DateFormat"], form["TimestampFormat"])
-    doubtful = any(text and not text.startswith("%Y") for text in formats)
-    types = [column["type"] for column in form["Columns"]]
-    return ["VARCHAR" if doubtful and kind in DATE_TYPES else kind for kind in types]
 
 
 def headed(connection: Any, name: str, form: Form) -> list[str]:
@@ -153,7 +164,7 @@ def read_as(connection: Any, name: str, form: Form, types: dict[str, str], **opt
     )
 
 
-def _named(header: Sequence[str | None], names: Sequence[str] | dict[str, str]) -> list[str]:
+def _named(header: Sequence[str | None], names: Sequence[str]) -> list[str]:
     """Names of columns; those that a header has twice are numbered, and neither has the bare name.
 
     >>> _named(["user", "Sales", "sales"], ["user", "Sales", "sales_1"])

@@ -11,9 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.csv_checked import read_csv
-from bascule.analysis.source.csv_files import in_utf8, plain_copy
-from bascule.analysis.source.places import Connections, Source, first_line, registered
+from bascule.analysis.source.csv_checked import EncodingError, read_csv
+from bascule.analysis.source.csv_files import OLDER, in_utf8, older_copies, plain_copy
+from bascule.analysis.source.places import (
+    Connections,
+    Source,
+    Unreadable,
+    first_line,
+    registered,
+)
 from bascule.core.errors import InputError
 
 FORMS = {
@@ -177,19 +183,26 @@ def read_files(
 
 
 def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tuple[Any, list[str]]:
-    """CSV files, or rather copies of them in which every line has been checked."""
+    """CSV files, or rather a copy of them in which every line has been checked."""
     import duckdb
 
     local, folder = opened.local, opened.folder
     used = [in_utf8(name, folder, source.encoding) for name in names]
+    note = Unreadable()
     try:
-        copies, unreadable = read_csv(local, used, names, folder)
+        copy, unreadable = read_csv(local, used, names, folder)
+    except EncodingError:
+        older = older_copies(used, folder)
+        if older is None:
+            raise
+        note = Unreadable(encoding=OLDER)
+        copy, unreadable = read_csv(local, older, names, folder)
     except duckdb.Error:
         # The usual reason is a mix of line endings.
         used = [plain_copy(name, folder) for name in used]
-        copies, unreadable = read_csv(local, used, names, folder)
-    opened.unreadable[source.field] = unreadable
-    return _read_typed(opened, copies, "parquet", source.field)
+        copy, unreadable = read_csv(local, used, names, folder)
+    opened.unreadable[source.field] = unreadable + note
+    return _read_typed(opened, [copy], "parquet", source.field)
 
 
 def _read_typed(

@@ -40,12 +40,14 @@ class Unreadable:
 
     `ragged` counts those with too few or too many columns, of which there are `examples`,
     `headers` those that repeat the names of the columns, and `above` those above the first of them.
+    `encoding` is there where files are not in UTF-8 and none was stated.
     """
 
     ragged: int = 0
     examples: tuple[str, ...] = ()
     headers: int = 0
     above: int = 0
+    encoding: str | None = None
 
     def __add__(self, other: Unreadable) -> Unreadable:
         return Unreadable(
@@ -53,6 +55,7 @@ class Unreadable:
             self.examples + other.examples,
             self.headers + other.headers,
             self.above + other.above,
+            self.encoding or other.encoding,
         )
 
     @property
@@ -75,9 +78,13 @@ class Connections:
     unreadable: dict[str, Unreadable] = field(default_factory=dict)
 
     def place(self, source: Source) -> str:
-        """Where a log is, in words, and how many lines stand above its table."""
-        above = self.unreadable.get(source.field, Unreadable()).above
-        return source.shown + (f" (without {above} lines above the table)" if above else "")
+        """Where a log is, in words, how many lines stand above its table, and its encoding."""
+        its = self.unreadable.get(source.field, Unreadable())
+        lines = "1 line" if its.above == 1 else f"{its.above} lines"
+        parts = [f"without {lines} above the table"] if its.above else []
+        if its.encoding is not None:
+            parts.append(f"not in UTF-8, read as {its.encoding}: state encoding if that is wrong")
+        return source.shown + (f" ({'; '.join(parts)})" if parts else "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,256 @@
+"""Files as European tools and spreadsheets write them: one question, then the right numbers.
+
+Each file is raw text with the means that it was made with. Then the same files with the faults that
+real ones have: the means stay right, or something is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.analysis.call import call_of
+from bascule.analysis.log.recognise import Question
+
+
+class Raw(NamedTuple):
+    """A file: its bytes, what is asked, the options that answer, and the means of its arms."""
+
+    data: bytes
+    question: str | None
+    answer: dict[str, Any]
+    means: dict[str, float]
+
+
+def text(*lines: str, encoding: str = "utf-8") -> bytes:
+    return ("\n".join(lines) + "\n").encode(encoding)
+
+
+def german(value: float, digits: int = 2) -> str:
+    return f"{value:,.{digits}f}".translate(str.maketrans(",.", ".,"))
+
+
+def means(arms: Any, values: Any) -> dict[str, float]:
+    arms, values = np.asarray(arms), np.asarray(values, float)
+    return {str(arm): float(values[arms == arm].mean()) for arm in np.unique(arms)}
+
+
+def trial() -> Raw:
+    """A trial in an older encoding, with decimal commas and gaps."""
+    rng = np.random.default_rng(1)
+    arm = np.array(["Placebo", "Verum"] * 60)
+    value = rng.normal(45, 8, 120).round(1)
+    lines = [
+        f"P-{i:03};{a};{('Köln', 'Ulm')[i % 3 % 2]};{german(rng.normal(50, 8), 1)};{german(v, 1)}"
+        for i, (a, v) in enumerate(zip(arm, value, strict=True))
+    ]
+    head = "Patient;Behandlung;Zentrum;Ausgangswert;Endwert"
+    answer = {"arm": "Behandlung", "value": "Endwert"}
+    asked = "arm could be Behandlung or Zentrum; metric could be Ausgangswert or Endwert"
+    return Raw(text(head, *lines, encoding="cp1252"), asked, answer, means(arm, value))
+
+
+def orders() -> Raw:
+    """Orders with currencies, days first, a mark at the beginning, and a row of totals."""
+    rng = np.random.default_rng(2)
+    customer = np.r_[np.arange(200), rng.integers(0, 200, 100)]
+    amount = rng.lognormal(6.5, 0.8, 300).round(2)
+    lines = [
+        f"B{i:04};{c};{'AB'[c % 2]};{1 + i // 11:02}.02.2026 10:00;{german(a)} €"
+        for i, (c, a) in enumerate(zip(customer, amount, strict=True))
+    ]
+    head = "\ufeffBestellnummer;Kunde_ID;Gruppe;Date;Umsatz"
+    each = np.bincount(customer, amount)
+    wanted = means(["AB"[c % 2] for c in range(200)], each)
+    total = f"Summe;;;;{german(amount.sum())} €"
+    return Raw(text(head, *lines, total), "arm could be Gruppe", {"arm": "Gruppe"}, wanted)
+
+
+def pricing() -> Raw:
+    """Dollars with thousands, months first, blanks."""
+    rng = np.random.default_rng(3)
+    arm, value = np.array(["control", "new"] * 150), rng.lognormal(7, 1, 300).round(2)
+    lines = [
+        f'{i},{a},{1 + i % 3}/{1 + i % 28}/2026,"${v:,.2f}"'
+        for i, (a, v) in enumerate(zip(arm, value, strict=True))
+    ]
+    return Raw(text("user_id,variant,date,revenue", *lines), None, {}, means(arm, value))
+
+
+def campaigns() -> Raw:
+    """Sums by day of two campaigns, with a day that has nothing but its date."""
+    rng = np.random.default_rng(4)
+    lines, sums = [], {"Control Campaign": [0, 0], "Test Campaign": [0, 0]}
+    for day in range(1, 15):
+        for arm in sums:
+            shown = int(rng.integers(600, 1400))
+            clicks = int(rng.binomial(shown, 0.05))
+            lines.append(f"{arm};{day}.08.2019;{rng.integers(1800, 3000)};{shown};{clicks}")
+            sums[arm] = [sums[arm][0] + shown, sums[arm][1] + clicks]
+    lines += ["Control Campaign;15.08.2019;1835;;", "Test Campaign;15.08.2019;1835;;"]
+    answer = {"arm": "Campaign Name", "value": "# of Clicks", "count": "# of Impressions"}
+    return Raw(
+        text("Campaign Name;Date;Spend [USD];# of Impressions;# of Clicks", *lines),
+        "# of Impressions seems to count the units of a row",
+        answer | {"outcome": bs.Bernoulli()},
+        {arm: clicks / shown for arm, (shown, clicks) in sums.items()},
+    )
+
+
+def summary() -> Raw:
+    """A small table with a total, and spaces in thousands."""
+    data = text(
+        "group;visitors;Bestellungen", "A;12 345;512", "B;12 401;590", "Gesamt;24 746;1 102"
+    )
+    answer = {"count": "visitors", "value": "Bestellungen", "outcome": bs.Bernoulli()}
+    return Raw(data, "visitors seems to count", answer, {"A": 512 / 12345, "B": 590 / 12401})
+
+
+def stores() -> Raw:
+    """Weekly sales of stores, whose promotions have numbers."""
+    rng = np.random.default_rng(5)
+    promotion, sales = rng.integers(1, 4, 90), rng.normal(50, 9, (90, 4)).round(2)
+    lines = [
+        f"{i // 9},{i},{('Small', 'Large')[i % 2]},{promotion[i]},{week + 1},{sales[i, week]}"
+        for i in range(90)
+        for week in range(4)
+    ]
+    return Raw(
+        text("MarketID,LocationID,MarketSize,Promotion,week,Sales", *lines),
+        "unit could be MarketID or LocationID; arm could be MarketSize or Promotion",
+        {"unit": "LocationID", "arm": "Promotion"},
+        means(promotion, sales.sum(axis=1)),
+    )
+
+
+def recurrent() -> Raw:
+    """Rows from a start to a stop, beside a date that is none of the test."""
+    rng = np.random.default_rng(6)
+    lines, sums = [], {"placebo": [0, 0], "drug": [0, 0]}
+    for i in range(60):
+        arm, start = ("placebo", "drug")[i % 2], 0
+        for _ in range(rng.integers(1, 5)):
+            stop, event = start + int(rng.integers(20, 200)), int(rng.random() < 0.5)
+            lines.append(f"{i};{1 + i % 28:02}.{1 + i % 12:02}.1989;{arm};{start};{stop};{event}")
+            sums[arm] = [sums[arm][0] + stop - start, sums[arm][1] + event]
+            start = stop
+    return Raw(
+        text("id;random;treat;tstart;tstop;status", *lines),
+        "tstart and tstop seem to be the start and the stop of a time at risk",
+        {"value": "status", "follow_up": ("tstart", "tstop")},
+        {arm: events / time for arm, (time, events) in sums.items()},
+    )
+
+
+def schools() -> Raw:
+    """Pupils in schools that were assigned as a whole."""
+    rng = np.random.default_rng(7)
+    school = np.repeat(np.arange(30), 12)
+    value = (50 + rng.normal(0, 4, 30)[school] + rng.normal(0, 6, 360)).round(1)
+    lines = [f"{i},{s},{s % 2},{v}" for i, (s, v) in enumerate(zip(school, value, strict=True))]
+    return Raw(
+        text("pupil_id,school_id,treatment,posttest", *lines),
+        "unit could be pupil_id or school_id",
+        {"unit": "pupil_id"},
+        means(school % 2, value),
+    )
+
+
+def survey() -> Raw:
+    """Words for yes and no behind tabs, below a line for a spreadsheet."""
+    rng = np.random.default_rng(8)
+    done = rng.random(200) < 0.6
+    form = np.array(["short form", "long form"] * 100)
+    lines = [
+        f"{i}\t{f}\t{('No', 'Yes')[int(d)]}\t{german(rng.gamma(4, 20), 1)}"
+        for i, (f, d) in enumerate(zip(form, done, strict=True))
+    ]
+    head = "Participant\tCondition\tCompleted?\tTime (sec)"
+    asked = "metric could be Completed? or Time (sec)"
+    return Raw(text("sep=\t", head, *lines), asked, {"value": "Completed?"}, means(form, done))
+
+
+FILES: dict[str, Callable[[], Raw]] = {
+    make.__name__: make
+    for make in (trial, orders, pricing, campaigns, summary, stores, recurrent, schools, survey)
+}
+
+
+def answered(path: Path, raw: Raw) -> bs.analysis.Analysis:
+    return bs.analyze(**call_of(path, looks="now", **raw.answer))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_raw_file_is_read_after_one_question(name: str, tmp_path: Path) -> None:
+    raw, path = FILES[name](), tmp_path / f"{name}.csv"
+    path.write_bytes(raw.data)
+    if raw.question is not None:
+        with pytest.raises(Question) as asked:
+            bs.analyze(path)
+        assert raw.question in str(asked.value)
+        call = str(asked.value).split("for example: ")[1]
+        eval(call, {"bs": bs})
+    found = answered(path, raw)
+    assert {arm.name: arm.mean for arm in found.arms} == pytest.approx(raw.means, rel=1e-6)
+    assert "1970" not in str(found) + found.html()
+    if name == "schools":
+        assert "give cluster='school_id'" in str(found)
+
+
+def test_the_tests_of_a_file_are_asked_about(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    lines = [
+        f'{t},2014-11-{1 + t:02},"Headline ""{h}"", really {t}",{shown},{rng.binomial(shown, 0.02)}'
+        for t in range(12)
+        for h, shown in enumerate(rng.integers(2000, 4000, 3))
+    ]
+    path = tmp_path / "tests.csv"
+    path.write_bytes(text("clickability_test_id,created_at,headline,impressions,clicks", *lines))
+    with pytest.raises(
+        Question, match="clickability_test_id seems to name one of several"
+    ) as asked:
+        bs.analyze(path)
+    found = eval(str(asked.value).split("for example: ")[1], {"bs": bs})
+    assert [row.arms for row in found.rows] == [3] * 12
+
+
+FAULTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {
+    "carriage returns": lambda lines: [line + b"\r" for line in lines],
+    "blank lines": lambda lines: [part for line in lines for part in (line, b"")],
+    "the header again": lambda lines: [*lines, lines[0]],
+    "copies": lambda lines: [*lines, *lines[3:6]],
+    "a short line": lambda lines: [*lines, lines[5][:4]],
+    "a remark below": lambda lines: [*lines, b"", b"Source: our own data"],
+    "a word among values": lambda lines: [*lines[:-1], _last(lines[-2], b"lost")],
+    "an empty cell": lambda lines: [*lines[:-2], _last(lines[-2], b""), lines[-1]],
+    "a huge value": lambda lines: [*lines[:-1], _last(lines[-2], b"99999999")],
+}
+SAID = r"(?m)^(! |excluded: |  copies of rows: [0-9])"
+"""Lines that say something of a file."""
+
+
+def _last(line: bytes, cell: bytes) -> bytes:
+    """A line with another last cell."""
+    sign = next(one for one in (b";", b"\t", b",") if one in line)
+    line = line.replace(b'"', b"")
+    return line.rsplit(sign, 1)[0] + sign + cell
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ["trial", "pricing", "stores", "campaigns"])
+def test_a_fault_changes_nothing_or_is_said(name: str, fault: str, tmp_path: Path) -> None:
+    raw, path = FILES[name](), tmp_path / "log.csv"
+    path.write_bytes(b"\n".join(FAULTS[fault](raw.data.splitlines())))
+    try:
+        found = answered(path, raw)
+    except bs.InputError:
+        return
+    same = {arm.name: arm.mean for arm in found.arms} == pytest.approx(raw.means, rel=1e-9)
+    assert same or re.search(SAID, str(found))
+    assert len(found.arms) == len(raw.means)
