@@ -21,6 +21,7 @@ from bascule.core.design_parts import (
     check_deadline,
     check_goal,
     check_kind,
+    check_signals,
     checked_arms,
     checked_min_effect,
     checked_sides,
@@ -198,13 +199,14 @@ class Design:
         checks.accept_given(self, "max_units", checks.whole, start, remedy, MOST_UNITS)
         self.rule.check_size(len(self.arms), self.max_units)
         object.__setattr__(self, "covariates", checked_covariates(self.covariates))
+        if self.rule.uses_signals:
+            check_signals(self.measure, self.reports, self.covariates)
         if self.covariates is not None:
             _check_covariates(self)
         checks.choice("overflow", self.overflow, get_args(Overflow))
         check_goal(self.goal, self.outcome)
         check_control(self.control, self.arms)
         self.rule.check_design(self)
-
         object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
         checks.accept(self, "harm_error", checks.probability, "0.05 is usual")
         if self.metrics:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from bascule.core.covariates.adjustment import REACH
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bounded, Outcome
 
@@ -103,6 +104,28 @@ def check_deadline(deadline: object) -> None:
     if deadline.tzinfo is None:
         raise InputError(
             "deadline", f"deadline needs a time zone (got {deadline.isoformat()}): as in {example}"
+        )
+
+
+def check_signals(measure: Measure | None, reports: object, covariates: object) -> None:
+    """Refuse early signals where a unit has no events before it counts, or not such as add up."""
+    if measure is not None and measure.aggregate != "any":
+        raise InputError(
+            "early_signals",
+            'early_signals need outcomes that an event makes 1 for good: use aggregate "any" '
+            f"(got {measure.aggregate!r}), or leave them out",
+        )
+    if reports is not None:
+        raise InputError(
+            "early_signals",
+            "early_signals are events of units whose windows are open: give a measure with a "
+            "window in place of reports, or leave them out",
+        )
+    if covariates is not None:
+        raise InputError(
+            "early_signals",
+            "early_signals do not go together with covariates, which adjust outcomes when they "
+            "count: leave one of them out",
         )
 
 

@@ -24,7 +24,14 @@ from bascule.core.metrics.guardrails import (
     shipped,
     still_compared,
 )
-from bascule.core.procedures.base import AnyStatistics, Block, Decision, Interval, Procedure
+from bascule.core.procedures.base import (
+    AnyStatistics,
+    Block,
+    Decision,
+    Interval,
+    Procedure,
+    Signals,
+)
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
@@ -101,15 +108,21 @@ def record_and_decide(
     return after, _promised(design, statistics, reached)
 
 
-def next_block(design: Design, statistics: Statistics) -> Block:
+def next_block(design: Design, statistics: Statistics, signals: Signals | None = None) -> Block:
     """Return the block that comes next; it is fixed before its outcomes are.
+
+    `signals` are events of units whose windows are open, for a rule that goes by them.
 
     >>> import bascule as bs
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     Block(units=(1, 1), leader=0, repeat=1)
     """
     compared = still_compared(design, statistics)
-    return design.procedure.next_block(design.oriented_statistics(compared))
+    seen = design.oriented_statistics(compared)
+    if signals is None or not design.procedure.uses_signals:
+        return design.procedure.next_block(seen)
+    oriented = signals._replace(for_the_worse=design.goal == "decrease")
+    return design.procedure.block_by_signals(seen, oriented)
 
 
 def fold_block(

@@ -260,6 +260,12 @@ def world_of(
             "correlation belongs to a design with a covariate, and this one has none: leave it "
             'out, or give the design covariates=[Covariate("name")]',
         )
+    if design.rule.uses_signals and world.delay is not None and world.delay.events is None:
+        raise InputError(
+            "events",
+            f"{design.rule.label} goes by events of open windows, and the delay of the world does "
+            "not say when they come: give it events, as in Delay(35_000, events=5_000)",
+        )
     if outcome.recurring and not world.plain_for(outcome):
         raise InputError(
             "world",

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar, Literal, NoReturn, Protocol
+from typing import ClassVar, Literal, NamedTuple, NoReturn, Protocol
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
@@ -131,6 +131,19 @@ class Block:
         return self.repeat * sum(self.units)
 
 
+class Signals(NamedTuple):
+    """Events of units whose windows are open, and how long those of matured units took."""
+
+    events: Sequence[tuple[Sequence[int], Sequence[int]]] = ()
+    """For each kind of open block the units of each arm in one, and the events of each arm so far
+    in all of them."""
+    delays: Sequence[Sequence[float]] = ()
+    """For each arm the events of matured units, and the sums of their delays and of the squares of
+    these, in hundredths of the window."""
+    for_the_worse: bool = False
+    """Whether an event is for the worse."""
+
+
 def beaten_in(
     pairs: Sequence[tuple[int, int]], ends: Sequence[Ends], without: frozenset[int]
 ) -> frozenset[int]:
@@ -221,6 +234,11 @@ class Procedure(ABC):
     def largest_block(self) -> int | None:
         """The most units in a block, if arms are compared only within blocks; else None."""
         return None
+
+    @property
+    def uses_signals(self) -> bool:
+        """Whether the next block also goes by events of units whose windows are open."""
+        return False
 
     @property
     def last_stage(self) -> int | None:
@@ -389,6 +407,14 @@ class Procedure(ABC):
     def next_block(self, statistics: Statistics) -> Block:
         """Return the block that comes next; it is fixed before its outcomes are."""
         self._refuse("assigns unit by unit: use next_arm and record, or Tilt(tilt)")
+
+    def block_by_signals(
+        self,
+        statistics: Statistics,
+        signals: Signals,
+    ) -> Block:
+        """Return the block that comes next, also by events of units whose windows are open."""
+        return self.next_block(statistics)
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True

@@ -75,6 +75,11 @@ class Rule(ABC):
         return None
 
     @property
+    def uses_signals(self) -> bool:
+        """Whether the next block also goes by events of units whose windows are open."""
+        return False
+
+    @property
     def curve_value(self) -> float | None:
         """The value of its family's knob that gives this rule; None if there is none."""
         return None if self.knob is None else self.knob.value

@@ -32,6 +32,7 @@ from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem
 from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
+from bascule.core.procedures.blocks.signals import EarlySignals, slack_of
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 
 HorizonGuarantee = Literal["proven", "gaussian"]
@@ -74,6 +75,11 @@ class Tilt(Rule):
     given the outcomes so far, is below it. With `on_futility="advise"` the test goes on, and its
     status says so. Either way the error can only be lower.
 
+    `early_signals` lets the next block also go by events of units whose windows are open, which
+    saves cost if conversions come as soon in one arm as in another. With "auto" the tilt is 3 at
+    most until matured units show whether they do, and the signals are not used once these show that
+    they do not; with "always" nothing is checked. Decisions go by matured outcomes alone.
+
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')
     """
@@ -109,6 +115,10 @@ class Tilt(Rule):
     on_futility: Annotated[
         OnFutility | None, Option("Whether futility ends a test or is only said.", unset="end")
     ] = field(default=None, kw_only=True)
+    early_signals: Annotated[
+        EarlySignals | None,
+        Option("Tilt by events of open windows too: auto checks that delays agree.", unset="off"),
+    ] = field(default=None, kw_only=True)
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +131,8 @@ class Tilt(Rule):
             )
         checks.accept_given(self, "effect", checks.positive, "it is the difference worth finding")
         checks.accept(self, "batch", checks.whole, 1, "units of each challenger in a block")
+        if self.early_signals is not None:
+            checks.choice("early_signals", self.early_signals, get_args(EarlySignals))
         self._check_horizon()
 
     def _check_horizon(self) -> None:
@@ -177,7 +189,8 @@ class Tilt(Rule):
         named = [(name, getattr(self, name)) for name in parts]
         about = "".join(f", {name} {value:g}" for name, value in named if value is not None)
         normal = ", gaussian" if self.guarantee == "gaussian" else ""
-        return f"Tilt_{self.tilt:g}{about}{normal}"
+        early = {"auto": ", early signals", "always": ", early signals always"}
+        return f"Tilt_{self.tilt:g}{about}{normal}{early.get(self.early_signals or '', '')}"
 
     @property
     def words(self) -> str:
@@ -195,6 +208,8 @@ class Tilt(Rule):
                 "Units come in blocks, in random order: as the evidence grows, the arm that is "
                 f"ahead gets up to {self.tilt:g} units for each one of {others}."
             )
+        if self.early_signals is not None:
+            who += " Events of units that have not counted yet have a say in who is ahead."
         weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
         ends = ""
         if self.power is not None:
@@ -218,6 +233,11 @@ class Tilt(Rule):
     def planned_effect(self) -> float | None:
         """The effect that the rule was given."""
         return self.effect
+
+    @property
+    def uses_signals(self) -> bool:
+        """Whether the next block also goes by events of units whose windows are open."""
+        return self.early_signals is not None
 
     @property
     def knob(self) -> Knob:
@@ -264,6 +284,8 @@ class Tilt(Rule):
             self.effect or 0.0,
             horizon,
             self._centre(design.outcome),
+            early_signals=self.early_signals,
+            slack=slack_of(self.effect or 0.0, self.baseline),
         )
 
     def _centre(self, outcome: Outcome) -> float:
@@ -355,6 +377,12 @@ class Tilt(Rule):
             )
         if self.baseline is not None:
             self._check_baseline(outcome)
+        if self.early_signals is not None and not outcome.binary:
+            raise InputError(
+                "early_signals",
+                f"early_signals are events that make an outcome 1, and {outcome!r} is not 0 or 1: "
+                "leave them out, or use Bernoulli()",
+            )
 
     def _check_baseline(self, outcome: Outcome) -> None:
         assert self.baseline is not None

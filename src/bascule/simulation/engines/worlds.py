@@ -31,6 +31,7 @@ from bascule.simulation.kernels.covariates import (
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 from bascule.simulation.kernels.worlds.blocks import Covariates, Ring
+from bascule.simulation.kernels.worlds.signals import MODES, room_for_signals
 from bascule.simulation.kernels.worlds.unit import source_of
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
@@ -142,6 +143,7 @@ class WorldBlockRuns(WorldRuns):
             self.ziggurat,
         )
         self.max_pending = design.max_pending or MOST_UNITS
+        self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
         self.loop = block_loop(procedure.drawn_evidence, procedure.share)
@@ -177,6 +179,7 @@ class WorldBlockRuns(WorldRuns):
             columns,
             self.regrets_of(first_run, runs),
             Covariates(self.known, self.spreads, ranges_of(self.known), *room_for(count)),
+            room_for_signals(*self.signals, self.arms, length),
         )
 
 

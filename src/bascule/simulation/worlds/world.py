@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 TrendKind = Literal["fading", "wave"]
 DelayKind = Literal["fixed", "random"]
+EventOutcome = Literal["high", "low"]
 
 LONGEST_EXPONENTIAL = 37.0
 """An exponential delay made from 53 random bits is shorter than this many times its mean."""
@@ -98,6 +99,11 @@ class Delay:
     A "random" delay is exponential. Outcomes above the middle of the means take `high_outcomes`
     times as long. What has not come `window` units after its assignment counts as missing.
 
+    A fixed delay is also a conversion window. `events` is then how long after its assignment the
+    event of a unit is known, on average, one number for all arms or one for each: this time is
+    exponential, given that it is shorter than the delay. Rules that use early signals go by it.
+    Units whose outcome is `event`, the high or the low one of two, have an event.
+
     >>> Delay(200, "random", high_outcomes=5).words
     'random delay of 200 units, 5 times as long for high outcomes'
     """
@@ -106,6 +112,8 @@ class Delay:
     kind: DelayKind = "fixed"
     high_outcomes: float = 1.0
     window: int | None = None
+    events: float | Sequence[float] | None = None
+    event: EventOutcome = "high"
 
     def __post_init__(self) -> None:
         mean = checks.finite("mean", self.mean, "it is how many units are assigned meanwhile")
@@ -118,12 +126,45 @@ class Delay:
         if self.window is not None:
             window = checks.whole("window", self.window, 0, "units to wait for an outcome")
             object.__setattr__(self, "window", window)
+        if self.events is not None:
+            self._check_events()
         if self.longest > MOST_UNDER_WAY:
             raise InputError(
                 "delay",
                 f"delay may take up to {self.longest:.1g} units, more than the {MOST_UNDER_WAY:,} "
                 "that a run can wait for: make it shorter, or set a window",
             )
+
+    def _check_events(self) -> None:
+        if self.kind != "fixed" or self.high_outcomes != 1.0 or self.window is not None:
+            raise InputError(
+                "events",
+                "events belong to a fixed delay, which is the window that they fall into: leave "
+                "kind, high_outcomes and window out",
+            )
+        checks.choice("event", self.event, get_args(EventOutcome))
+        given = self.events if isinstance(self.events, (list, tuple)) else (self.events,)
+        remedy = "it is how many units are assigned until an event is known, on average"
+        object.__setattr__(
+            self, "events", tuple(checks.positive("events", one, remedy) for one in given)
+        )
+
+    def events_of(self, arms: int) -> tuple[float, ...]:
+        """Return how long the events of each arm take on average; nothing without events.
+
+        >>> Delay(35_000, events=5_000).events_of(2)
+        (5000.0, 5000.0)
+        """
+        if self.events is None:
+            return ()
+        assert isinstance(self.events, tuple)
+        if len(self.events) not in (1, arms):
+            raise InputError(
+                "events",
+                f"events must be one number, or one for each of {arms} arms "
+                f"(got {len(self.events)})",
+            )
+        return self.events * arms if len(self.events) == 1 else self.events
 
     @property
     def longest(self) -> float:
@@ -141,6 +182,9 @@ class Delay:
             parts.append(f"{self.high_outcomes:g} times as long for high outcomes")
         if self.window is not None:
             parts.append(f"awaited for {self.window:,} units")
+        if isinstance(self.events, tuple):
+            after = " and ".join(f"{one:g}" for one in self.events)
+            parts.append(f"events after {after} on average")
         return ", ".join(parts)
 
 
@@ -282,6 +326,10 @@ class World:
                     f"(got {mean:g})",
                 )
         self._check_limits(noise, outcome)
+        if self.delay is not None and self.delay.events_of(arms) and not outcome.binary:
+            raise InputError(
+                "events", f"events make outcomes 0 or 1, not {outcome!r}: leave them out"
+            )
         return replace(self, noise=noise)
 
     def _check_limits(self, noise: Noise, outcome: Outcome) -> None:
@@ -322,7 +370,10 @@ class World:
             change = replace(change, by=-change.by)
         if delay is not None:
             factor = delay.high_outcomes
-            delay = replace(delay, mean=delay.mean * factor, high_outcomes=1.0 / factor)
+            turned: EventOutcome = "low" if delay.event == "high" else "high"
+            delay = replace(
+                delay, mean=delay.mean * factor, high_outcomes=1.0 / factor, event=turned
+            )
         return replace(
             self,
             means=tuple(centre - mean for mean in self.start),

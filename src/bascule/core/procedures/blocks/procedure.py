@@ -30,7 +30,17 @@ from bascule.core.evidence.families.rows import (
 )
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.outcomes import Pair
-from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Procedure
+from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Procedure, Signals
+from bascule.core.procedures.blocks.signals import (
+    ALIKE,
+    DIFFERENT,
+    USUAL_SLACK,
+    EarlySignals,
+    add_events,
+    blend,
+    judge_delays,
+    most_tilt,
+)
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
     BlockSteps,
@@ -89,6 +99,8 @@ class BlockProcedure(Procedure):
     none; `batch` units of each challenger are assigned at once; `horizon` says where the test ends,
     None for nowhere; `centre` is the share that bets on a planned effect stake; `share` says how
     many units the leader gets for each one of a challenger, by its lead and the tilt.
+    `early_signals` says whether events of open windows count in that, and `slack` by how much the
+    delays of arms may differ then.
     """
 
     evidence: Family
@@ -98,6 +110,8 @@ class BlockProcedure(Procedure):
     horizon: Horizon | None = None
     centre: float = ORDINARY
     share: Share = units_of_leader
+    early_signals: EarlySignals | None = None
+    slack: float = USUAL_SLACK
     counts: ClassVar[Literal["blocks"]] = "blocks"
     kind: ClassVar[str] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
@@ -199,11 +213,55 @@ class BlockProcedure(Procedure):
 
     def next_block(self, statistics: Statistics) -> Block:
         """Return the block that comes next; it is fixed before its outcomes are."""
+        return self._block(*self.rows(statistics), self.tilt)
+
+    def block_by_signals(self, statistics: Statistics, signals: Signals) -> Block:
+        """Return the block that comes next, also by events of units whose windows are open."""
+        judged = self.judged(statistics, signals)
         arms, pairs = self.rows(statistics)
+        if judged != DIFFERENT:
+            pairs = self._with_signals(arms, pairs, signals)
+        return self._block(arms, pairs, most_tilt(judged, self.tilt))
+
+    def _block(self, arms: LiveRows, pairs: LiveRows, most: float) -> Block:
         front, ahead = self.steps.leader(arms, pairs, self.arms, self.params)
         repeat, each = (self.batch, 1) if self.evidence.split else (1, self.batch)
-        begin_block(arms, self.arms, front, self.share(ahead, self.tilt) * each, each)
+        begin_block(arms, self.arms, front, self.share(ahead, most) * each, each)
         return Block(tuple(int(arm[BLOCK_UNITS]) for arm in arms), front, repeat)
+
+    @property
+    def uses_signals(self) -> bool:
+        """Whether the next block also goes by events of units whose windows are open."""
+        return self.early_signals is not None
+
+    def check_live(self) -> None:
+        """Refuse early signals, which live tests do not keep yet."""
+        if self.early_signals is not None:
+            raise InputError(
+                "early_signals",
+                "early_signals are for simulations and plans only, not for live tests: leave them "
+                "out",
+            )
+
+    def judged(self, statistics: Statistics, signals: Signals) -> int:
+        """Return whether delays are taken to be alike: always, or by matured units."""
+        if self.early_signals == "always":
+            return ALIKE
+        arms, _ = self.rows(statistics)
+        none = [(0.0, 0.0, 0.0)] * self.arms
+        return judge_delays(signals.delays or none, arms, self.arms, self.slack)
+
+    def _with_signals(self, arms: LiveRows, pairs: LiveRows, signals: Signals) -> LiveRows:
+        """Return totals and clocks of all pairs with those of early signals."""
+        early, seen = [[0.0, 0.0] for _ in pairs], [[0.0, 0.0] for _ in pairs]
+        for sizes, events in signals.events:
+            for arm, count in enumerate(events):
+                if count:
+                    add_events(early, sizes, self.arms, arm, float(count))
+        spread = self.evidence.spread(arms, self.arms, self.params)
+        sign = -1.0 if signals.for_the_worse else 1.0
+        blend(seen, pairs, early, sign, spread, self.outcome.scale)
+        return seen
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next block takes."""

@@ -5,7 +5,8 @@ block before it, whatever came first; a block with gaps counts with the outcomes
 next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
 length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
 awaited, and time goes on as if units were. So it does between two blocks while those under way
-suffice for the horizon, or are as many as may wait.
+suffice for the horizon, or are as many as may wait. A rule that uses early signals also goes by the
+events of open blocks that are known so far.
 """
 
 from __future__ import annotations
@@ -19,16 +20,29 @@ from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
 from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
+from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
 from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
+from bascule.simulation.kernels.worlds.signals import (
+    OFF,
+    Early,
+    clear_signals,
+    expect_event,
+    judged,
+    mature_event,
+    set_sizes,
+    show_events,
+)
 from bascule.simulation.kernels.worlds.unit import (
+    LAG,
     Source,
     arrival,
     drift,
+    event_at,
     mean_and_gap,
     outcome_of,
 )
@@ -90,7 +104,7 @@ def add_to_coming(coming: FloatArray, count: int, front: int, ahead: float, even
 def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
     """The loop for one family of evidence, for any number of arms."""
     leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family)
-    observe, split = family.observe, family.split
+    observe, split, spread = family.observe, family.split, family.spread
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
     def play(
@@ -107,6 +121,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         columns: RunColumns,
         regrets: FloatArray,
         about: Covariates,
+        early: Early,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
@@ -114,6 +129,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         owners, values, begins, ends, readies, lasts, fronts, shares, coming, xs = ring
         known, spreads, ranges, sums, block, theta = about
         streams, cell, world, means, _, _, ziggurat = source
+        signals = early.mode != OFF
         covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
@@ -127,7 +143,9 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                 sums[i] = 0.0
             for i in range(coming.size):
                 coming[i] = 0.0
-            units, clock, counted = 0, 0, 0
+            if signals:
+                clear_signals(early)
+            units, clock, counted, shown = 0, 0, 0, 0
             opened, folded = 0, 0
             size, dealt, left = 0, 0, 0
             front, share, ready = 0, 0, 0
@@ -143,8 +161,17 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
             ):
                 if below_cap and dealt == size:
                     if left == 0:
-                        front, ahead = leader(arms, pairs, count, params)
-                        share = share_of(ahead, tilt)
+                        most, delays = tilt, DIFFERENT
+                        if signals:
+                            delays = judged(early, arms, count)
+                            most = most_tilt(delays, tilt)
+                        if delays == DIFFERENT:
+                            front, ahead = leader(arms, pairs, count, params)
+                        else:
+                            deviation, scale = spread(arms, count, params), 1.0 / params.precision
+                            blend(early.seen, pairs, early.sums, early.sign, deviation, scale)
+                            front, ahead = leader(arms, early.seen, count, params)
+                        share = share_of(ahead, most)
                         left = rounds
                     # An arm that was dropped since the batch began gets no units of its blocks.
                     size = begin_block(arms, count, front, share * each, each)
@@ -178,6 +205,9 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     seen_at, came = arrival(streams, world, clock, value)
                     values[units & turn] = value
                     owners[units & turn] = arm if came else MISSING
+                    if signals and came and value == early.event:
+                        known_at, wait = event_at(streams, world, early.lags[arm], clock)
+                        expect_event(early, units, opened, known_at, wait)
                     # Blocks are folded in order, so each is ready after the one before it.
                     ready = max(ready, seen_at)
                     regret += gap
@@ -191,6 +221,9 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         opened += 1
                 if below_cap or folded < opened:
                     clock += 1
+                while signals and shown < clock:
+                    shown += 1
+                    show_events(early, shown, owners, fronts, shares, each)
                 while (
                     winner == NOBODY
                     and ended == 0
@@ -201,8 +234,13 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         arms[arm][BLOCK_UNITS] = 0.0
                     if covariates > 0:
                         coefficients(sums, covariates, ranges, known[MOST], theta)
+                    if signals:
+                        lead = shares[folded & turn]
+                        set_sizes(early.sizes, fronts[folded & turn], lead * each, each)
                     for unit in range(begins[folded & turn], ends[folded & turn]):
                         arm = owners[unit & turn]
+                        if signals and arm != MISSING and values[unit & turn] == early.event:
+                            mature_event(early, unit, arm, world[LAG])
                         if arm != MISSING:
                             arms[arm][BLOCK_UNITS] += 1.0
                             value = values[unit & turn]
@@ -236,6 +274,7 @@ CALLED = (
     finish_run,
     *CALLED_BY_BLOCKS,
     *(add_to_coming, coefficients, observe_covariates, fold_covariates, draw_covariates),
+    *(clear_signals, show_events, mature_event, event_at, judge_delays, blend),
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""

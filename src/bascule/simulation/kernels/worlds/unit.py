@@ -147,6 +147,21 @@ def outcome_of(source: Source, arm: int, mean: float) -> float:
     return float(value)
 
 
+def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
+    """When the event of the unit assigned at `time` is known, and how long it took.
+
+    Its time is exponential with this mean, given that it is shorter than the window.
+    """
+    window = world[LAG]
+    within = -math.expm1(-window / lag)
+    wait = min(window, -lag * math.log1p(-within * uniform(streams, 0)))
+    known = time + 1 + math.ceil(wait)
+    batch = math.floor(world[BATCH])
+    if batch > 1:
+        known += (batch - known % batch) % batch
+    return known, wait
+
+
 def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
     """When the outcome of the unit assigned at `time` is known, and whether it has come then.
 

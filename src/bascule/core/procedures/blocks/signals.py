@@ -1,0 +1,149 @@
+"""Early signals: what events of open windows say about the arm that the next block favours.
+
+A unit counts when its window closes. Its event is known sooner, and so is which arm has more of
+them among units of the same age: within a block both arms have the same age. The size of the next
+block may depend on that, since it is still fixed before the outcomes of its units; the decision
+depends on matured outcomes alone (docs/research/early-signals.md).
+
+An event of arm i, in a block with n_i and n_j units, adds `n_j / (n_i + n_j)` to the difference of
+the pair and `n_i n_j / (n_i + n_j)^2` to its variance. These are sums over open blocks of
+`h (c_i / n_i - c_j / n_j)` and of `h c / n`, with c the events so far and h the weight of a block.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from bascule.core.evidence.families.rows import ACTIVE, CLOCK, TOTAL, Row, Rows
+
+EarlySignals = Literal["auto", "always"]
+"""When early signals are used: while delays may be alike in all arms, or always."""
+
+GENTLE_TILT = 3.0
+"""The tilt at most while nobody knows whether delays are alike."""
+
+STEPS = 100
+"""Steps in which the time from assignment to event is counted, as parts of the window."""
+
+EVENTS, DELAY, SQUARES = range(3)
+"""Columns of the delays of an arm: events of matured units, and the sums of their steps and of the
+squares of these."""
+
+UNKNOWN, ALIKE, DIFFERENT = range(3)
+"""What matured units show about the delays of the arms."""
+
+FEWEST = 10.0
+"""Events of each arm before its delays are compared."""
+
+USUAL_SLACK = 0.05
+"""The difference of the parts shown early that is taken for none, if no effect is planned."""
+
+DEVIATIONS = 2.0
+"""Standard errors by which a difference has to be below the slack, or above it."""
+
+
+def slack_of(effect: float, baseline: float | None) -> float:
+    """Return the relative difference of early parts that misleads by half the planned effect.
+
+    >>> round(slack_of(0.01, 0.05), 3), slack_of(0.0, None)
+    (0.091, 0.05)
+    """
+    if effect <= 0.0 or baseline is None:
+        return USUAL_SLACK
+    return 0.5 * effect / (baseline + 0.5 * effect)
+
+
+def step_of(waited: float, window: float) -> int:
+    """Return the step of the window in which an event is known.
+
+    >>> step_of(0.0, 7.0), step_of(3.5, 7.0), step_of(7.0, 7.0)
+    (0, 50, 99)
+    """
+    return max(0, min(STEPS - 1, int(STEPS * waited / window)))
+
+
+def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> None:
+    """Add events of an arm in a block of these sizes to every pair of it; below 0 to remove them.
+
+    >>> early = [[0.0, 0.0]]
+    >>> add_events(early, [3, 1], 2, 0, 2.0)
+    >>> early
+    [[0.5, 0.375]]
+    """
+    mine = sizes[arm]
+    at = 0
+    for i in range(count):
+        for j in range(i + 1, count):
+            if arm in (i, j):
+                theirs = sizes[j] if arm == i else sizes[i]
+                if mine > 0.0 and theirs > 0.0:
+                    part = theirs / (mine + theirs)
+                    early[at][TOTAL] += events * part if arm == i else -events * part
+                    early[at][CLOCK] += events * part * mine / (mine + theirs)
+            at += 1
+
+
+def blend(seen: Rows, pairs: Rows, early: Rows, sign: float, spread: float, scale: float) -> None:
+    """Set totals and clocks to those of matured outcomes and of early signals together.
+
+    `sign` is -1 where an event is for the worse, `spread` the deviation of an outcome in units of
+    the `scale`. The clock of a signal is its variance in units of an outcome's.
+
+    >>> seen = [[0.0, 0.0]]
+    >>> blend(seen, [[2.0, 10.0]], [[0.5, 0.375]], 1.0, 0.25, 1.0)
+    >>> seen
+    [[2.5, 16.0]]
+    """
+    for at in range(len(pairs)):
+        seen[at][TOTAL] = pairs[at][TOTAL] + sign * early[at][TOTAL] / scale
+        seen[at][CLOCK] = pairs[at][CLOCK] + early[at][CLOCK] / (scale * spread) ** 2
+
+
+def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
+    """Return whether matured units show that delays are alike in all active arms.
+
+    While blocks of all ages up to the window are open, an arm shows the part 1 - (mean delay) /
+    window of its events. Delays are alike if these parts differ between any two arms by less than
+    the slack, in relation to their mean and with two standard errors added; they are different if
+    two of them differ by more than the slack with two standard errors taken off.
+
+    >>> arms = [[0.0, 1.0], [0.0, 1.0]]
+    >>> slow, quick = [400.0, 16000.0, 800000.0], [400.0, 2000.0, 20000.0]
+    >>> judge_delays([quick, quick], arms, 2, 0.09), judge_delays([slow, quick], arms, 2, 0.09)
+    (1, 2)
+    """
+    judged = ALIKE
+    for i in range(count):
+        for j in range(i + 1, count):
+            if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
+                few = min(delays[i][EVENTS], delays[j][EVENTS])
+                if few < FEWEST:
+                    judged = judged if judged == DIFFERENT else UNKNOWN
+                else:
+                    mine = 1.0 - delays[i][DELAY] / delays[i][EVENTS] / STEPS
+                    theirs = 1.0 - delays[j][DELAY] / delays[j][EVENTS] / STEPS
+                    middle = max(0.5 * (mine + theirs), 1.0 / STEPS)
+                    apart = abs(mine - theirs) / middle
+                    error = _variance(delays[i]) / delays[i][EVENTS]
+                    error += _variance(delays[j]) / delays[j][EVENTS]
+                    around = DEVIATIONS * math.sqrt(error) / STEPS / middle
+                    if apart - around > slack:
+                        judged = DIFFERENT
+                    elif apart + around > slack and judged == ALIKE:
+                        judged = UNKNOWN
+    return judged
+
+
+def _variance(delays: Row) -> float:
+    mean = delays[DELAY] / delays[EVENTS]
+    return float(max(0.0, delays[SQUARES] / delays[EVENTS] - mean * mean))
+
+
+def most_tilt(judged: int, tilt: float) -> float:
+    """Return the tilt at most: a gentle one while nobody knows whether delays are alike.
+
+    >>> most_tilt(UNKNOWN, 8.0), most_tilt(ALIKE, 8.0), most_tilt(DIFFERENT, 8.0)
+    (3.0, 8.0, 8.0)
+    """
+    return min(tilt, GENTLE_TILT) if judged == UNKNOWN else tilt

@@ -1,0 +1,129 @@
+"""Events of open windows in a simulated test: when they are known, and what they add up to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from bascule.core.evidence.families.rows import TOTAL
+from bascule.core.procedures.blocks.signals import (
+    ALIKE,
+    DELAY,
+    EVENTS,
+    SQUARES,
+    add_events,
+    judge_delays,
+    step_of,
+)
+from bascule.core.types import FloatArray, IntArray
+from bascule.simulation.worlds.world import Delay
+
+OFF, AUTO, ALWAYS = range(3)
+"""How a rule uses early signals."""
+
+MODES = {None: OFF, "auto": AUTO, "always": ALWAYS}
+
+NOTHING = -1
+"""The end of a list of units."""
+
+
+class Early(NamedTuple):
+    """Early signals: how they are used, their sums, and the events that are still to be known.
+
+    `mode` says how the rule uses them, `slack` by how much delays may differ, `event` which outcome
+    is an event, `sign` whether it is for the better, and `lags` how long it takes on average in
+    each arm. `sums` are those of the pairs, `seen` and `sizes` room for a step, and `delays` those
+    of matured events. `heads` has, for each moment, the first unit whose event is known then,
+    `nexts` the one after each unit, `blocks` the block of each, and `waits` how long it took.
+    """
+
+    mode: int
+    slack: float
+    event: float
+    sign: float
+    lags: FloatArray
+    sums: FloatArray
+    seen: FloatArray
+    sizes: FloatArray
+    delays: FloatArray
+    heads: IntArray
+    nexts: IntArray
+    blocks: IntArray
+    waits: FloatArray
+
+
+def room_for_signals(mode: int, slack: float, delay: Delay | None, arms: int, length: int) -> Early:
+    """Return the signals of a test before its first unit; `length` is that of its rings."""
+    lags = () if delay is None or mode == OFF else delay.events_of(arms)
+    mode, length = (mode, length) if lags else (OFF, 1)
+    low = delay is not None and delay.event == "low"
+    pairs = arms * (arms - 1) // 2
+    return Early(
+        mode,
+        slack,
+        0.0 if low else 1.0,
+        -1.0 if low else 1.0,
+        np.array(lags or (0.0,)),
+        np.zeros((pairs, TOTAL + 2)),
+        np.zeros((pairs, TOTAL + 2)),
+        np.zeros(arms),
+        np.zeros((arms, SQUARES + 1)),
+        np.empty(length, np.int64),
+        np.empty(length, np.int64),
+        np.empty(length, np.int64),
+        np.empty(length),
+    )
+
+
+def clear_signals(early: Early) -> None:
+    """Forget all events."""
+    for rows in (early.sums, early.delays):
+        for i in range(rows.shape[0]):
+            for k in range(rows.shape[1]):
+                rows[i][k] = 0.0
+    for i in range(early.heads.size):
+        early.heads[i] = NOTHING
+
+
+def expect_event(early: Early, unit: int, block: int, known: int, wait: float) -> None:
+    """Note when the event of a unit is known."""
+    turn = early.heads.size - 1
+    early.nexts[unit & turn] = early.heads[known & turn]
+    early.heads[known & turn] = unit
+    early.blocks[unit & turn] = block
+    early.waits[unit & turn] = wait
+
+
+def set_sizes(sizes: FloatArray, front: int, of_leader: int, of_others: int) -> None:
+    """Set the sizes of a block."""
+    for arm in range(sizes.size):
+        sizes[arm] = of_leader if arm == front else of_others
+
+
+def show_events(
+    early: Early, time: int, owners: IntArray, fronts: IntArray, shares: IntArray, each: int
+) -> None:
+    """Add the events that are known at a moment."""
+    turn = early.heads.size - 1
+    unit = early.heads[time & turn]
+    early.heads[time & turn] = NOTHING
+    while unit != NOTHING:
+        block = early.blocks[unit & turn] & turn
+        set_sizes(early.sizes, fronts[block], shares[block] * each, each)
+        add_events(early.sums, early.sizes, early.sizes.size, owners[unit & turn], 1.0)
+        unit = early.nexts[unit & turn]
+
+
+def mature_event(early: Early, unit: int, arm: int, window: float) -> None:
+    """Take the event of a unit that counts now out of the sums, and its delay into those."""
+    add_events(early.sums, early.sizes, early.sizes.size, arm, -1.0)
+    step = step_of(early.waits[unit & (early.waits.size - 1)], window)
+    early.delays[arm][EVENTS] += 1.0
+    early.delays[arm][DELAY] += step
+    early.delays[arm][SQUARES] += step * step
+
+
+def judged(early: Early, arms: FloatArray, count: int) -> int:
+    """Return whether delays are taken to be alike."""
+    return ALIKE if early.mode == ALWAYS else judge_delays(early.delays, arms, count, early.slack)
