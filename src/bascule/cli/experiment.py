@@ -50,6 +50,12 @@ CREATION = named(
         unset="0 for sum and any",
         needs=("window",),
     ),
+    coverage=Option(
+        "Share of an arm's units that must have a value before it is shipped, as 90%.",
+        kind="number",
+        unset="80%",
+        needs=("missing",),
+    ),
     reports=Option(
         "Instead of a window: every unit reports an outcome, also 0.",
         group="basics",
@@ -374,7 +380,8 @@ def _measure(design: Design, given: Mapping[str, Any]) -> Measure | None:
     usual, missing = "any" if design.outcome.binary else "sum", given.get("missing")
     if missing not in (None, "zero"):
         missing = amount("missing", missing, "0 is usual")
-    return Measure(given["window"], given.get("aggregate", usual), missing)
+    least = given.get("coverage")
+    return Measure(given["window"], given.get("aggregate", usual), missing, coverage=least)
 
 
 def _audience(given: Mapping[str, Any]) -> Audience | None:

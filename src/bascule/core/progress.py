@@ -20,9 +20,11 @@ from bascule.core.metrics.guardrails import (
     all_harmed,
     fold_metrics,
     harmed,
+    may_hold,
     record_metrics,
     shipped,
     still_compared,
+    with_lacking,
 )
 from bascule.core.procedures.base import (
     AnyStatistics,
@@ -73,18 +75,30 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
 
 
 def record(
-    design: Design, statistics: Statistics, arm: int, value: float, metrics: Sequence[float] = ()
+    design: Design,
+    statistics: Statistics,
+    arm: int,
+    value: float,
+    metrics: Sequence[float] = (),
+    lacking: Sequence[bool] = (),
 ) -> Statistics:
     """Return the statistics after one more outcome, with newly beaten arms dropped.
 
-    `metrics` are the unit's outcomes of the other metrics, in the order of the design.
+    `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
+    says of the primary metric and each other one whether the unit has no value of it.
     """
     design.outcome.check_value(value)
     procedure, seen = design.judging(statistics)
     after = _with_bounds(procedure, seen, procedure.record(seen, arm, design.oriented(value)))
     after = replace(after, arms=statistics.record(arm, value).arms)
     after = _all_kept(design, statistics, after)
-    return record_metrics(design, statistics, after, arm, metrics) if design.metrics else after
+    one = [int(other == arm) for other in range(len(design.arms))]
+    counts = [[int(lacks) * unit for unit in one] for lacks in lacking]
+    if counts:
+        after = with_lacking(design, after, one, counts[0])
+    if not design.metrics:
+        return after
+    return record_metrics(design, statistics, after, arm, metrics, counts[1:])
 
 
 def record_and_decide(
@@ -132,13 +146,15 @@ def fold_block(
     look: bool = True,
     metrics: Blocks = (),
     covariates: tuple[float, ...] = (),
+    lacking: Sequence[Sequence[int]] = (),
 ) -> Statistics:
     """Return the statistics after one more block, whose outcomes are given arm by arm.
 
     Blocks are folded in the order in which they were assigned. Arms that are beaten are dropped,
     unless `look` is false because more of the same batch follows. `metrics` has the block's
     outcomes of the other metrics, in the order of the design. With covariates, `block` has adjusted
-    outcomes, and `covariates` the sums of the block by `design.adjustment`.
+    outcomes, and `covariates` the sums of the block by `design.adjustment`. `lacking` has, for the
+    primary metric and each other one, the units of each arm without a value.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -151,10 +167,14 @@ def fold_block(
     after = _with_bounds(procedure, seen, after, look)
     after = replace(after, arms=statistics.with_block(block).arms)
     after = _all_kept(design, statistics, after)
+    if lacking:
+        after = with_lacking(design, after, [arm.units for arm in block], lacking[0])
     if design.adjustment is not None:
         sums = design.adjustment.folded(statistics.covariates, covariates)
         after = replace(after, covariates=sums)
-    return fold_metrics(design, statistics, after, metrics) if design.metrics else after
+    if not design.metrics:
+        return after
+    return fold_metrics(design, statistics, after, metrics, lacking[1:])
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
@@ -175,8 +195,8 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
 def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     """Return the decision that the data allow, or None.
 
-    An arm other than the control also needs every guardrail to allow it. Once all treatments are
-    harmful, the decision is for the control.
+    An arm other than the control also needs every guardrail to allow it, and recorded values of
+    enough units. Once all treatments are harmful, the decision is for the control.
 
     >>> import bascule as bs
     >>> from bascule.core.statistics import ArmStatistics
@@ -187,7 +207,7 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     """
     procedure, seen = design.judging(statistics)
     reached = _promised(design, statistics, procedure.decision(seen))
-    if not design.guardrails or not isinstance(statistics, Statistics):
+    if not may_hold(design) or not isinstance(statistics, Statistics):
         return reached
     if all_harmed(design, statistics):
         return _kept_control(design, statistics)

@@ -15,6 +15,9 @@ Part = TypeVar("Part", float, "Statistics")
 PairRow = tuple[float, ...]
 """What blocks have shown of two arms: the columns of a family of evidence."""
 
+LackingRow = tuple[int, float, float]
+"""Units of an arm without a value, how many more these are than expected, and its variance."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArmStatistics:
@@ -187,7 +190,8 @@ class Statistics:
     statistics are equal whatever their bounds, and a sum has none. `metrics` has what other metrics
     of the same units have shown: there arms that were found harmful are dropped, and `bounds` say
     by how much each arm is better than the control. `covariates` are the sums of
-    `core.covariates.adjustment`.
+    `core.covariates.adjustment`. `lacking` has a row for each arm (`core.metrics.coverage`), or
+    nothing before the first unit without a value.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
@@ -200,6 +204,7 @@ class Statistics:
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
+    lacking: tuple[LackingRow, ...] = field(default=(), kw_only=True)
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:
@@ -234,6 +239,7 @@ class Statistics:
             self.pairs or other.pairs,
             metrics=_added(self.metrics, other.metrics),
             covariates=_added(self.covariates, other.covariates),
+            lacking=_added_rows(self.lacking, other.lacking),
         )
 
     @property
@@ -252,3 +258,12 @@ def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))
+
+
+def _added_rows(
+    mine: tuple[LackingRow, ...], theirs: tuple[LackingRow, ...]
+) -> tuple[LackingRow, ...]:
+    """Return the sums of missing values row by row, or what one side has."""
+    if not mine or not theirs:
+        return mine or theirs
+    return tuple((a[0] + b[0], a[1] + b[1], a[2] + b[2]) for a, b in zip(mine, theirs, strict=True))

@@ -251,7 +251,7 @@ def detail(status: Status) -> str:
             f"Everyone else keeps what they had, and all do if {status.rollout.version} is harmful."
         )
     if status.guarded is not None:
-        return "The primary metric is decided; the guardrails are not."
+        return "The primary metric is decided; nothing is shipped before the rest is."
     if status.matured == 0:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
@@ -297,6 +297,9 @@ def arm_table(status: Status) -> Table:
         about.append(f"means {status.covariates.words}")
     if status.goal == "decrease":
         about.append("lower is better")
+    names = [arm.name for arm in status.arms]
+    if values := coverage_words(names, [arm.coverage for arm in status.arms]):
+        about.append(values)
     rows = [
         (arm.name, count(arm.units), count(arm.matured), amounts.mean(arm.mean), arm.part)
         for arm in status.arms
@@ -319,8 +322,9 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
             interval = f"{interval_name(later.error)} {amounts.interval(later.low, later.high)}"
             difference = amounts.difference(later.difference, later.high - later.low)
             said.append(f"{later.name}: {difference} ({interval})")
+    names = [arm.name for arm in status.arms]
     for metric in status.metrics:
-        said += _metric_lines(metric)
+        said += _metric_lines(metric, names)
     if any(contrast.unbiased is not None for contrast in status.contrasts):
         said.append(UNBIASED)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
@@ -329,13 +333,29 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     ]
 
 
-def _metric_lines(metric: MetricStatus) -> list[str]:
+def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
+    """Return how many units of each arm have a value; empty where nothing can be missing.
+
+    >>> coverage_words(["a", "b"], [1.0, 0.5]), coverage_words(["a"], [None])
+    ('values of 100 % of the units of a, 50 % of b', '')
+    """
+    pairs = [(arm, share) for arm, share in zip(arms, shares, strict=False) if share is not None]
+    if not pairs:
+        return ""
+    (first, share), *rest = pairs
+    shown = [f"values of {percent(share)} of the units of {first}"]
+    return ", ".join(shown + [f"{percent(share)} of {arm}" for arm, share in rest])
+
+
+def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
     amounts = Amounts(metric.binary)
     about: list[str] = [metric.role]
     if metric.goal == "decrease":
         about.append("lower is better")
     if metric.margin is not None:
         about.append(f"margin {amounts.size(metric.margin)}")
+    if values := coverage_words(arms, metric.coverage):
+        about.append(values)
     said = [f"{metric.name} ({', '.join(about)}):"]
     for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
         where = f"; {standing}" if metric.role == "guardrail" else ""

@@ -18,6 +18,7 @@ from bascule.analysis.source.backend import Row, run
 from bascule.core.design import Design
 from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
+from bascule.core.metrics.coverage import is_counted
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import Decision
@@ -107,7 +108,10 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
         block = None if row["block"] is None else int(row["block"])
         before, value = replayed.state.statistics, _outcome(design, row)
         covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
-        replayed = replayed.fold(row["arm"], block, value, ready, covariates=covariates)
+        lacking = [row["outcome"] is None and is_counted(design)]
+        replayed = replayed.fold(
+            row["arm"], block, value, ready, covariates=covariates, lacking=lacking
+        )
         statistics = replayed.state.statistics
         over = statistics is not before and end_reason(design, statistics) is not None
     if known is not None:

@@ -2,7 +2,8 @@
 
 Every metric lives on the blocks, or the units, of the primary one, with evidence and an error of
 its own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
-interval of its difference from the control lies above minus the margin.
+interval of its difference from the control lies above minus the margin, and enough of its units
+have a value of every metric that has a say (`core.metrics.coverage`).
 docs/research/guardrails.md has the proofs.
 """
 
@@ -15,12 +16,12 @@ from typing import Literal
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.metrics import guard_rule
+from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
 from bascule.core.procedures.intervals.bounds import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import NOBODY
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 Standing = Literal["open", "within margin", "harmed"]
 """What a guardrail says of an arm so far."""
@@ -51,32 +52,58 @@ def empty_metrics(design: Design) -> tuple[Statistics, ...]:
 
 
 def fold_metrics(
-    design: Design, before: Statistics, after: Statistics, blocks: Blocks
+    design: Design,
+    before: Statistics,
+    after: Statistics,
+    blocks: Blocks,
+    lacking: Sequence[Sequence[int]] = (),
 ) -> Statistics:
     """Return the statistics with what a block has shown of every other metric.
 
-    `after` are the statistics with the block's outcomes of the primary metric.
+    `after` are the statistics with the block's outcomes of the primary metric. `lacking` has, for
+    each metric, the units of each arm without a value.
     """
     known = before.metrics or empty_metrics(design)
     _check_count(design, blocks)
+    none = ((0,) * len(design.arms),) * len(blocks)
+    units = [now.units - then.units for now, then in zip(after.arms, before.arms, strict=True)]
     folded = []
-    for one, statistics, block in zip(design.metric_designs, known, blocks, strict=True):
+    parts = zip(design.metric_designs, known, blocks, lacking or none, strict=True)
+    for one, statistics, block, without in parts:
         seen, added = one.oriented_statistics(statistics), one.oriented_block(block)
         rows = one.procedure.fold_block(seen, added, look=False)
-        folded.append(replace(rows, arms=statistics.with_block(block).arms))
+        rows = replace(rows, arms=statistics.with_block(block).arms)
+        folded.append(with_lacking(one, rows, units, without))
     return _judged(design, before, after, folded)
 
 
+def with_lacking(
+    design: Design, statistics: Statistics, units: Sequence[int], lacking: Sequence[int]
+) -> Statistics:
+    """Return the statistics of a metric with a block's units, and those of them without a value."""
+    if not any(lacking) and not statistics.lacking:
+        return statistics
+    rows = coverage.with_block(statistics.lacking, units, lacking, design.control_index)
+    return replace(statistics, lacking=rows)
+
+
 def record_metrics(
-    design: Design, before: Statistics, after: Statistics, arm: int, values: Sequence[float]
+    design: Design,
+    before: Statistics,
+    after: Statistics,
+    arm: int,
+    values: Sequence[float],
+    lacking: Sequence[Sequence[int]] = (),
 ) -> Statistics:
     """Return the statistics with a unit's outcomes of every other metric."""
     known = before.metrics or empty_metrics(design)
     _check_count(design, values)
     recorded = []
-    for one, statistics, value in zip(design.metric_designs, known, values, strict=True):
+    none = (0,) * len(design.arms)
+    parts = zip(design.metric_designs, known, values, lacking or [none] * len(values), strict=True)
+    for one, statistics, value, without in parts:
         one.outcome.check_value(value)
-        recorded.append(statistics.record(arm, value))
+        recorded.append(with_lacking(one, statistics.record(arm, value), without, without))
     return _judged(design, before, after, recorded)
 
 
@@ -120,37 +147,85 @@ def _against_control(design: Design, statistics: Statistics) -> list[tuple[float
     return design.procedure.advantages(seen, design.control_index)
 
 
-def standing(metric: Metric, statistics: Statistics, arm: int) -> Standing:
-    """Return what a guardrail says of an arm, by the last look."""
-    low = statistics.bounds[arm][0] if statistics.bounds else -math.inf
+def standing(design: Design, which: int, statistics: Statistics, arm: int) -> Standing:
+    """Return what a guardrail says of an arm, by the last look; open while its values lack."""
+    metric, its = design.metrics[which], (statistics.metrics or empty_metrics(design))[which]
+    low = its.bounds[arm][0] if its.bounds else -math.inf
     margin = -math.inf if metric.margin is None else metric.margin
-    return STANDINGS[guard_rule.standing_of(low, margin, arm in statistics.dropped)]
+    code = guard_rule.standing_of(low, margin, arm in its.dropped)
+    units = [one.units for one in statistics.arms]
+    if code == guard_rule.WITHIN and coverage.held(design.metric_designs[which], its, units, arm):
+        code = guard_rule.OPEN
+    return STANDINGS[code]
 
 
 def _standings(design: Design, statistics: Statistics) -> list[int]:
-    """Return what every guardrail says of every arm, as `guard_rule` takes it."""
-    known = statistics.metrics or empty_metrics(design)
-    return [
-        STANDINGS.index(standing(metric, its, arm))
-        for metric, its in zip(design.metrics, known, strict=True)
+    """Return what every guardrail says of every arm, as `guard_rule` takes it.
+
+    The primary metric is one of them where it decides and its values may be missing.
+    """
+    arms = range(len(design.arms))
+    codes = [
+        STANDINGS.index(standing(design, which, statistics, arm))
+        for which, metric in enumerate(design.metrics)
         if metric.is_guardrail
-        for arm in range(len(design.arms))
+        for arm in arms
     ]
+    if has_primary_say(design):
+        units = [one.units for one in statistics.arms]
+        reasons = (coverage.held(design, statistics, units, arm) for arm in arms)
+        codes += [guard_rule.OPEN if why else guard_rule.WITHIN for why in reasons]
+    return codes
+
+
+def has_primary_say(design: Design) -> bool:
+    """Return whether missing values of the primary metric may hold up the test's decision."""
+    return design.decides == "primary" and coverage.is_counted(design)
+
+
+def may_hold(design: Design) -> bool:
+    """Return whether anything but the evidence on the primary metric can hold up its winner."""
+    return bool(design.guardrails) or has_primary_say(design)
+
+
+def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
+    """Return why missing values keep an arm from being shipped, for each metric with a say."""
+    units, known = [one.units for one in statistics.arms], statistics.metrics
+    known = known or empty_metrics(design)
+    rows = [("", design, statistics)] if has_primary_say(design) else []
+    rows += [
+        (f" of {metric.name}", one, its)
+        for metric, one, its in zip(design.metrics, design.metric_designs, known, strict=True)
+        if metric.is_guardrail
+    ]
+    return tuple(
+        f"missing values{of}: {why}"
+        for of, one, its in rows
+        for why in coverage.held(one, its, units, arm)
+    )
 
 
 def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
-    """Return whether every guardrail has found an arm within its margin."""
-    control = design.control_index
-    sizes = len(design.arms), len(design.guardrails)
-    return guard_rule.allowed(_standings(design, statistics), *sizes, arm, control)
+    """Return whether every guardrail has found an arm within its margin, and no value lacks."""
+    return guard_rule.allowed(*_facts(design, statistics), arm, design.control_index)
+
+
+def _facts(design: Design, statistics: Statistics) -> tuple[list[int], int, int]:
+    """Return what every metric with a say says of every arm, and how many there are of both."""
+    standings, arms = _standings(design, statistics), len(design.arms)
+    return standings, arms, len(standings) // arms
 
 
 def shipped(design: Design, statistics: Statistics, winner: int) -> int:
     """Return the decision, given the winner on the primary metric, if not all arms are harmful."""
-    control, arms = design.control_index, len(design.arms)
-    out = [arm in statistics.out for arm in range(arms)]
-    facts = (_standings(design, statistics), arms, len(design.guardrails), control)
-    return guard_rule.shipped(winner, design.decides == "guardrails", out, *facts)
+    out = [arm in statistics.out for arm in range(len(design.arms))]
+    if winner == NO_DIFFERENCE and any(
+        held_words(design, statistics, arm) for arm, is_out in enumerate(out) if not is_out
+    ):
+        return NOBODY
+    facts = _facts(design, statistics)
+    is_rollout = design.decides == "guardrails"
+    return guard_rule.shipped(winner, is_rollout, out, *facts, design.control_index)
 
 
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
@@ -163,8 +238,8 @@ def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:
-    """Return the arm that only its guardrails keep from being shipped, or None."""
-    if not design.guardrails:
+    """Return the arm that only guardrails or missing values keep from being shipped, or None."""
+    if not may_hold(design):
         return None
     out = [arm in statistics.out for arm in range(len(design.arms))]
     only = guard_rule.only_treatment(out, len(out), design.control_index)
@@ -181,7 +256,7 @@ def still_compared(design: Design, statistics: Statistics) -> Statistics:
 
     The primary metric needs no more units then; the guardrails compare that arm with the control.
     """
-    if not design.guardrails or waiting_arm(design, statistics) is None:
+    if waiting_arm(design, statistics) is None:
         return statistics
     control = design.control_index
     if control in statistics.removed:
@@ -193,10 +268,8 @@ def all_harmed(design: Design, statistics: Statistics) -> bool:
     """Return whether every treatment that is left is harmful, so that the control stays."""
     if not any(metric.dropped for metric in statistics.metrics):
         return False
-    control, arms = design.control_index, len(design.arms)
-    removed = [arm in statistics.removed for arm in range(arms)]
-    facts = (_standings(design, statistics), arms, len(design.guardrails), control)
-    return guard_rule.all_harmed(removed, *facts)
+    removed = [arm in statistics.removed for arm in range(len(design.arms))]
+    return guard_rule.all_harmed(removed, *_facts(design, statistics), design.control_index)
 
 
 def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:
@@ -209,10 +282,16 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
     ('within margin', 'open')
     """
     known = statistics.metrics or empty_metrics(design)
-    return tuple(_view(design, which, its) for which, its in enumerate(known))
+    said = [
+        tuple(standing(design, which, statistics, arm) for arm in range(len(design.arms)))
+        for which in range(len(known))
+    ]
+    return tuple(_view(design, which, its, said[which]) for which, its in enumerate(known))
 
 
-def _view(design: Design, which: int, statistics: Statistics) -> MetricView:
+def _view(
+    design: Design, which: int, statistics: Statistics, said: tuple[Standing, ...]
+) -> MetricView:
     one, metric = design.metric_designs[which], design.metrics[which]
     control = design.control_index
     bounds = intersected(statistics.bounds, _against_control(one, statistics))
@@ -234,8 +313,7 @@ def _view(design: Design, which: int, statistics: Statistics) -> MetricView:
             )
         )
     standings: list[Standing] = [
-        "within margin" if arm == control else standing(metric, statistics, arm)
-        for arm in range(len(design.arms))
+        "within margin" if arm == control else one for arm, one in enumerate(said)
     ]
     return MetricView(metric, statistics, tuple(effects), tuple(standings))
 

@@ -13,10 +13,13 @@ from bascule.core.outcomes import Outcome, Pair, Value
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 
+"""What the events of a unit add up to; `any` is 1 if one of them was not 0."""
+
 Missing = Literal["zero", "exclude"]
 """What a unit without a value counts as, if not as a number."""
 
-"""What the events of a unit add up to; `any` is 1 if one of them was not 0."""
+EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
+"""Share of an arm's units that need a value, if not given: where others are left out, or count."""
 
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST = 100 * 366 * SECONDS["d"]
@@ -53,6 +56,11 @@ class Measure:
     may arrive up to `grace` later, as those of a nightly upload do; the unit then waits that long.
     Durations are seconds, or text such as "12h" or "7d".
 
+    `coverage` is the share of an arm's units that must have a value before the arm can be shipped:
+    0.5 where others are left out, and 0.8 where they count as a number, unless given. With 0 a
+    missing value is an outcome as good as any, and neither few values nor arms that differ in it
+    hold up a decision.
+
     Units whose outcomes keep coming have a `period` instead of a window: each gives one number for
     every period since its arrival, `missing` where nothing happened.
 
@@ -65,6 +73,7 @@ class Measure:
     missing: float | Missing | None = None
     grace: float | str = field(default=0.0, kw_only=True)
     period: float | str | None = field(default=None, kw_only=True)
+    coverage: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         checks.choice("aggregate", self.aggregate, get_args(Aggregate))
@@ -76,6 +85,8 @@ class Measure:
                 'give window, how long a unit\'s events count, as "7d"; or period, where its '
                 "outcomes keep coming",
             )
+        if self.coverage is not None:
+            self._check_coverage()
         checks.accept(self, "grace", seconds)
         for name in ("window", "period"):
             checks.accept_given(self, name, seconds)
@@ -83,6 +94,22 @@ class Measure:
                 raise InputError(
                     name, f'{name} must be above 0: it is how long events count, as "7d"'
                 )
+
+    def _check_coverage(self) -> None:
+        checks.accept(self, "coverage", checks.finite, "it is a share of the units")
+        assert self.coverage is not None
+        if not 0.0 <= self.coverage <= 1.0:
+            raise InputError(
+                "coverage",
+                f"coverage must lie within 0 and 1 (got {self.coverage:g}): it is the share of an "
+                "arm's units that must have a value",
+            )
+        if not self.may_lack:
+            raise InputError(
+                "coverage",
+                f"coverage is for values that may be missing, and without events "
+                f'"{self.aggregate}" is 0: leave it out, or say missing="exclude"',
+            )
 
     def closes(self, arrived: float) -> float:
         """The moment from which events of a unit that arrived then count no more."""
@@ -100,8 +127,26 @@ class Measure:
 
     @property
     def may_lack(self) -> bool:
-        """Whether a unit without events lacks a value: one that adds up to nothing does not."""
-        return self.missing is not None or self.aggregate in ("mean", "last")
+        """Whether a unit without events lacks a value: a sum of nothing is 0 and does not.
+
+        >>> Measure("7d").may_lack, Measure("7d", "mean", "zero").may_lack
+        (False, True)
+        """
+        is_zero = self.missing != "exclude" and self.missing_value == 0.0
+        return self.aggregate in ("mean", "last") or not is_zero
+
+    @property
+    def least_coverage(self) -> float:
+        """The share of an arm's units that must have a value before the arm can be shipped.
+
+        >>> Measure("7d", "mean", "exclude").least_coverage, Measure("7d").least_coverage
+        (0.5, 0.0)
+        """
+        if not self.may_lack:
+            return 0.0
+        if self.coverage is not None:
+            return self.coverage
+        return EXCLUDED_COVERAGE if self.missing == "exclude" else COUNTED_COVERAGE
 
     def outcome_of(self, values: Sequence[float]) -> float:
         """What events, in the order of their times, add up to.

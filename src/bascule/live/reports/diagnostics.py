@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, select
 
+from bascule.core.approximate import percent
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
-from bascule.core.diagnostics.allocation import allocation_any_time, block_probabilities
+from bascule.core.diagnostics.allocation import block_probabilities
+from bascule.core.metrics import coverage
+from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
+
+TELLING = 30
+"""Units of each arm that must have counted before too few values are an alarm."""
 
 MUCH_LATER = 10.0
 """A unit that takes longer than most others by this factor is taken not to report at all."""
@@ -46,10 +52,6 @@ _REPORTED = (
 )
 _DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
 _COUNT = "SELECT count(DISTINCT number) FROM outcomes WHERE experiment = ? AND number < ?"
-_WITH_VALUE = (
-    "SELECT DISTINCT number FROM outcomes WHERE experiment = ? AND number < ? "
-    "AND coalesce(metric, '') = ?"
-)
 _LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
 _BY_DELAY = (
     f"SELECT a.number * {STRETCHES} / ? AS stretch, "
@@ -66,7 +68,7 @@ def diagnostics_of(
     periods = linearised_periods(list(_periods(connection, stored)))
     allocation = _allocation(connection, stored)
     prompt, late = _by_delay(connection, stored)
-    waiting = (*_lacking(connection, stored, level), *_waiting(connection, stored, now, level))
+    waiting = (*_lacking(stored, level), *_waiting(connection, stored, now, level))
     if not periods and allocation is None and prompt is None:
         return waiting
     # Drift and shift change with a point of the history only, so that points count the looks.
@@ -106,51 +108,39 @@ def _waiting(
     )
 
 
-def _lacking(connection: Connection, stored: Loaded, level: float) -> Iterator[Diagnostic]:
-    """Test for each metric whether its values are missing as often in every arm.
+def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
+    """Compare for each metric how often its values are missing in each arm and in the control.
 
     Given which places of a block have no value, each order of its arms is equally likely, unless
-    the arm matters. So the arms of these places are drawn with known probabilities, as those of all
-    places are, and the test of the allocation applies: it is valid at any time.
+    the arm matters: the comparison is valid at any time. Too few values are counted, not tested.
     """
-    design = stored.design
-    if design.procedure.assigns != "blocks" or not stored.state.folded:
+    design, statistics = stored.design, stored.state.statistics
+    if not isinstance(statistics, Statistics) or not statistics.units:
         return
+    units = [arm.units for arm in statistics.arms]
+    known = (statistics, *(statistics.metrics or empty_metrics(design)))
     names = ("", *(metric.name for metric in design.metrics))
-    for name, one in zip(names, (design, *design.metric_designs), strict=True):
-        if one.measure is None or not one.measure.may_lack:
+    for name, one, its in zip(names, (design, *design.metric_designs), known, strict=True):
+        if not coverage.is_counted(one):
             continue
-        rows = fetch(connection, _WITH_VALUE, stored.id, stored.state.folded, name)
-        found = AllocationStatistics.empty(len(design.arms))
-        lacking = iter(_without_value(connection, stored, {row[0] for row in rows}))
-        while some := list(islice(lacking, READ_AT_ONCE)):
-            found += AllocationStatistics.of(*map(list, zip(*some, strict=True)))
-        tested, of = allocation_any_time(found, level), f" of {name}" if name else ""
-        pairs = zip(design.arms, found.observed, strict=True)
-        message = f"units without a value{of}: {', '.join(f'{n:,} of {arm}' for arm, n in pairs)}"
-        if tested.flagged:
+        p_value = min(map(coverage.p_value, its.lacking or (coverage.NOTHING,)))
+        p_value = min(1.0, (len(design.arms) - 1) * p_value)
+        shares = coverage.coverages(one, its, units)
+        pairs = zip(design.arms, shares, strict=True)
+        of = f" of {name}" if name else ""
+        shown = ", ".join(f"{percent(share)} in {arm}" for arm, share in pairs if share is not None)
+        message = f"units with a value{of}: {shown}"
+        if p_value <= level:
             message += (
                 "; values are missing more often in some arms than in others, so that different "
                 "kinds of units are compared: find out why before you trust a comparison"
             )
-        yield replace(tested, name=f"missing values{of}", message=message)
-
-
-def _without_value(
-    connection: Connection, stored: Loaded, with_value: Collection[int]
-) -> Iterator[tuple[int, tuple[float, ...]]]:
-    """Return the arms of counted units without a value, and the probabilities that these had."""
-    number, end, arms = 0, stored.state.folded, range(len(stored.design.arms))
-    for deal in _dealt(connection, stored):
-        for part in deal.kept:
-            left = [part.count(arm) for arm in arms]
-            for arm in part:
-                if number >= end:
-                    return
-                if number not in with_value:
-                    yield arm, block_probabilities(left)
-                    left[arm] -= 1
-                number += 1
+        least = one.measure.least_coverage if one.measure is not None else 0.0
+        if min(units) >= TELLING and any((share or 0.0) < least for share in shares):
+            message += f"; {percent(least)} are needed, and no arm is shipped with fewer"
+            p_value = 0.0
+        lacking = float(sum(row[0] for row in its.lacking))
+        yield Diagnostic(f"missing values{of}", lacking, p_value, level, "any time", message)
 
 
 def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:

@@ -16,9 +16,9 @@ from bascule.core.design import Design
 from bascule.core.ends import horizon_share
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
+from bascule.core.metrics.guardrails import may_hold, may_ship
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import next_arm
-from bascule.live.reports.metric_status import open_guardrails
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
 from bascule.theory.prediction.predict import quick_prediction
@@ -61,8 +61,8 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
 
     `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
     taken longer than was expected, it is taken to grow with the square root of the units. A test
-    with a horizon goes no further than that. None while a guardrail of the leader is undecided: the
-    primary metric alone does not end the test then.
+    with a horizon goes no further than that. None while a guardrail of the leader is undecided, or
+    too many of its values are missing: the primary metric alone does not end the test then.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -72,9 +72,9 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     if isinstance(seen, CohortStatistics):
         # There it is stages that count: `stages_left`.
         return None
-    if design.guardrails:
+    if may_hold(design):
         leader, _ = lead(design, seen, advantages(design, seen))
-        if leader is not None and open_guardrails(design, seen, design.arms.index(leader)):
+        if leader is not None and not may_ship(design, seen, design.arms.index(leader)):
             return None
     share = horizon_share(design, seen)
     most = seen.units * (1.0 / share - 1.0) if share > 0.0 else None

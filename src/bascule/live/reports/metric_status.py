@@ -9,7 +9,14 @@ from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.contrasts import Contrast, contrasts
-from bascule.core.metrics.guardrails import MetricView, Standing, metric_views, waiting_arm
+from bascule.core.metrics.coverage import coverages
+from bascule.core.metrics.guardrails import (
+    MetricView,
+    Standing,
+    held_words,
+    metric_views,
+    waiting_arm,
+)
 from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Goal, Role
 from bascule.core.statistics import Statistics
@@ -28,6 +35,8 @@ class MetricStatus:
     "harmed" or "open". Intervals have the metric's own error, shared by its treatments and not
     corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are shares. `clipped`
     counts, for each arm, units whose outcome lay beyond the limits and counts as the nearest one.
+    `coverage` is the share of each arm's matured units that have a value; None where nothing can be
+    missing.
     """
 
     name: str
@@ -41,6 +50,7 @@ class MetricStatus:
     standings: tuple[Standing, ...]
     binary: bool = False
     clipped: tuple[int, ...] = ()
+    coverage: tuple[float | None, ...] = ()
 
 
 def metric_statuses(
@@ -56,10 +66,15 @@ def metric_statuses(
     """
     views = metric_views(design, statistics)
     counts = clipped or ((0,) * len(design.arms),) * len(views)
-    return tuple(map(_status, design.metric_designs, views, counts))
+    units = [arm.units for arm in statistics.arms]
+    return tuple(
+        _status(*its, units) for its in zip(design.metric_designs, views, counts, strict=True)
+    )
 
 
-def _status(design: Design, view: MetricView, clipped: tuple[int, ...]) -> MetricStatus:
+def _status(
+    design: Design, view: MetricView, clipped: tuple[int, ...], units: Sequence[int]
+) -> MetricStatus:
     control = design.arms.index(design.control_arm)
     arms, metric = view.statistics.arms, view.metric
     means = tuple(arm.mean if arm.units else None for arm in arms)
@@ -70,11 +85,12 @@ def _status(design: Design, view: MetricView, clipped: tuple[int, ...]) -> Metri
         *(design.calibration.guarantee, means, found, standings),
         binary=design.outcome.binary,
         clipped=clipped,
+        coverage=coverages(design, view.statistics, units),
     )
 
 
 def waiting_words(design: Design, statistics: Statistics) -> str | None:
-    """Say which arm has won on the primary metric and waits for which guardrails; None if none.
+    """Say which arm has won on the primary metric and what it waits for; None if for nothing.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
@@ -85,10 +101,17 @@ def waiting_words(design: Design, statistics: Statistics) -> str | None:
     arm = waiting_arm(design, statistics)
     if arm is None:
         return None
-    return (
-        f"{design.arms[arm]} has won on the primary metric and is not shown yet to stay within "
-        f"the margin of {' and '.join(open_guardrails(design, statistics, arm))}"
-    )
+    waits = held_words(design, statistics, arm)
+    if names := open_guardrails(design, statistics, arm):
+        waits = (f"not shown yet to stay within the margin of {' and '.join(names)}", *waits)
+    return f"{design.arms[arm]} has won on the primary metric and is {_held(waits)}"
+
+
+def _held(waits: Sequence[str]) -> str:
+    """Return what an arm waits for, as the end of a sentence."""
+    first, *rest = waits
+    first = first if first.startswith("not shown") else f"held: {first}"
+    return "; ".join((first, *rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +120,8 @@ class RolloutStatus:
 
     `traffic` is the share of all traffic that is in the test now, which is split evenly.
     `next_traffic` is the next step of the ramp, in `next_days` days; both are None after the last.
-    `open` are the guardrails that have not found a new version within their margins yet.
+    `open` are the guardrails that have not found a new version within their margins yet, and `held`
+    says which values are missing.
     """
 
     version: str
@@ -105,6 +129,7 @@ class RolloutStatus:
     next_traffic: float | None
     next_days: float | None
     open: tuple[str, ...]
+    held: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -113,7 +138,8 @@ class RolloutStatus:
         if self.next_traffic is not None and self.next_days is not None:
             when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
             found += f"; {100 * self.next_traffic:g} % {when}"
-        return f"{found}; not shown yet to stay within the margin of {' and '.join(self.open)}"
+        waits = f"not shown yet to stay within the margin of {' and '.join(self.open)}"
+        return "; ".join((found, waits, *self.held))
 
 
 def rollout_of(test: Loaded, now: float) -> RolloutStatus:
@@ -132,6 +158,7 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
         share,
         None if at is None else (float(at) - passed) / SECONDS["d"],
         tuple(unknown),
+        tuple(dict.fromkeys(why for arm in new for why in held_words(design, state.once, arm))),
     )
 
 

@@ -16,7 +16,9 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import end_reason, ending, is_futile, winner_promise
 from bascule.core.metrics.contrasts import Contrast, contrasts
+from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import Effect, advantages, effects_of
+from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason
@@ -51,6 +53,8 @@ class ArmStatus:
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
     and have none. `part` is "active", "paused", "beaten" (dropped by the rule) or "dropped" (by
     hand). `clipped` counts units whose outcome lay beyond the limits and counts as the nearest one.
+    `coverage` is the share of the compared units that have a value of the primary metric; None
+    where nothing can be missing.
     """
 
     name: str
@@ -61,6 +65,7 @@ class ArmStatus:
     high: float | None
     part: str
     clipped: int = 0
+    coverage: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +237,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         metrics=metric_statuses(design, state.once, state.clipped[1:]) if design.metrics else (),
-        guarded=waiting_words(design, state.once) if design.guardrails and phase in OPEN else None,
+        guarded=waiting_words(design, state.once) if may_hold(design) and phase in OPEN else None,
         rollout=rollout,
         ended_by=end_reason(design, seen) if phase == "over" else None,
         futile=phase in OPEN and state.verdict is None and is_futile(design, seen),
@@ -281,6 +286,9 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
     found = []
     means, sizes = arm_means(design, seen), design.procedure.arm_sizes
+    shares: Sequence[float | None] = [None] * len(design.arms)
+    if isinstance(seen, Statistics):
+        shares = coverages(design, seen, [arm.units for arm in seen.arms])
     for i, name in enumerate(design.arms):
         units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
         if isinstance(seen, Statistics):
@@ -298,7 +306,7 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
         if i in seen.removed:
             part = "dropped"
         clipped = state.clipped[0][i] if state.clipped else 0
-        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped))
+        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
     return tuple(found)
 
 

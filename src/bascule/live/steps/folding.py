@@ -29,12 +29,14 @@ def fold_unit(
     now: float,
     metrics: Sequence[Value | None] = (),
     covariates: tuple[float, ...] = (),
+    lacking: Sequence[bool] = (),
 ) -> ExperimentState:
     """Return the state after the next unit has given its outcome.
 
     `deal` is the block that the unit belongs to, in tests that have blocks. `metrics` are the
     unit's outcomes of the other metrics, in the order of the design, None where it has no value,
-    and `covariates` what was known of it when it was assigned.
+    and `covariates` what was known of it when it was assigned. `lacking` says of the primary metric
+    and each other one whether no value of the unit was recorded.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -45,7 +47,7 @@ def fold_unit(
     if deal is None or design.procedure.counts == "units":
         numbers = [one for one in metrics if one is not None]
         assert isinstance(value, float)
-        seen = record(design, state.once, arm, value, numbers)  # type: ignore[arg-type]
+        seen = record(design, state.once, arm, value, numbers, lacking)  # type: ignore[arg-type]
         return announced(design, state._replace(statistics=seen, folded=folded), now)
     if design.adjustment is not None:
         rest = _rest(state.once, value)
@@ -60,6 +62,8 @@ def fold_unit(
     if metrics:
         others = map(_with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
         state = state._replace(metric_open=tuple(others))
+    if any(lacking) or state.open_lacking:
+        state = state._replace(open_lacking=_with_lacking(state, arm, lacking))
     if state.folding != deal.number:
         state = state._replace(folding=deal.number, part=0)
     return close_parts(design, state._replace(open=sums, folded=folded), deal, now)
@@ -86,12 +90,24 @@ def _with_unit(
     return (*sums[:arm], more, *sums[arm + 1 :])
 
 
+def _with_lacking(
+    state: ExperimentState, arm: int, lacking: Sequence[bool]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the units of a block without a value, by metric and arm, with one more unit."""
+    none = (0,) * len(state.open)
+    before = state.open_lacking or (none,) * len(lacking)
+    return tuple(
+        (*counts[:arm], counts[arm] + lacks, *counts[arm + 1 :])
+        for counts, lacks in zip(before, lacking or repeat(False), strict=False)
+    )
+
+
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
     """Fold the parts of a block whose units are all there."""
     sizes = deal.sizes
     while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
         last = state.part == len(sizes) - 1
-        block = (state.open, last, state.metric_open, state.open_covariates)
+        block = (state.open, last, state.metric_open, state.open_covariates, state.open_lacking)
         seen = fold_block(design, state.once, *block)
         empty = (ArmStatistics(),) * len(state.open)
         state = state._replace(
@@ -99,6 +115,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
             open=empty,
             metric_open=(empty,) * len(state.metric_open),
             open_covariates=(),
+            open_lacking=(),
             part=state.part + 1,
         )
         if last:

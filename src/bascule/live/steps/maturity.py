@@ -14,6 +14,7 @@ from bascule.core.approximate import about
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.metrics.coverage import is_counted
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Pair, Value
 
@@ -178,6 +179,18 @@ def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None,
         return None, ""
     value = values[0] if measure is None else measure.value_of(design.outcome, values)
     return (value, "") if isinstance(value, Pair) else clipped(design, value)
+
+
+def lacks_value(design: Design, values: Sequence[Value]) -> bool:
+    """Return whether a mature unit with these events has no value of a metric.
+
+    >>> import bascule as bs
+    >>> rating = bs.Measure("7d", "mean", missing=3.0)
+    >>> design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), measure=rating)
+    >>> lacks_value(design, []), lacks_value(design, [4.0])
+    (True, False)
+    """
+    return not values and is_counted(design)
 
 
 def clipped(design: Design, value: float) -> tuple[float, str]:

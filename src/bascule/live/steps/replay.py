@@ -80,11 +80,14 @@ class Replay:
         time: float = 0.0,
         metrics: Sequence[Value | None] = (),
         covariates: tuple[float, ...] = (),
+        lacking: Sequence[bool] = (),
     ) -> Replay:
         """Return the replay after the next unit's outcome; `deal` is the number of its block."""
         now = self.changed()
         block = None if deal is None else now._deal(deal)
-        state = fold_unit(now.design, now.state, block, arm, value, time, metrics, covariates)
+        state = fold_unit(
+            now.design, now.state, block, arm, value, time, metrics, covariates, lacking
+        )
         return replace(now, state=state)
 
     def join(self, arms: Iterable[int], time: float) -> Replay:

@@ -73,6 +73,13 @@ def _check_missing(design: Design) -> None:
                 'as, missing="zero", a number, or for metrics beside the primary one '
                 f'missing="exclude", as in Measure("7d", "{measure.aggregate}", missing="zero")',
             )
+        if measure.period is not None and measure.least_coverage > 0.0:
+            raise InputError(
+                "coverage",
+                f'periods without a value are not counted, so nothing says how many "'
+                f'{measure.aggregate}" values are made up: use "sum", or give coverage=0 if a '
+                "period without events is an outcome as good as any",
+            )
         if measure.missing == "exclude" and not name:
             raise InputError(
                 "missing",

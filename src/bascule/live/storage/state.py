@@ -209,7 +209,8 @@ class ExperimentState(NamedTuple):
 
     Folding: the first `folded` units are in the `statistics`. Of the block that is folded next,
     number `folding` and its part `part`, `open` has the sums so far, `metric_open` those of the
-    other metrics, and `open_covariates` those of the covariates. `due` is when the next unit
+    other metrics, `open_covariates` those of the covariates, and `open_lacking` the units of each
+    arm without a value of each metric, the primary one first. `due` is when the next unit
     matures, where a measure says so, and `backlog` whether more units could be folded at once.
     `shown` is where the last point of the history is. `verdict` is the decision. Where outcomes
     keep coming, stages are counted from `origin`, and `crowd` has who came in each. `clipped`
@@ -262,6 +263,7 @@ class ExperimentState(NamedTuple):
     unenrolled: int = 0
     under_way: UnderWay = ()
     clipped: tuple[tuple[int, ...], ...] = ()
+    open_lacking: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -316,6 +318,8 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
     }
     if statistics.covariates:
         data["covariates"] = list(statistics.covariates)
+    if statistics.lacking:
+        data["lacking"] = statistics.lacking
     text = _written(data | _bounds_data(statistics))
     if statistics.metrics:
         metrics = ",".join(map(statistics_to_json, statistics.metrics))
@@ -374,6 +378,7 @@ def _statistics(data: dict[str, Any]) -> AnyStatistics:
         _bounds(data),
         metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
         covariates=tuple(data.get("covariates", ())),
+        lacking=tuple(map(tuple, data.get("lacking", ()))),
     )
 
 
@@ -430,7 +435,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data["metric_open"] = tuple(
         tuple(_arm(*arm) for arm in block) for block in data.get("metric_open", ())
     )
-    for name in ("under_way", "clipped"):
+    for name in ("under_way", "clipped", "open_lacking"):
         data[name] = tuple(map(tuple, data.get(name, ())))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data.get("verdict") is not None:

@@ -14,7 +14,7 @@ from bascule.core.outcomes import Value
 from bascule.live.steps import stages
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import fold_unit, take_out
-from bascule.live.steps.maturity import Event, Receipt, unit_outcome
+from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.storage import queries
 from bascule.live.storage.queries import Loaded
@@ -140,14 +140,15 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             return False
         value = _outcome(work, row, events.get(row.number, ()))
         assert value is not None
-        metrics = [
-            _outcome(work, row, its.get(metric.name, ()), which)
-            for which, metric in enumerate(design.metrics, 1)
-        ]
+        metrics, lacking = [], [lacks_value(design, events.get(row.number, ()))]
+        for which, metric in enumerate(design.metrics, 1):
+            its_events = its.get(metric.name, ())
+            metrics.append(_outcome(work, row, its_events, which))
+            lacking.append(lacks_value(design.metric_designs[which - 1], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
         before = work.state.statistics
         work.state = fold_unit(
-            design, work.state, deal, row.arm, value, work.now, metrics, row.known
+            design, work.state, deal, row.arm, value, work.now, metrics, row.known, lacking
         )
         if design.metrics and work.state.verdict is None:
             _remove_harmful(work)

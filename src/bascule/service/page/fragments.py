@@ -127,6 +127,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             bounds=bounds,
             lower=design.goal == "decrease",
             adjusted=None if status.covariates is None else status.covariates.words,
+            values=views.values_words(status, [arm.coverage for arm in status.arms]),
             covariates=[one.name for one in design.covariates or ()],
         ),
         fragment(

@@ -22,7 +22,7 @@ from bascule.presentation.guarantees import (
     unbiased_words,
 )
 from bascule.presentation.numbers import UNKNOWN, Amounts, amount, count, known, percent, when
-from bascule.presentation.status import MISMATCH, TELLING, has_evidence, report
+from bascule.presentation.status import MISMATCH, TELLING, coverage_words, has_evidence, report
 from bascule.service.page import words
 from bascule.service.page.charts import Chart, allocation_chart, by_pair, effect_charts
 from bascule.theory import Prediction
@@ -195,6 +195,7 @@ class MetricTable:
     interval: str
     rows: list[tuple[str, str, str]]
     standings: list[str]
+    values: str
 
 
 def metric_tables(design: Design, status: Status) -> list[MetricTable]:
@@ -216,9 +217,16 @@ def metric_tables(design: Design, status: Status) -> list[MetricTable]:
                 interval_name(error),
                 contrast_rows(metric.contrasts, amounts),
                 [STANDINGS[one] if is_guardrail else "" for one in metric.standings],
+                values_words(status, metric.coverage),
             )
         )
     return tables
+
+
+def values_words(status: Status, shares: Sequence[float | None]) -> str:
+    """Return how many units of each arm have a value, as a sentence; empty where all have."""
+    words = coverage_words([arm.name for arm in status.arms], shares)
+    return f"Recorded: {words}." if words else ""
 
 
 def contrast_rows(contrasts: Sequence[Contrast], amounts: Amounts) -> list[tuple[str, str, str]]:

@@ -33,7 +33,7 @@ from bascule.live.reports.verification.row_checks import (
 )
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import with_knob
-from bascule.live.steps.maturity import unit_outcome
+from bascule.live.steps.maturity import lacks_value, unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
@@ -267,12 +267,17 @@ class _UnitLog:
             its = self._others.get(row.number, {})
             if design.measure is None and len(its) < len(design.metrics):
                 raise ValueError("it has no outcome of some metric")
-            metrics = [
-                unit_outcome(one, its.get(metric.name, ()))[0]
+            others = [
+                (one, its.get(metric.name, ()))
                 for metric, one in zip(design.metrics, design.metric_designs, strict=True)
             ]
             self.replay = self.replay.fold(
-                row.arm, row.deal, value, metrics=metrics, covariates=row.known
+                row.arm,
+                row.deal,
+                value,
+                metrics=[unit_outcome(one, events)[0] for one, events in others],
+                covariates=row.known,
+                lacking=[lacks_value(one, events) for one, events in ((design, values), *others)],
             )
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")

@@ -1,0 +1,129 @@
+"""Coverage: how many counted units of each arm have a recorded value of a metric.
+
+A number that a unit without a value counts as says nothing about its arm, and units that are left
+out may be other units than those that are left. So an arm is not shipped while too few of its units
+have a value, or while values are missing more often in it than in the control.
+docs/research/diagnostics.md has the proof that the comparison is valid at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from bascule.core.approximate import percent
+from bascule.core.design import Design
+from bascule.core.statistics import LackingRow, Statistics
+
+MOST_DEVIATIONS = 2.0
+"""Standard errors by which missing values of an arm may exceed what is expected, to be shipped.
+
+An arm that is held by chance is held for a while only, so that little chance is enough to hold it.
+"""
+
+PRIOR = 4.0
+"""Variance at which the comparison is most sensitive: about that of 16 missing values."""
+
+NOTHING: LackingRow = (0, 0.0, 0.0)
+
+
+def with_block(
+    rows: Sequence[LackingRow], units: Sequence[int], lacking: Sequence[int], control: int
+) -> tuple[LackingRow, ...]:
+    """Return the rows with one more block: its units by arm, and those without a value.
+
+    A row has the units without a value, by how many they are more than the control's missing values
+    lead to expect, and the variance of that. Where the control has left the test, an arm is
+    compared with all others of the block.
+
+    >>> with_block((), [1, 1], [0, 1], 0)
+    ((0, 0.0, 0.0), (1, 0.5, 0.25))
+    """
+    after = []
+    for arm, (count, *compared) in enumerate(rows or (NOTHING,) * len(units)):
+        excess, variance = compared
+        others = [control] if units[control] else [i for i in range(len(units)) if i != arm]
+        both = units[arm] + sum(units[i] for i in others)
+        missing = lacking[arm] + sum(lacking[i] for i in others)
+        if arm != control and both > units[arm] > 0:
+            excess += lacking[arm] - missing * units[arm] / both
+            variance += min(missing, both - missing) / 4.0
+        after.append((count + lacking[arm], excess, variance))
+    return tuple(after)
+
+
+def p_value(row: LackingRow) -> float:
+    """Return how surprising an arm's missing values are beside the control's; valid at any time.
+
+    >>> round(p_value((20, 10.0, 5.0)), 4), p_value((20, 1.0, 5.0))
+    (0.0058, 1.0)
+    """
+    _, excess, variance = row
+    total = variance + PRIOR
+    evidence = excess * excess / (2.0 * total) - math.log(total / PRIOR) / 2.0
+    return math.exp(min(0.0, -evidence))
+
+
+def differs(row: LackingRow) -> bool:
+    """Return whether values are missing more often, or less often, in an arm than in the control.
+
+    >>> differs((9, 4.0, 3.0)), differs((9, 3.0, 3.0))
+    (True, False)
+    """
+    _, excess, variance = row
+    return abs(excess) > MOST_DEVIATIONS * math.sqrt(variance)
+
+
+def is_counted(design: Design) -> bool:
+    """Return whether units of a metric may lack a value, which is counted then."""
+    measure = design.measure
+    return measure is not None and measure.window is not None and measure.may_lack
+
+
+def coverages(design: Design, its: Statistics, units: Sequence[int]) -> tuple[float | None, ...]:
+    """Return the share of each arm's counted units that have a value of a metric.
+
+    `design` is that of the metric, `its` its statistics, and `units` are those that have counted in
+    the primary metric, which all units do. None where nothing has counted, or nothing can lack.
+    """
+    if not is_counted(design):
+        return (None,) * len(units)
+    rows = its.lacking or (NOTHING,) * len(units)
+    return tuple(
+        1.0 - row[0] / counted if counted else None
+        for row, counted in zip(rows, units, strict=True)
+    )
+
+
+def held(design: Design, its: Statistics, units: Sequence[int], arm: int) -> tuple[str, ...]:
+    """Return why the missing values of a metric keep an arm from being shipped; empty if none do.
+
+    >>> import bascule as bs
+    >>> day = bs.Measure("1d", "mean", missing=0.82)
+    >>> design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(1), measure=day)
+    >>> from dataclasses import replace
+    >>> its = replace(bs.progress.Statistics.empty(2), lacking=((1, 0.0, 0.0), (5, 2.0, 1.5)))
+    >>> held(design, its, [10, 10], 1)
+    ('50 % of the units of b have a value, and 80 % are needed',)
+    """
+    if arm == design.control_index or not is_counted(design):
+        return ()
+    assert design.measure is not None
+    least, reasons = design.measure.least_coverage, []
+    if least == 0.0:
+        return ()
+    shares = coverages(design, its, units)
+    for one in (design.control_index, arm):
+        share = shares[one]
+        if share is not None and share < least:
+            reasons.append(
+                f"{percent(share)} of the units of {design.arms[one]} have a value, and "
+                f"{percent(least)} are needed"
+            )
+    if its.lacking and differs(its.lacking[arm]):
+        shown = " and ".join(
+            f"{percent(shares[one] or 0.0)} in {design.arms[one]}"
+            for one in (design.control_index, arm)
+        )
+        reasons.append(f"values are there for {shown}, more than chance explains")
+    return tuple(reasons)
