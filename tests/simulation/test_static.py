@@ -142,7 +142,7 @@ def test_more_arms_keep_the_error(stop: Any) -> None:
 
 @pytest.mark.parametrize("stop", STOPS)
 @pytest.mark.parametrize("spreads", [(1.0, 3.0), (0.1, 10.0)])
-def test_bounds_and_predictions(stop: Any, spreads: tuple[float, float]) -> None:
+def test_bounds_hold(stop: Any, spreads: tuple[float, float]) -> None:
     test = design(stop, 1000, 400, spreads=spreads)
     for gap in (1.01 * bs.theory.smallest_gap(test), 2 * bs.theory.smallest_gap(test)):
         seen = bs.simulate(test, [gap, 0.0], runs=4000, seed=4)
@@ -151,9 +151,6 @@ def test_bounds_and_predictions(stop: Any, spreads: tuple[float, float]) -> None
         kept = (seen.winner == 0) & (seen.decision_time <= promise.decision_time)
         assert kept.mean() >= 0.95
         assert promise.regret == pytest.approx(seen.regret.max())
-        expected = bs.theory.predict(test, gap)
-        assert expected.decision_time == pytest.approx(seen.decision_time.mean(), rel=0.05)
-        assert expected.regret == pytest.approx(seen.regret.mean())
 
 
 def test_the_sharper_stops_are_sooner() -> None:

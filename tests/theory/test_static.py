@@ -67,25 +67,10 @@ def test_the_smallest_arms_count_for_all() -> None:
     assert bs.theory.smallest_gap(uneven) == pytest.approx(bs.theory.smallest_gap(pair))
 
 
-def test_without_a_horizon_some_draws_of_units_are_never_decided() -> None:
-    assert bs.theory.predict(design(bs.Static(1000)), 1.0).decision_time == math.inf
-    alike = bs.Design(["a", "b"], bs.Recurrent(0, 3), bs.Static(1000), sides=1)
-    assert bs.theory.predict(alike, 1.0).decision_time < 10
-
-
-@pytest.mark.parametrize("noise", [0.0, 1e-9, 1e-3])
-def test_almost_no_noise_is_as_good_as_none(noise: float) -> None:
-    test = bs.Design(
-        ["a", "b"], bs.Recurrent(1, noise), bs.Static(1000, 10**6, stop="looks"), sides=1
-    )
-    certain = bs.theory.predict(test, 1.0).decision_time
-    assert certain == pytest.approx(1.0, abs=0.01)
-    even = bs.theory.predict(test, bs.theory.smallest_gap(test) / 2).decision_time
-    assert even == pytest.approx(10**6 / 2, rel=0.01)
-
-
-def test_one_look_takes_as_long_as_its_horizon() -> None:
-    assert bs.theory.predict(design(bs.Static(1000, 30)), 1.0).decision_time == 30
+def test_static_populations_are_to_be_simulated() -> None:
+    for ask in (bs.theory.predict, bs.theory.mean_path):
+        with pytest.raises(bs.InputError, match="no prediction: simulate it"):
+            ask(design(bs.Static(1000, 30)), 1.0)
 
 
 @pytest.mark.parametrize("stop", ["looks", "mixture"])

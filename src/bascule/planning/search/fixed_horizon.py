@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any
 
 from bascule.planning.request.request import PlanRequest
-from bascule.theory.prediction.paths.unit_path import units_at
+from bascule.theory.proven.unit_solve import clock_until
 
 ROUNDS = 50
 """More than it takes to find units that agree with the length of their own test."""
@@ -80,5 +80,8 @@ def _units_for(request: PlanRequest, wanted: float) -> float:
         return wanted
     arms, units = len(request.names), wanted
     for _ in range(ROUNDS):
-        units = units_at(wanted, arms * units, outcome)
+        stages = arms * units
+        # What a unit counts on average when they have arrived evenly over these stages.
+        each = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
+        units = wanted / each
     return units

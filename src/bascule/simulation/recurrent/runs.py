@@ -22,7 +22,7 @@ from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, Unit
 from bascule.simulation.recurrent.radii import Find
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
-from bascule.theory import predict
+from bascule.theory import mean_path
 
 MORE = 4
 """How many times more room a run gets that has used up what it had."""
@@ -83,7 +83,7 @@ class UnitRuns(Runs):
 
     def _first_room(self, design: Design, means: tuple[float, ...]) -> int:
         gaps = rival_gaps(means)
-        expected = predict(design, gaps).decision_time if min(gaps) > 0 else math.nan
+        expected = mean_path(design, gaps).decision_time if min(gaps) > 0 else math.nan
         return int(min(self.cap, self.units_engine.room(expected)))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:

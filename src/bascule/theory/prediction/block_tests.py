@@ -33,9 +33,14 @@ from bascule.theory.prediction.prediction import (
 )
 from bascule.theory.prediction.two_arms import course_of_blocks, line_of
 
+COARSE = 2.0
+"""How many times as long as usual steps are at the least with three and more arms."""
+
 
 def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
     """Return what to expect of a test in blocks, its noise included as far as it is followed."""
+    if len(asked.gaps) > 1:
+        asked = asked._replace(stride=max(COARSE, asked.stride))
     if asked.cap is not None or procedure.has_horizon:
         return _limited(design, procedure, asked)
     if len(asked.gaps) == 1:

@@ -8,26 +8,22 @@ step oversteps them more. docs/research/prediction.md derives both parts.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import LEADS
 from bascule.theory.prediction.passage import Line, overstep
 from bascule.theory.prediction.paths.noisy_paths import (
-    GROWTH,
     LONGEST,
     NO_LIMITS,
     Limits,
     Paths,
     futile_rooms,
     growth_of,
-    mirrored,
     noise_at,
     paths_of,
 )
@@ -35,10 +31,6 @@ from bascule.theory.prediction.paths.pair import two_arms
 
 MOST_ARMS = 12
 """With more arms than this so few paths are left that the mean path is better."""
-
-FINE, RATIO, BEYOND = 60, 1.03, 30.0
-"""Units of an arm up to which every number is looked at, the ratio of later ones, and how many
-times the expected units they go to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,87 +178,3 @@ def futile(
     hopeless = pairs.by_arm(*(-limits.effect * far > room for far in beyond))
     rivals = active[pairs.rivals]
     return np.asarray(~(active & ~(hopeless & rivals).any(axis=1)).any(axis=0))
-
-
-def rounds(gaps: tuple[float, ...], wide: Callable[[float], float], drops: bool) -> Paths | None:
-    """Return the paths of an even split whose arms have intervals, in standard deviations.
-
-    An arm is beaten when its interval lies below another's; unless arms are dropped, all stay until
-    the best has beaten every one.
-    """
-    arms = len(gaps) + 1
-    count, rng = paths_of(arms), np.random.default_rng(1)
-    means = -np.array([0.0, *gaps])
-    drift = means[:, None] - means[None, :]
-    units, active = np.zeros((count, arms)), np.ones((count, arms), bool)
-    sums, done, ended = np.zeros((count, arms)), 0.0, []
-    alive = np.arange(count)
-    radius_before = math.inf
-    while len(units) and done < LONGEST:
-        step = max(1.0, float(round(GROWTH * done))) if done >= FIRST_UNITS else float(FIRST_UNITS)
-        sums += step * means + math.sqrt(step) * mirrored(rng, count, arms)[alive]
-        done += step
-        radius = wide(done)
-        apart = (sums[:, :, None] - sums[:, None, :]) / 2
-        # The half-sum of two arms is a walk with variance 1/2 a unit, seen after every round.
-        bound = radius * done
-        rising = (bound - radius_before) / step if math.isfinite(radius_before) else 0.0
-        speed = np.maximum(0.0, drift / 2 - rising) * math.sqrt(2.0)
-        shift = (overstep(np.array(step), speed) - overstep(np.array(1.0), speed)) / math.sqrt(2.0)
-        radius_before = bound
-        won = (apart >= bound - shift) & active[:, :, None] & active[:, None, :]
-        beaten = active & won.any(axis=1)
-        stays = active & ~beaten
-        over = np.asarray(stays.sum(axis=1) <= 1 if drops else won[:, 0, 1:].all(axis=1))
-        part = 0.5 * (step + 1.0) if done > FIRST_UNITS else step
-        halves = (beaten & drops) | over[:, None]
-        units += np.where(active, np.where(halves, part, step), 0.0)
-        right = stays[:, 0] if drops else np.ones(len(units), bool)
-        ended.append(units[over & right])
-        keep = ~over & right
-        units, sums, alive = units[keep], sums[keep], alive[keep]
-        active = stays[keep] if drops else active[keep]
-    found = np.concatenate(ended)
-    if len(units) > 0.01 * count or not len(found):
-        return None
-    return Paths(found, np.zeros(len(found), np.int64))
-
-
-def levels(
-    gaps: tuple[float, ...],
-    wide: Callable[[float], float],
-    alpha: float,
-    expected: float,
-) -> Paths | None:
-    """Return the paths of UCB_alpha, in standard deviations.
-
-    Its indices fall together, so how many units an arm has depends on the level of the indices and
-    on that arm's own outcomes alone: each arm is followed by itself, and levels are compared.
-    `expected` is how many units the best arm has without noise.
-    """
-    arms = len(gaps) + 1
-    count, rng = paths_of(arms), np.random.default_rng(1)
-    top = math.log(max(2.0 * FINE, BEYOND * expected))
-    later = np.exp(np.arange(math.log(FINE), top, math.log(RATIO)))
-    grid = np.unique(np.round(np.concatenate([np.arange(FIRST_UNITS, FINE), later])))
-    radii = np.array([wide(float(n)) for n in grid])
-    steps = np.diff(np.concatenate([[0.0], grid]))
-    noise = mirrored(rng, count, arms, len(grid)).transpose(1, 0, 2) * np.sqrt(steps)
-    averages = np.cumsum(noise, axis=2) / grid - np.array([0.0, *gaps])[:, None, None]
-    index = np.minimum.accumulate(averages + alpha * radii, axis=2)
-    over = np.ones((count, len(grid)), bool)
-    places = np.empty((arms - 1, count, len(grid)), np.int64)
-    for rival in range(1, arms):
-        for path in range(count):
-            places[rival - 1, path] = np.searchsorted(-index[rival, path], -index[0, path])
-        at = np.minimum(places[rival - 1], len(grid) - 1)
-        apart = averages[0] - np.take_along_axis(averages[rival], at, axis=1)
-        over &= apart >= radii[None, :] + radii[at]
-        places[rival - 1] = at
-    found = over.any(axis=1)
-    if found.mean() < 0.95:
-        return None
-    first = over.argmax(axis=1)[found]
-    rows = np.flatnonzero(found)
-    units = [grid[first], *(grid[place[rows, first]] for place in places)]
-    return Paths(np.column_stack(units), np.zeros(len(rows), np.int64))

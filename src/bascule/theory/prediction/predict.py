@@ -1,9 +1,9 @@
 """What to expect, far sharper than what is proven: a test with its noise, or on its mean path.
 
 Each kind of procedure has its theory in `PREDICTIONS`. Two arms are predicted by `two_arms` and
-`betting_course`, more of them by `many_arms`. Where these do not reach, a test follows the mean
-path of `straight_path`. docs/research/prediction.md derives this; the simulator says how good it
-is.
+`betting_course`; of more of them `many_arms` follows a few paths in long steps. Everything else is
+to be simulated; `straight_path` says roughly how long that takes. docs/research/prediction.md
+derives this; the simulator says how good it is.
 """
 
 from __future__ import annotations
@@ -17,32 +17,24 @@ from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
-from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.theory.prediction.block_tests import mean_path_of_blocks, predict_blocks
 from bascule.theory.prediction.interval_tests import (
     mean_path_of_intervals,
     mean_path_of_recurrent,
     predict_intervals,
-    predict_recurrent,
-    refuse_cap,
 )
 from bascule.theory.prediction.prediction import Prediction, Question
 from bascule.theory.proven.bounds import checked_gaps
-from bascule.theory.static import expected_stages
 
 QUICK_STRIDE = 2.5
 """How many times as long as usual the steps of a quick prediction are."""
 
 
 class Theory(NamedTuple):
-    """What theory says of procedures of a kind, given (design, procedure, question or gaps).
+    """What theory says of procedures of a kind, given (design, procedure, question or gaps)."""
 
-    `is_slow`, given a procedure, says whether `predict` takes too long to be called at every look.
-    """
-
-    predict: Callable[[Design, Any, Question], Prediction]
     mean_path: Callable[[Design, Any, tuple[float, ...]], Prediction]
-    is_slow: Callable[[Any], bool] = lambda _: False
+    predict: Callable[[Design, Any, Question], Prediction] | None = None
 
 
 def predict(
@@ -55,8 +47,9 @@ def predict(
     """The expected decision time and regret of a design at given gaps.
 
     0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
-    spread that they really have. The noise of a test is taken into account for up to 12 arms. With
-    a `cap`, which is for tests in blocks, a test ends at that number of units, and gaps may be 0.
+    spread that they really have. Blocks are predicted for up to 12 arms, rules by intervals for
+    two; NoPredictionError says that a design has to be simulated. With a `cap`, which is for tests
+    in blocks, a test ends at that number of units, and gaps may be 0.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
@@ -83,7 +76,10 @@ def _predict(
     design = design.increasing
     procedure = design.procedure
     asked = Question(others, best, noise, cap, stride)
-    return _theory_of(procedure).predict(design, procedure, asked)
+    theory = _theory_of(procedure).predict
+    if theory is None:
+        raise _nothing_to_say(procedure)
+    return theory(design, procedure, asked)
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
@@ -105,15 +101,15 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
 def quick_prediction(
     design: Design, gaps: Sequence[float], best: float, noise: float | None
 ) -> Prediction:
-    """Return an approximation of `predict` in longer steps, or the mean path where that is slow.
+    """Return an approximation of `predict` in longer steps, or the mean path where it has none.
 
     With two arms the time is within 1.5 % of that of `predict`, at a third of the cost; a mean path
     is up to 16 % off.
     """
-    procedure = design.procedure
-    if _theory_of(procedure).is_slow(procedure):
+    try:
+        return _predict(design, gaps, best, noise, None, QUICK_STRIDE)
+    except NoPredictionError:
         return mean_path(design, gaps)
-    return _predict(design, gaps, best, noise, None, QUICK_STRIDE)
 
 
 def with_known_spread(design: Design, noise: float | None = None) -> Design:
@@ -145,32 +141,17 @@ def with_known_spread(design: Design, noise: float | None = None) -> Design:
 def _theory_of(procedure: Procedure) -> Theory:
     theory = PREDICTIONS.get(procedure.kind)
     if theory is None:
-        raise NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
+        raise _nothing_to_say(procedure)
     return theory
 
 
-def _predict_static(design: Design, procedure: StaticProcedure, asked: Question) -> Prediction:
-    refuse_cap(procedure, asked)
-    return _of_population(design, procedure, asked.gaps)
-
-
-def _of_population(
-    design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]
-) -> Prediction:
-    # Nobody says which arm is best: on average it has as many units as any other.
-    each = sum(procedure.sizes) / len(design.arms)
-    stages = expected_stages(design, min(gaps))
-    return Prediction(stages, each * sum(gaps), tuple(each for _ in design.arms))
+def _nothing_to_say(procedure: Procedure) -> NoPredictionError:
+    return NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
 
 
 PREDICTIONS: dict[str, Theory] = {
-    "blocks": Theory(predict_blocks, mean_path_of_blocks),
-    "intervals": Theory(
-        predict_intervals,
-        mean_path_of_intervals,
-        lambda procedure: procedure.pairwise and not procedure.even,
-    ),
-    "recurrent": Theory(predict_recurrent, mean_path_of_recurrent),
-    "static": Theory(_predict_static, _of_population),
+    "blocks": Theory(mean_path_of_blocks, predict_blocks),
+    "intervals": Theory(mean_path_of_intervals, predict_intervals),
+    "recurrent": Theory(mean_path_of_recurrent),
 }
 """What theory says, by the kind of a procedure; of any other kind it says nothing."""

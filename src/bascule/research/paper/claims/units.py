@@ -44,7 +44,7 @@ from bascule.research.paper.units import (
     UNITS,
     design,
 )
-from bascule.theory import predict
+from bascule.theory import mean_path
 
 LAST = GRID[-1]
 NEAR_NAME = NEAR_UCB.label
@@ -111,7 +111,7 @@ class AgainstETC(Ordering):
 
 
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
-    etc, ucb = (predict(design(one, log_inverse_delta), GAP).regret for one in (ETC(), rule))
+    etc, ucb = (mean_path(design(one, log_inverse_delta), GAP).regret for one in (ETC(), rule))
     return etc < ucb
 
 

@@ -114,12 +114,6 @@ def growth_of(latest: float, limits: Limits, stride: float) -> float:
     return stride * (GROWTH if latest < EARLY * limits.clock else GROWTH_TO_END)
 
 
-def mirrored(rng: np.random.Generator, count: int, *shape: int) -> FloatArray:
-    """Return normals for a number of paths, the second half of which mirrors the first."""
-    half = rng.standard_normal((count // 2, *shape))
-    return np.concatenate([half, -half])
-
-
 def noise_at(step: int, count: int, arms: int) -> FloatArray:
     """Return the noise of one step: a row for each arm, a column for each path.
 

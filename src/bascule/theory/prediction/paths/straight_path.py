@@ -36,7 +36,7 @@ def interval_units(
 ) -> tuple[float, list[float]]:
     """Return the units of the best arm and of each rival where intervals decide."""
     alpha, smallest = procedure.alpha, min(others)
-    if procedure.pairwise:
+    if procedure.pairwise and not design.outcome.recurring:
         return _evidence(design, alpha, others)
     if procedure.eliminates:
         rivals = [units_at_width(design, gap / 2) for gap in others]
