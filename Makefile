@@ -18,7 +18,7 @@ LONG := tests/research docs/research/regenerate-the-paper.md docs/research/compa
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/live/test_knob.py \
-	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py tests/planning/search/test_value.py \
+	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
 	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
 	docs/research/add-a-rule.md \
 	docs/research/tilted-blocks.md

@@ -90,7 +90,6 @@ NEW = {
         simulation/kernels/block_differences.py simulation/kernels/gpu.py
         simulation/kernels/two_arms.py simulation/summary.py""",
     "rules of other tools": "research/rivals/",
-    "worth to a population": "planning/search/value.py",
     "logs in databases and Spark, of any form, of many tests, with one look": """
         analysis/each.py analysis/evidence/fixed.py analysis/live_test.py analysis/log/naming.py
         analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py

@@ -35,9 +35,9 @@ class InputError(ValueError):
     def spelled(self, spell: Callable[[str], str]) -> str:
         """Return the message with the options that it names as a place spells them.
 
-        >>> error = InputError("switch_cost", "switch_cost needs population", others=["population"])
+        >>> error = InputError("error", "harm_error needs metrics", others=["harm_error"])
         >>> error.spelled(lambda name: "--" + name.replace("_", "-"))
-        '--switch-cost needs --population'
+        '--harm-error needs metrics'
         """
         text = str(self)
         if self.others:

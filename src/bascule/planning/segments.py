@@ -66,8 +66,6 @@ def plan_segments(
         request = outcome.alone(baseline=baseline, lift=lift, **options)
     else:
         request = plan_request(outcome, baseline, lift, **options)
-    if request.choose_error:
-        raise InputError("choose_error", "segments split a stated error: give it")
     smallest = plan(of_smallest(request, found), runs=runs, seed=seed, threads=threads)
     return SegmentedPlan(of_all(smallest.design, request, segments), smallest)
 
@@ -85,7 +83,6 @@ def of_smallest(request: PlanRequest, weights: Mapping[str, float]) -> PlanReque
         harm_error=request.harm_error / parts,
         metrics=tuple(replace(metric, error=metric.error / parts) for metric in request.metrics),
         units_per_day=request.units_per_day * least,
-        population=None if request.population is None else request.population * least,
     )
 
 

@@ -38,8 +38,6 @@ TYPED = {
     "share": "50%",
     "deadline_days": "30",
     "window": "3d",
-    "population": "1M",
-    "switch_cost": "2.5",
     "covariate": "age:0:99",
     "correlation": "0.5",
     "metrics": GUARDRAIL,
@@ -93,16 +91,6 @@ def test_a_field_has_the_same_meaning_in_every_place() -> None:
     assert plan_request(**given) == asked
     options = [f"{PLAN[name].typed}={text}" for name, text in TYPED.items()]
     assert command.requested(parsed(*options)) == asked
-
-
-def test_an_error_of_auto_is_chosen_for_the_population_in_every_place() -> None:
-    typed = {"error": "auto", "population": "1M"}
-    asked = plan_request(population=1e6, choose_error=True)
-    assert Form.read({**typed, "counts": "first"}).request() == asked
-    assert command.requested(parsed("--error=auto", "--population=1M")) == asked
-    given = arguments(NewPlan.model_validate(typed))
-    assert given.pop("seed") == 0
-    assert plan_request(**given) == asked
 
 
 @pytest.mark.parametrize("name", [name for name, field in PLAN.items() if field.kind in NUMBERS])

@@ -123,8 +123,7 @@ class PlanOptions(TypedDict, total=False):
     error: Annotated[
         Number,
         Option(
-            "Probability, at most, that either of two equal arms wins, however often you look; "
-            "auto chooses it for the population.",
+            "Probability, at most, that either of two equal arms wins, however often you look.",
             label="Error",
             group="basics",
             kind="probability",
@@ -225,15 +224,6 @@ class PlanOptions(TypedDict, total=False):
             default="2",
         ),
     ]
-    choose_error: Annotated[
-        bool,
-        Option(
-            "Choose the error for the population.",
-            label="Choose the error",
-            needs=("population",),
-            absent={"form": "its error may be auto", "command": "its error may be auto"},
-        ),
-    ]
     power: Annotated[
         Number,
         Option(
@@ -270,23 +260,6 @@ class PlanOptions(TypedDict, total=False):
             label="Cost of waiting",
             kind="positive",
             absent={"form": "its designs are listed from the cheapest to the quickest"},
-        ),
-    ]
-    population: Annotated[
-        Number | None,
-        Option(
-            "All units that the decision is for: take the design by which they lose the least.",
-            label="Population",
-            kind="positive",
-        ),
-    ]
-    switch_cost: Annotated[
-        Number | None,
-        Option(
-            "What changing to another arm costs, in outcome units.",
-            label="Cost of switching",
-            kind="number",
-            needs=("population",),
         ),
     ]
     metrics: Annotated[

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from bascule.core.design import DEFAULT_ERROR
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.options import check_given
@@ -23,8 +22,7 @@ def plan_request(
     """Return the request that is meant where parts are left out, or left to a sample.
 
     Python, the command line and the service build their requests here. A `cap` makes outcomes
-    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". The error
-    "auto" is chosen for the population.
+    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
 
     >>> import bascule as bs
     >>> plan_request(bs.Gaussian(5.0), baseline=20, lift="10%").lifts
@@ -50,8 +48,6 @@ def plan_request(
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and parts.get("spread") is None and known is not None:
         parts["spread"] = known.sigma
-    if parts.get("error") == "auto":
-        parts |= {"error": DEFAULT_ERROR, "choose_error": True}
     if lift is None:
         lift = LIFT if parts.get("goal", "increase") == "increase" else f"-{LIFT}"
     return PlanRequest(outcome, mean, lift, sample=known, **parts)

@@ -61,10 +61,7 @@ class PlanRequest:
     deadline if the lift is as requested. `guarantee` is the weakest that is accepted: "proven",
     "gaussian" for designs that are exact for normal outcomes, or "asymptotic" for those that
     are right in the long run. `futility` ends designs with a horizon early, once the
-    probability to find the lift by their end is below it. `population` are all units that the
-    decision is for, those of the test included, and `switch_cost` what changing from the first
-    arm to another costs: a plan then takes the design by which they lose the least, and with
-    `choose_error` also the error.
+    probability to find the lift by their end is below it.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -95,9 +92,6 @@ class PlanRequest:
     guarantee: AcceptedGuarantee = "proven"
     power: float = 0.9
     futility: float | None = None
-    population: float | None = None
-    switch_cost: float | None = None
-    choose_error: bool = False
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
@@ -137,7 +131,6 @@ class PlanRequest:
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
         self._check_deadline()
-        self._check_population()
         known = checked_covariate(self.covariate, self.correlation, self.outcome)
         put(self, "covariate", known[0])
         put(self, "correlation", known[1])
@@ -331,7 +324,6 @@ class PlanRequest:
             "window": self.window,
             "sides": self.sides,
             "guarantee": self.guarantee,
-            "error_was_chosen": self.choose_error,
             "correlation": self.correlation or None,
             "max_units": self.max_units,
             "goal": self.goal,
@@ -405,18 +397,6 @@ class PlanRequest:
                 f"deadline_days ({self.deadline_days:g}) is too short: {self.enrolled_per_day:g} "
                 f"units a day make {self.max_units} units by then, and the first blocks take "
                 f"{least}; give it {enough:.2g} days or more",
-            )
-
-    def _check_population(self) -> None:
-        if self.population is None:
-            return
-        if self.population < FIRST_UNITS * len(self.names):
-            raise InputError(
-                "population", f"population must be larger than a test (got {self.population:g})"
-            )
-        if self.switch_cost is not None and self.switch_cost < 0:
-            raise InputError(
-                "switch_cost", f"switch_cost must be at least 0 (got {self.switch_cost:g})"
             )
 
     def _checked_spread(self) -> float | None:

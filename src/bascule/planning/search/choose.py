@@ -13,7 +13,6 @@ from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zer
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.fixed_horizon import fixed_horizon
-from bascule.planning.search.value import Value, value_of
 
 DEFAULT_REQUEST = PlanRequest()
 
@@ -108,13 +107,6 @@ class Point:
             pairs.append((self.zero.days.mean, other.zero.days.mean))
         return self.in_time and self.rule != other.rule and all(a <= b for a, b in pairs)
 
-    @property
-    def value(self) -> Value | None:
-        """What the design is worth to the population of the request; None without one."""
-        if self.request.population is None:
-            return None
-        return value_of(self.request, self.expected, self.zero)
-
     def with_simulation(self, forecast: Forecast) -> Point:
         """Return the point with what a simulation showed."""
         return replace(self, simulated=forecast)
@@ -134,7 +126,6 @@ class Point:
             "guarantee": self.design.calibration.guarantee,
             "evidence": self.evidence,
             "at_zero_effect": None if self.zero is None else self.zero.to_dict(),
-            "value": None if self.value is None else self.value.to_dict(),
             "in_time": self.in_time,
             "accepted": self.accepted,
             "chosen": chosen,
@@ -162,12 +153,8 @@ def nearest(points: Sequence[Point]) -> Point:
 
 
 def price(point: Point, waiting_cost: float | None) -> float:
-    """Return what a design is expected to cost, with what its weighed days are worth.
-
-    With a population it is what all of that loses.
-    """
-    expected, value = point.expected, point.value
-    cost = expected.cost.mean if value is None else value.loss
+    """Return what a design is expected to cost, with what its weighed days are worth."""
+    cost = point.expected.cost.mean
     return cost if waiting_cost is None else cost + waiting_cost * point.weighed_days
 
 

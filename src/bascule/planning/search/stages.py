@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from bascule.core.design import Design
-from bascule.core.errors import InfeasibleError, InputError
+from bascule.core.errors import InfeasibleError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import tidy
 from bascule.core.rules import Rule
@@ -23,8 +23,6 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
 from bascule.planning.search.candidates import (
     by_theory,
-    candidates,
-    is_possible,
     search,
     series,
     soonest,
@@ -32,7 +30,6 @@ from bascule.planning.search.candidates import (
 from bascule.planning.search.choose import Point, accepted, best_in_time, nearest
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach, time_needed
-from bascule.planning.search.value import value_of
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.guarded import can_compile
@@ -62,12 +59,6 @@ GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
 other; the prediction is shown where they take too long. They may take longer where theory has no
 prediction, as with very many arms, and with all metrics."""
 
-ERRORS = (0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 1e-4)
-"""Errors to choose from if the request names none."""
-
-TILTS = (1.0, 3.0, 8.0)
-"""Tilts at which these errors are compared."""
-
 
 def stages(
     request: PlanRequest,
@@ -86,7 +77,6 @@ def stages(
     if threads is not None:
         threads = checks.whole("threads", threads, 1, "leave it out to use every core")
     seed = checked_seed(seed)
-    request = with_chosen_error(request)
     planning = _Planning(request, runs, Sweep(seed, threads), progress or _silent)
     for answer in planning.answers(rules):
         sweep = planning.sweep
@@ -274,38 +264,3 @@ def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
 
 def _silent(what: str, done: int, total: int) -> None:
     """Report nothing."""
-
-
-def with_chosen_error(request: PlanRequest) -> PlanRequest:
-    """Return a request with the error at which its population is expected to lose the least.
-
-    One that names its error is returned as it is.
-
-    >>> with_chosen_error(PlanRequest(error=0.02)).error
-    0.02
-    """
-    if not request.choose_error:
-        return request
-    losses = {error: _least_loss(replace(request, error=error)) for error in ERRORS}
-    known = {error: loss for error, loss in losses.items() if loss is not None}
-    if not known:
-        raise InputError(
-            "error",
-            "error cannot be chosen for these outcomes and arms, which theory does not predict: "
-            "give one, as in 5%",
-        )
-    return replace(request, error=min(known, key=lambda error: known[error]))
-
-
-def _least_loss(request: PlanRequest) -> float | None:
-    """The least that the population loses with some usual design that decides often enough."""
-    losses = []
-    for rule in candidates(request):
-        if rule.knob is None or rule.knob.value not in TILTS or not is_possible(request, rule):
-            continue
-        expected = predicted(request, rule)
-        if expected is None or not expected.decides_with(request.power):
-            continue
-        found = value_of(request, expected, predicted_at_zero(request, rule))
-        losses += [] if found is None else [found.loss]
-    return min(losses, default=None)

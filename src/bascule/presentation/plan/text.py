@@ -134,8 +134,6 @@ def why(plan: Plan) -> str:
     best = "Cheapest design"
     if request.waiting_cost is not None:
         best = "Least cost and waiting together of the designs"
-    if request.population is not None:
-        best = "Least loss to the population of the designs"
     text = f"{best} that decides in {request.deadline_days:g} days"
     if plan.chosen.short_at_zero:
         text += " and takes no longer than a fixed-horizon test at no effect"
@@ -171,26 +169,6 @@ def other_designs(plan: Plan) -> str:
     kind = plan.chosen.evidence
     own = f"The design has {EVIDENCE[kind]}: {REASONS[kind]}."
     return f"{own} In comparison, {'; '.join(others)}." if others else own
-
-
-def value_words(plan: Plan) -> str:
-    """Say what the design is worth to the population; nothing without one."""
-    value, request = plan.chosen.value, plan.request
-    if value is None or request.population is None:
-        return ""
-    chosen = (
-        f"An error of {percent(request.error)} was chosen for that. "
-        if request.choose_error
-        else ""
-    )
-    switching = f" + {amount(value.switching)} for switching" if request.switch_cost else ""
-    return (
-        f"{chosen}For a population of {count(request.population)} units it was chosen to lose the "
-        f"least, averaged over a lift as asked, the opposite one and none: {amount(value.loss)} "
-        f"{request.cost_unit} ({amount(value.during)} in the test + {amount(value.after)} after "
-        f"wrong or missing decisions{switching}); it gains {amount(value.gain)} over keeping the "
-        "first arm."
-    )
 
 
 def savings(plan: Plan) -> str:
@@ -316,7 +294,7 @@ def design_in_words(design: Design, request: PlanRequest) -> str:
 
 def report(plan: Plan) -> Report:
     """Return the plan as a report: the verdict, three rows, one reason, and the guarantee."""
-    parts = [why(plan), value_words(plan), cap_words(plan), *guardrail_lines(plan)]
+    parts = [why(plan), cap_words(plan), *guardrail_lines(plan)]
     if not plan.possible:
         parts += limits(plan)
     parts.append(guarantee(plan.design))

@@ -124,12 +124,12 @@ def test_an_impossible_wish_says_what_would_do() -> None:
 
 
 def test_everything_that_is_wrong_is_named_at_once_in_the_words_of_the_form() -> None:
-    wrong = {"baseline": "x", "units_per_day": "-4", "window": "soon", "switch_cost": "4"}
+    wrong = {"baseline": "x", "units_per_day": "-4", "window": "soon", "ramp": "0d:5%"}
     with pytest.raises(FormError) as caught:
         Form.read({**TYPED, **wrong}).request()
     said = problem_words(caught.value)
     assert set(said) == set(wrong)
-    assert said["switch_cost"] == "Cost of switching needs Population: give both, or neither."
+    assert said["ramp"] == "Rollout schedule needs Other metrics: give both, or neither."
     assert said["baseline"].startswith("Baseline must be a number (got 'x')")
 
 

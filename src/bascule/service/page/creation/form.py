@@ -121,8 +121,7 @@ class Form:
                 if not text and name in CONVERSIONS and name == "baseline":
                     continue
                 if text or option.default:
-                    value = text if text == "auto" else attempt(lambda: option.read(text))  # noqa: B023
-                    given[name] = value
+                    given[name] = attempt(lambda: option.read(text))  # noqa: B023
         attempt(lambda: check_given(FORM, {**self._given(), "name": ""}))
         sample = attempt(self._sample)
         given |= {"outcome": attempt(lambda: self._outcome(sample)), "sample": sample}

@@ -70,8 +70,6 @@ class LiveOptions(TypedDict, total=False):
                 "segments",
                 "covariate",
                 "futility",
-                "population",
-                "switch_cost",
             ),
             needs=("metrics",),
         ),
