@@ -15,7 +15,8 @@ from bascule.live.steps.inputs import check_name
 from bascule.live.storage import copies
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
-from bascule.live.storage.queries import all_names, load, log, number_of
+from bascule.live.storage.queries import all_names, load, number_of
+from bascule.live.storage.records import log
 from bascule.live.storage.upgrade import VERSION
 
 ENDED = ("over", "stopped")

@@ -15,13 +15,8 @@ from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import Point, point_of, spread
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.description import Description
-from bascule.live.storage.queries import (
-    Loaded,
-    audit_entries,
-    description_of,
-    history_of,
-    oldest_waiting,
-)
+from bascule.live.storage.queries import Loaded, oldest_waiting
+from bascule.live.storage.records import audit_entries, description_of, history_of
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle

@@ -26,19 +26,16 @@ from bascule.live.steps.stages import begun, check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
-    all_descriptions,
     all_names,
-    audit_entries,
     count_units,
     database_time,
     delete_experiment,
-    describe,
     gone,
-    log,
     members,
     number_of,
     phase_of,
 )
+from bascule.live.storage.records import all_descriptions, audit_entries, describe, log
 from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
 

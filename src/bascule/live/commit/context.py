@@ -16,6 +16,7 @@ from bascule.live.commit.queue import CommitQueue, copy_error
 from bascule.live.commit.shared_results import SharedResults
 from bascule.live.commit.wake import Wakers
 from bascule.live.steps.assignment import fair_shuffle
+from bascule.live.steps.inputs import check_actor
 from bascule.live.transactions.enrol import assign
 from bascule.live.transactions.record import record
 
@@ -40,6 +41,7 @@ def acting_as(name: str) -> Iterator[None]:
     >>> acting("python")
     'python'
     """
+    check_actor(name)
     before = _ACTOR.set(name)
     try:
         yield
@@ -65,6 +67,7 @@ class StoreContext:
         from bascule.live.commit.runner import Runner
         from bascule.live.storage.databases.database import Database
 
+        check_actor(actor)
         self.assigning: Action = assign
         self.recording: Action = record
         self.clock: Clock = clock or SystemClock()

@@ -22,7 +22,8 @@ from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
-from bascule.live.storage.queries import Loaded, history_of, oldest_waiting
+from bascule.live.storage.queries import Loaded, oldest_waiting
+from bascule.live.storage.records import history_of
 from bascule.live.storage.schema import assignments, audit, blocks
 from bascule.live.storage.state import Deal, is_struck, run_from_json
 from bascule.live.storage.statements import fetch

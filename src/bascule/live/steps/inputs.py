@@ -48,6 +48,34 @@ def check_name(name: object) -> None:
         )
 
 
+def is_storable(text: object) -> bool:
+    r"""Whether a database takes a text: PostgreSQL no zero character, and none a lone surrogate.
+
+    >>> is_storable("\u00e9"), is_storable("a\0"), is_storable("\ud800")
+    (True, False, False)
+    """
+    if not isinstance(text, str) or "\0" in text:
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_actor(actor: object) -> None:
+    """Raise unless the audit log can name this actor.
+
+    >>> check_actor("ann@shop.example")
+    """
+    if not isinstance(actor, str) or not actor.isprintable() or not 0 < len(actor) <= LONGEST_UNIT:
+        raise InputError(
+            "actor",
+            f"actor must be one line of 1 to {LONGEST_UNIT} printable characters "
+            f"(got {shown_value(actor):.60})",
+        )
+
+
 def checked_unit(unit: object, field: str = "unit") -> str:
     """Return a unit's name as it is stored; a whole number becomes its digits.
 
@@ -65,13 +93,11 @@ def checked_unit(unit: object, field: str = "unit") -> str:
             f"{field} must be text of 1 to {LONGEST_UNIT} characters, or a whole number "
             f"(got {shown_value(unit):.60})",
         )
-    if "\0" in unit or not unit.isascii():
-        try:
-            unit.encode()
-        except UnicodeEncodeError:
-            raise InputError(field, f"{field} must be valid text (got {unit!r:.60})") from None
-        if "\0" in unit:
-            raise InputError(field, f"{field} must not have a zero character (got {unit!r:.60})")
+    if not is_storable(unit):
+        raise InputError(
+            field,
+            f"{field} must be valid text without zero characters (got {shown_value(unit):.60})",
+        )
     return unit
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -123,10 +123,23 @@ def copy_rows(
     result = source.execute(asked, parameters, execution_options={"stream_results": True})
     for some in result.partitions(ROWS_AT_ONCE):
         rows = [list(row) for row in some]
+        _check_texts(table, names, rows)
         for place, new in replaced:
             for row in rows:
                 row[place] = new
         statements.insert(target, table, names, [tuple(row) for row in rows])
+
+
+def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Raise where a column has what no column of a store has, and PostgreSQL does not take."""
+    for row in rows:
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
+                raise InputError(
+                    "file",
+                    f"the file is damaged or was changed: {name} of {table} stored as "
+                    f"{value!r:.60}, which is no text",
+                )
 
 
 @contextmanager

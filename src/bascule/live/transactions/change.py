@@ -13,7 +13,7 @@ from bascule.live.control import for_next_block, paused, places_left, started
 from bascule.live.steps.description import Description
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.stages import begun
-from bascule.live.storage import queries
+from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
 from bascule.live.transactions.settle import decide, remove_arm, settle
@@ -134,11 +134,11 @@ def pause_arm(work: UnitOfWork, arm: str, *, pause: bool) -> None:
 
 def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
     """Change some of the words about an experiment; what was not given stays."""
-    before = queries.description_of(work.connection, work.before.id).to_dict()
+    before = records.description_of(work.connection, work.before.id).to_dict()
     after = Description.of({**before, **given}).to_dict()
     changed = {name: value for name, value in after.items() if value != before[name]}
     if changed:
-        queries.describe(work.connection, work.before.id, Description.of(after))
+        records.describe(work.connection, work.before.id, Description.of(after))
         work.log("describe", **changed)
 
 

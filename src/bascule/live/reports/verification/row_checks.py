@@ -20,7 +20,7 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import NAME
 from bascule.live.steps.maturity import judge_value
 from bascule.live.steps.pseudonyms import PREFIX
-from bascule.live.storage import queries, schema, statements
+from bascule.live.storage import queries, records, schema, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase, run_from_json
 
@@ -207,7 +207,7 @@ def check_leftovers(
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress
-    for folded, time, statistics in statements.fetch(connection, queries.HISTORY, experiment):
+    for folded, time, statistics in statements.fetch(connection, records.HISTORY, experiment):
         _check_entry(findings, f"history after {folded} units", time, statistics)
         if progress is not None and not folded <= progress:
             findings.add(f"history after {folded} units, but only {progress} are folded")
@@ -220,7 +220,7 @@ def check_leftovers(
         if action not in ACTIONS:
             findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
     try:
-        queries.description_of(connection, experiment)
+        records.description_of(connection, experiment)
     except DAMAGE as error:
         findings.add(f"the description cannot be read: {reason(error)}")
 

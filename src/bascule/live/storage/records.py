@@ -1,0 +1,119 @@
+"""What is kept about experiments beside their units: descriptions, history and the audit log."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bascule.core.procedures.base import AnyStatistics
+from bascule.live.steps.description import Description
+from bascule.live.steps.inputs import is_storable
+from bascule.live.storage.state import statistics_from_json
+from bascule.live.storage.statements import execute, fetch
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+logger = logging.getLogger("bascule.live")
+
+_LOG = "INSERT INTO audit (experiment, name, time, actor, action, detail) VALUES (?, ?, ?, ?, ?, ?)"
+_DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
+_DESCRIPTIONS = "SELECT experiment, description FROM descriptions"
+_AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
+_AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
+_AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
+_AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
+HISTORY = "SELECT folded, time, statistics FROM history WHERE experiment = ? ORDER BY folded"
+
+
+def log(
+    connection: Connection,
+    experiment: tuple[int, str],
+    time: float,
+    actor: str,
+    action: str,
+    detail: Mapping[str, Any],
+) -> None:
+    """Put an entry into the audit log about an experiment, given by its number and its name."""
+    execute(connection, _LOG, (*experiment, time, actor, action, json.dumps(detail)))
+
+
+def description_of(connection: Connection, experiment: int) -> Description:
+    """Return the words about an experiment."""
+    rows = fetch(connection, _DESCRIPTION, experiment)
+    return Description.of(json.loads(rows[0][0])) if rows else Description()
+
+
+def all_descriptions(connection: Connection) -> dict[int, Description]:
+    """Return the words about all experiments that have some that can be read, by their numbers."""
+    found = {}
+    for number, text in fetch(connection, _DESCRIPTIONS):
+        try:
+            found[number] = Description.of(json.loads(text))
+        except (ValueError, TypeError, RecursionError) as error:
+            logger.warning("experiment %s: its description cannot be read: %s", number, error)
+    return found
+
+
+def describe(connection: Connection, experiment: int, description: Description) -> None:
+    """Replace the words about an experiment."""
+    execute(connection, "DELETE FROM descriptions WHERE experiment = ?", (experiment,))
+    text = json.dumps(description.to_dict())
+    values = (experiment, text)
+    execute(connection, "INSERT INTO descriptions (experiment, description) VALUES (?, ?)", values)
+
+
+def history_of(connection: Connection, experiment: int) -> list[tuple[int, float, AnyStatistics]]:
+    """Return the points of a test's history: units folded by then, time, and statistics.
+
+    A point that is damaged is left out and logged; `verify` lists it.
+    """
+    points = []
+    for folded, time, statistics in fetch(connection, HISTORY, experiment):
+        try:
+            points.append((folded, time, statistics_from_json(statistics)))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            logger.warning(
+                "experiment %s: its history after %s units cannot be read and is left out: %s",
+                experiment,
+                folded,
+                error,
+            )
+    return points
+
+
+def audit_entries(
+    connection: Connection, *, name: str | None = None, experiment: int | None = None
+) -> list[dict[str, Any]]:
+    """Return entries of the audit log, the oldest first: of a name, of an experiment, or all.
+
+    A name may have belonged to several experiments, one after the other.
+    """
+    statement: str = _AUDIT
+    values: tuple[Any, ...] = ()
+    if name is not None and not is_storable(name):
+        return []
+    if name is not None:
+        statement, values = _AUDIT_OF_NAME, (name,)
+    elif experiment is not None:
+        statement, values = _AUDIT_OF_EXPERIMENT, (experiment,)
+    return [
+        {
+            "experiment": its_name,
+            "time": time,
+            "actor": actor,
+            "action": action,
+            "detail": _readable(detail),
+        }
+        for its_name, time, actor, action, detail in fetch(connection, statement, *values)
+    ]
+
+
+def _readable(detail: str) -> Any:
+    """Parse the detail of an entry; one that is damaged is shown as it is."""
+    try:
+        return json.loads(detail)
+    except (ValueError, TypeError, RecursionError):
+        return {"unreadable": f"{detail!r:.200}"}

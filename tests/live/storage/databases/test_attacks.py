@@ -1,0 +1,174 @@
+"""Attacks on a store that were first made on SQLite, made on PostgreSQL too."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.live.test_postgresql import ask
+
+import bascule as bs
+from bascule.live.api import acting_as
+from bascule.service.auth.keys import create_key
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
+SEGMENTED = bs.Design(
+    ["a", "b"],
+    bs.Bernoulli(),
+    bs.Tilt(3),
+    reports="always",
+    segments=bs.Segments("device", ["mobile", "desktop"]),
+)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty store of each kind."""
+    if request.param == "sqlite":
+        return str(tmp_path / "shop.db")
+    return str(request.getfixturevalue("new_database")())
+
+
+def acted(test: bs.Experiment, name: str) -> None:
+    with acting_as(name):
+        test.pause()
+        test.start()
+
+
+REFUSED: dict[str, Callable[[bs.Store, bs.Experiment, str], object]] = {
+    "a unit": lambda _, test, text: test.assign(text),
+    "one of many units": lambda _, test, text: test.assign_many(["fine", text]),
+    "a unit with an outcome": lambda _, test, text: test.record(text, 1.0),
+    "an id": lambda _, test, text: test.record("ann", 1.0, id=text),
+    "a metric": lambda _, test, text: test.record("ann", 1.0, metric=text),
+    "a linked name": lambda _, test, text: test.link("ann", text),
+    "an erased name": lambda store, _, text: store.erase(text),
+    "a test": lambda store, _, text: store.create(text, DESIGN),
+    "a test to get": lambda store, _, text: store.get(text),
+    "a test to delete": lambda store, _, text: store.delete(text),
+    "a test with segments": lambda store, _, text: store.segments(text),
+    "an owner": lambda _, test, text: test.describe(owner=text),
+    "a tag": lambda _, test, text: test.describe(tags=[text]),
+    "a key": lambda store, _, text: create_key(store, "viewer", label=text),
+    "an actor": lambda _, test, text: acted(test, text),
+    "an arm": lambda store, _, text: store.create(
+        "arm", bs.Design(["a", text], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    ),
+}
+"""What a database is given as a text, by callers and by admins."""
+
+
+def test_no_text_makes_a_database_fail(location: str) -> None:
+    with bs.open(location) as store:
+        test = store.create("test", DESIGN)
+        test.assign_many(["ann", "bob"])
+        for text in ("a\0b", "a\ud800b", 100_000 * "x"):
+            for what, do in REFUSED.items():
+                with pytest.raises(bs.InputError) as refused:
+                    do(store, test, text)
+                assert len(str(refused.value)) < 400, what
+            assert store.audit(text) == []
+            # What comes with an outcome is listed, whatever it is.
+            assert test.record("ann", text).reason == "not a number"
+            # A context is compared, and not stored.
+            assert test.assign("bob", {"country": text}) in ("a", "b")
+        strange = ["$1 %s ? :x \\N \\. {0}", "a\u202eb", "\uffff", "\U0001f600", "\x1b[2J", "' --"]
+        arms = test.assign_many(strange)
+        assert test.assign_many(strange) == arms
+        for name in strange:
+            assert test.record(name, 1.0, id=name).accepted
+            assert store.erase(name) == ("test",)
+        assert [one.name for one in store.experiments()] == ["test"]
+        assert all(found.agrees for found in store.verify())
+
+
+def test_a_unit_of_a_segment_is_covered_by_the_test_s_name(location: str) -> None:
+    with bs.open(location) as store:
+        tests = store.create_segments("parts", SEGMENTED)
+        tests.test_of("ann", {"device": "mobile"}).assign("ann")
+        store.create("parts.secret", DESIGN).assign("ann")
+        assert [one["experiment"] for one in store.unit_data("ann", ["parts"])["experiments"]] == [
+            "parts.mobile"
+        ]
+        assert list(store.link("ann", "ann@work", ["parts"])) == ["parts.mobile", "parts.desktop"]
+        # Both know that the names are linked.
+        assert store.erase("ann@work", ["parts"]) == ("parts.mobile", "parts.desktop")
+        assert store.unit_data("ann", ["parts"])["experiments"] == []
+        assert store.get("parts.secret").assignment("ann") is not None
+        assert all(found.agrees for found in store.verify())
+
+
+def test_files_that_were_tampered_with_enter_no_server(
+    tmp_path: Path, new_database: Callable[[], str]
+) -> None:
+    clock = bs.ManualClock()
+    with bs.open(tmp_path / "good.db", clock=clock) as store:
+        test = store.create("button", MEASURED)
+        test.assign_many(range(20))
+        test.record_many([(i, 1.0) for i in range(10)])
+        clock.advance("2d")
+        test.status()
+    good, changed, location = (tmp_path / "good.db").read_bytes(), tmp_path / "x.db", new_database()
+    with bs.open(location, clock=clock) as store:
+        for statement, words, is_restored in [
+            ("UPDATE experiments SET name = '../x'", "name must be", False),
+            ("UPDATE experiments SET name = x'00ff'", "name must be", False),
+            ("UPDATE experiments SET name = 'a' || char(0)", "name must be", False),
+            ("UPDATE assignments SET unit = unit || char(0)", "stored as", False),
+            ("UPDATE assignments SET unit = CAST(x'ff' AS text) || number", "UTF-8", False),
+            ("UPDATE outcomes SET value = 1 - value", "was changed", True),
+            ("UPDATE experiments SET version = 9223372036854775807", "counted up", True),
+            ("UPDATE assignments SET time = 'soon'", "time stored as 'soon'", False),
+            ("DROP TRIGGER audit_keeps_update", "trigger audit_keeps_update", False),
+            ("CREATE VIEW spy AS SELECT 1", "spy", False),
+        ]:
+            changed.write_bytes(good)
+            with sqlite3.connect(changed) as file:
+                file.execute(statement)
+            file.close()
+            with pytest.raises((bs.InputError, bs.StoreError), match=words) as refused:
+                store.import_experiment(changed)
+            assert "copy.db" not in str(refused.value)
+            assert store.experiments() == []
+            if not is_restored:
+                target = new_database()
+                with pytest.raises((bs.InputError, bs.StoreError)):
+                    bs.live.restore(changed, target)
+                with bs.open(target) as other:
+                    assert other.is_empty
+        changed.write_bytes(good)
+        assert store.import_experiment(changed).verify().agrees
+
+
+def test_reports_read_ten_times_the_rows_of_ten_times_the_units(
+    new_database: Callable[[], str],
+) -> None:
+    """A join that reads all units for each outcome would read a hundred times as many."""
+    read = {}
+    for count in (400, 4000):
+        location, units = new_database(), [str(i) for i in range(count)]
+        with bs.open(location) as store:
+            design = bs.Design(
+                ["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always"
+            )
+            test = store.create("test", design)
+            test.assign_many(units)
+            test.record_many([(unit, float(i % 2)) for i, unit in enumerate(units)])
+        ask(location, "ANALYZE")
+        ask(location, "SELECT pg_stat_reset()")
+        with bs.open(location) as store:
+            test = store.get("test")
+            test.status()
+            test.diagnostics()
+            test.alarms()
+            assert test.verify().agrees
+        # Counts of a connection are there when it has been closed.
+        ((read[count],),) = ask(
+            location,
+            "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) "
+            "FROM pg_stat_user_tables",
+        )
+    assert 4000 < read[4000] <= 15 * read[400]
