@@ -72,7 +72,7 @@ def test_no_text_makes_a_database_fail(location: str) -> None:
                 assert len(str(refused.value)) < 400, what
             assert store.audit(text) == []
             # What comes with an outcome is listed, whatever it is.
-            assert test.record("ann", text).reason == "not a number"
+            assert test.record("ann", text).reason == "not a number"  # type: ignore[arg-type]
             # A context is compared, and not stored.
             assert test.assign("bob", {"country": text}) in ("a", "b")
         strange = ["$1 %s ? :x \\N \\. {0}", "a\u202eb", "\uffff", "\U0001f600", "\x1b[2J", "' --"]
