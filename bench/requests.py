@@ -3,8 +3,10 @@
     python -m bench.requests --tests 200 --seed 0
 
 B is as good as A, 1 point worse or 4 points worse; 25, 50 or 80 % of the requests are judged, or
-80 % of A and 25 % of B; users come in any order, or the most active first. A margin of 2 points
-and an error of 5 %: B may be shipped in 5 % of the tests at most where it is 4 points worse.
+80 % of A and 25 % of B; users come in any order, or the most active first. Users differ: 2 % of the
+variance of a judgement is between them. A margin of 2 points and an error of 5 %: B may be shipped
+in 5 % of the tests at most where it is 4 points worse, and go back in 5 % at most where it is not.
+A test takes about half a second of one core.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ COVERAGE = {
 }
 ORDERS = ("any", "most active first")
 GOOD = 0.82
-USERS = 6000
-A_DAY = 300
+ALIKE = 0.02
+USERS = 4000
+A_DAY = 400
 
 
 def played(loss: float, coverage: tuple[float, float], order: str, seed: int) -> tuple[str, int]:
@@ -36,14 +39,16 @@ def played(loss: float, coverage: tuple[float, float], order: str, seed: int) ->
     day = bs.Measure("1d")
     quality = bs.Metric("quality", bs.Ratio(), margin=0.02, measure=day)
     design = bs.Design(
-        *(["a", "b"], bs.Ratio(), bs.Tilt(1, batch=10)),
+        *(["a", "b"], bs.Ratio(), bs.Tilt(1, batch=20)),
         goal="decrease",
         measure=day,
         metrics=[quality],
         decides="guardrails",
     )
     rng, clock = np.random.default_rng(seed), bs.ManualClock()
-    activity = rng.geometric(0.15, USERS)
+    activity = rng.geometric(0.05, USERS)
+    between = np.sqrt(ALIKE * GOOD * (1.0 - GOOD))
+    taste = between * rng.choice((-1.0, 1.0), USERS)
     if order == "most active first":
         activity = np.sort(activity)[::-1]
     with bs.open(":memory:", clock=clock) as store:
@@ -55,7 +60,7 @@ def played(loss: float, coverage: tuple[float, float], order: str, seed: int) ->
                 is_b = arm == "b"
                 requests = int(activity[int(user)])
                 judged = int(rng.binomial(requests, coverage[is_b]))
-                good = int(rng.binomial(judged, GOOD - loss * is_b))
+                good = int(rng.binomial(judged, GOOD - loss * is_b + taste[int(user)]))
                 outcomes.append((user, (requests * (0.002 if is_b else 0.005), requests)))
                 outcomes.append((user, (good, judged), None, None, "quality"))
             test.record_many(outcomes)

@@ -201,6 +201,19 @@ def test_a_rollout_is_planned_with_its_guardrails(
         assert f"--rollout does not go with {option}" in problem
 
 
+def test_a_rollout_to_users_who_come_back_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
+    metric = "quality; ratio; margin 2%; baseline 82%; window 3d"
+    asked = ["--rollout", "0d:50%", "--metric", metric, "--runs", "50"]
+    crowd = ["--active-users", "3k", "--requests-per-day", "16000"]
+    code, printed, _ = run(capsys, *asked, *crowd)
+    assert code == 0
+    assert "3 d                     16      11 %          2,326    3.6" in printed
+    code, _, problem = run(capsys, *asked, *crowd[:2])
+    assert (code, "--active-users needs --requests-per-day" in problem) == (2, True)
+    code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")
+    assert (code, "--active-users does not go with --units-per-day" in problem) == (2, True)
+
+
 def test_segments_have_one_design_planned_for_the_smallest(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

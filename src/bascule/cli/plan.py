@@ -47,6 +47,17 @@ FORMS = named(
         metavar="0d:1%,1d:5%,...",
         excludes=(*(name for name in PLAN if name not in ROLLOUT), *PARAMETERS, "segment", "by"),
     ),
+    active_users=Option(
+        "Users of a rollout who come back: no more than these can be enrolled.",
+        kind="positive",
+        needs=("rollout", "requests_per_day"),
+        excludes=("units_per_day",),
+    ),
+    requests_per_day=Option(
+        "What users who come back do in all, as far as it counts: requests that are judged.",
+        kind="positive",
+        needs=("active_users",),
+    ),
     segment=Option(
         "A segment with a decision of its own, and its part of the units; give each of them.",
         metavar="NAME=PART",
@@ -200,10 +211,14 @@ def _plan_segments(
 
 
 def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
+    from bascule.planning.arrivals import Returning
     from bascule.planning.ramp import ramp_of
     from bascule.planning.rollout import plan_rollout
 
     numbers = {name: given[name] for name in ROLLOUT if name in given}
+    if "active_users" in given:
+        crowd = (FORMS[name].read(given[name]) for name in ("active_users", "requests_per_day"))
+        numbers["units_per_day"] = Returning(*crowd)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     plan = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
     print_rows(as_json, plan.to_dict(), plan.lines())

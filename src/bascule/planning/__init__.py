@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bascule.planning.api import plan
+from bascule.planning.arrivals import Returning
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.rollout import Rollout, RolloutCase
+from bascule.planning.rollout_result import Rollout, RolloutCase
 
-__all__ = ["Plan", "Rollout", "RolloutCase", "Sample", "plan"]
+__all__ = ["Plan", "Returning", "Rollout", "RolloutCase", "Sample", "plan"]

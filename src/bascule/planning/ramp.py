@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount
-from bascule.core.metrics.measure import SECONDS, seconds
+from bascule.core.metrics.measure import seconds
 
 MOST_SHARE = 0.5
 
@@ -54,28 +53,3 @@ def checked_ramp(ramp: object) -> Steps:
             raise InputError("ramp", f"ramp must begin at 0 and rise (got {ramp!r:.60}): {remedy}")
         steps.append((at, share))
     return tuple(steps)
-
-
-def units_after(steps: Steps, rate: float, days: float) -> float:
-    """Return how many units are in the test after some days: twice those with the new version."""
-    parts = _parts(steps, rate)
-    return sum(speed * (min(days, end) - start) for start, end, speed in parts if days > start)
-
-
-def days_until(steps: Steps, rate: float, units: float) -> float:
-    """Return after how many days a number of units is in the test."""
-    total = 0.0
-    for start, end, speed in _parts(steps, rate):
-        more = speed * (end - start)
-        if total + more >= units:
-            return start + (units - total) / speed
-        total += more
-    return math.inf
-
-
-def _parts(steps: Steps, rate: float) -> list[tuple[float, float, float]]:
-    """The first and the last day of each step, and the units a day that it brings to the test."""
-    starts = [at / SECONDS["d"] for at, _ in steps]
-    ends = [*starts[1:], math.inf]
-    speeds = [2.0 * share * rate for _, share in steps]
-    return list(zip(starts, ends, speeds, strict=True))

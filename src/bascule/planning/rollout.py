@@ -10,10 +10,9 @@ the plan says so. The guarantees do not depend on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +22,15 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks
 from bascule.core.metrics.guard_rule import WAITING_STEPS
-from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
-from bascule.planning.ramp import Ramp, Steps, checked_ramp, days_until, units_after
+from bascule.planning.arrivals import Arrivals, Returning, Steady
+from bascule.planning.ramp import Ramp, Steps, checked_ramp
 from bascule.planning.request.options import PLAN
+from bascule.planning.rollout_result import Rollout, RolloutCase
 from bascule.simulation import simulate
 from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread
@@ -50,130 +51,11 @@ PATHS, FEWEST, DRAWS = 1000, 200, 2e8
 """Rollouts of a case by default, the fewest that are played unit by unit, and the most outcomes
 that are drawn for all of them together, which takes a few seconds."""
 
-DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
-
-
-@dataclass(frozen=True, slots=True)
-class RolloutCase:
-    """What is expected of a rollout if guardrails are as `name` says.
-
-    `shipped` and `rolled_back` are probabilities by the deadline. `median_days` and `p90_days` are
-    quantiles over the rollouts that ended by then, nan if none did: where few end, they say nothing
-    of the others. `exposed` is the average number of users who get the new version before the end
-    or the deadline.
-    """
-
-    name: str
-    shipped: float
-    rolled_back: float
-    median_days: float
-    p90_days: float
-    exposed: float
-
-    @property
-    def undecided(self) -> float:
-        """The probability of neither by the deadline."""
-        return max(0.0, 1.0 - self.shipped - self.rolled_back)
-
-    @property
-    def shown_days(self) -> float:
-        """The median of the days, nan where fewer than half of the rollouts ended."""
-        return self.median_days if self.shipped + self.rolled_back >= 0.5 else math.nan
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """A guarded rollout: its design, the schedule, and what to expect."""
-
-    design: Design
-    ramp: Steps
-    units_per_day: float
-    deadline_days: float
-    runs: int
-    cases: tuple[RolloutCase, ...]
-    played: bool = False
-    """Whether rollouts were played unit by unit, not by the paths of their evidence."""
-
-    @property
-    def origin(self) -> str:
-        """Where the figures of the cases come from, in a sentence."""
-        each = f"{self.runs:,} rollouts of each kind"
-        if self.played:
-            return f"{each}, played unit by unit"
-        unknown = [one.name for one in self.design.guardrails if not one.outcome.known_spread]
-        words = f"{each}, by normal paths of the evidence"
-        if not unknown:
-            return words
-        return (
-            f"{words}; approximate, because the spread of {' and '.join(unknown)} is not known "
-            "and playing so many units takes long: set runs to play that many unit by unit"
-        )
-
-    @property
-    def audience(self) -> dict[str, Any]:
-        """Who gets into the test: twice the share of the new version, as half of it get that."""
-        return {"ramp": [[at, min(1.0, 2.0 * share)] for at, share in self.ramp]}
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan as plain data."""
-        names = ("shipped", "rolled_back", "undecided", "median_days", "p90_days", "exposed")
-        return {
-            "design": self.design.to_dict(),
-            "audience": self.audience,
-            "units_per_day": self.units_per_day,
-            "deadline_days": self.deadline_days,
-            "runs": self.runs,
-            "played": self.played,
-            "cases": {
-                case.name: {
-                    name: None if math.isnan(value) else value
-                    for name in names
-                    for value in [getattr(case, name)]
-                }
-                for case in self.cases
-            },
-        }
-
-    @property
-    def promises(self) -> list[str]:
-        """What is guaranteed, and the schedule, a sentence each."""
-        steps = ", ".join(f"{100 * share:g} % after {at / 86400:g} d" for at, share in self.ramp)
-        harm = f"{100 * self.design.harm_error:g} %"
-        return [
-            f"Guarded rollout of {' or '.join(self.design.arms[1:])}: {steps}",
-            f"{self.units_per_day:,.6g} units a day; a version that is not harmful is rolled back "
-            f"with probability at most {harm}, over the whole ramp",
-            *(
-                f"a version worse by {metric.margin:g} or more on {metric.name} is rolled out with "
-                f"probability at most {100 * metric.error:g} %"
-                for metric in self.design.guardrails
-            ),
-        ]
-
-    def lines(self) -> list[str]:
-        """Return the plan in words."""
-        found = self.promises
-        found.append("")
-        found.append(
-            f"{'if the new version is':<44}{'out':>7}{'back':>7}{'open':>7}{'days':>6}"
-            f"{'exposed':>11}"
-        )
-        for case in self.cases:
-            days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
-            found.append(
-                f"{case.name:<44}{100 * case.shipped:>5.0f} %{100 * case.rolled_back:>5.0f} %"
-                f"{100 * case.undecided:>5.0f} %{days:>6}{case.exposed:>11,.0f}"
-            )
-        return [*found, "", f"({DAYS})", f"({self.origin})"]
-
-    def __repr__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def plan_rollout(
     metrics: Sequence[Metric],
     ramp: Ramp,
-    units_per_day: float | str = 5000.0,
+    units_per_day: float | str | Returning = 5000.0,
     *,
     deadline_days: float | str = 28.0,
     harm_error: float | str = DEFAULT_HARM_ERROR,
@@ -191,8 +73,10 @@ def plan_rollout(
     decide; without them it is the first guardrail, whose outcomes are then recorded under both
     names. Of several new versions the first one that every guardrail allows is shipped, and in the
     cases all of them are alike.
-    `units_per_day` is the traffic as a whole. `runs` is how many rollouts of each kind are
-    simulated; without it 1,000, or fewer where units are played one by one.
+    `units_per_day` is the traffic as a whole, or `Returning(users, requests_per_day)` where it is
+    that of users who come back; shares then need no spread. Days have the longest window in them.
+    `runs` is how many rollouts of each kind are simulated; without it 1,000, or
+    fewer where units are played one by one.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
@@ -202,17 +86,29 @@ def plan_rollout(
      'latency worse by twice its margin']
     """
     steps = checked_ramp(ramp)
-    rate = PLAN["units_per_day"].read(units_per_day)
+    arrivals: Arrivals = (
+        units_per_day
+        if isinstance(units_per_day, Returning)
+        else Steady(PLAN["units_per_day"].read(units_per_day))
+    )
     days = PLAN["deadline_days"].read(deadline_days)
     if runs is not None:
         runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
     given = [metrics] if isinstance(metrics, Metric) else [*metrics]
+    if isinstance(arrivals, Returning):
+        given = [arrivals.expected(one) if isinstance(one, Metric) else one for one in given]
     measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
     guardrails = [metric for metric in check_metrics(given, measured) if metric.is_guardrail]
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
     first = guardrails[0]
-    cap = units_after(steps, rate, days)
+    wait = max((_wait(one) for one in (measured, *(m.measure for m in given))), default=0.0)
+    if wait >= days:
+        raise InputError(
+            "deadline_days",
+            f"deadline_days ({days:g}) must be longer than the longest window ({wait:g} days)",
+        )
+    cap = arrivals.units_after(steps, days - wait)
     design = Design(
         arms,
         first.outcome if outcome is None else outcome,
@@ -233,10 +129,12 @@ def plan_rollout(
     if runs is None:
         runs = max(1, min(PATHS, int(affordable))) if played else PATHS
     if played:
-        cases = _played_cases(design, steps, rate, runs, seed)
+        cases = _played_cases(design, partial(_days, arrivals, steps, wait), runs, seed)
     else:
-        cases = _cases_by_paths(design, spreads, steps, rate, cap, runs, seed)
-    return Rollout(design, steps, rate, days, runs, tuple(cases), played)
+        cases = _cases_by_paths(
+            design, spreads, partial(_days, arrivals, steps, wait), cap, runs, seed
+        )
+    return Rollout(design, steps, arrivals, days, runs, tuple(cases), played)
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
@@ -253,9 +151,23 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     return possible
 
 
-def _played_cases(
-    design: Design, steps: Steps, rate: float, runs: int, seed: int
-) -> list[RolloutCase]:
+DaysOf = Callable[[FloatArray], FloatArray]
+"""After how many days numbers of units have counted."""
+
+
+def _days(arrivals: Arrivals, steps: Steps, wait: float, units: FloatArray) -> FloatArray:
+    """Return after how many days numbers of units have counted: when their windows close."""
+    counts, places = np.unique(units, return_inverse=True)
+    days = [wait + arrivals.days_until(steps, float(count)) for count in counts]
+    return np.asarray(days, np.float64)[places]
+
+
+def _wait(measure: Measure | None) -> float:
+    """Return the days from a unit's arrival until it counts."""
+    return 0.0 if measure is None else measure.matures(0.0) / SECONDS["d"]
+
+
+def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list[RolloutCase]:
     """Play rollouts unit by unit; the primary metric does not decide, so any outcomes will do."""
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
@@ -274,9 +186,8 @@ def _played_cases(
         result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
         assert result.guarded is not None
         units = result.decision_time.astype(float)
-        days = np.array([days_until(steps, rate, count) for count in units.tolist()])
         exposed = new / (1 + new)
-        found = (result.winner >= 1, result.guarded.by_harm, units, days, exposed)
+        found = (result.winner >= 1, result.guarded.by_harm, units, days_of(units), exposed)
         cases.append(_case(name, *found))
     return cases
 
@@ -297,8 +208,7 @@ def _looks(cap: float) -> FloatArray:
 def _cases_by_paths(
     design: Design,
     spreads: Sequence[float],
-    steps: Steps,
-    rate: float,
+    days_of: DaysOf,
     cap: float,
     runs: int,
     seed: int,
@@ -306,7 +216,7 @@ def _cases_by_paths(
     """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
     units = _looks(cap)
     looks = len(units)
-    days_at = np.array([days_until(steps, rate, float(count)) for count in units])
+    days_at = days_of(units)
     chance = np.random.default_rng(seed)
     paths = [
         _paths(design, which, spread, units, runs, chance)

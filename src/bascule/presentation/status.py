@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
@@ -47,6 +48,10 @@ TELLING = 0.3
 forecast from them says nothing."""
 
 
+MANY_LATE = 0.5
+"""From this share of late events on, the status says what to change."""
+
+
 def amounts_of(status: Status) -> Amounts:
     """Return how the outcomes of the primary metric are written."""
     return Amounts(status.binary, status.cost_unit)
@@ -66,6 +71,8 @@ def headline(status: Status) -> str:
         return f"Waiting: {status.waiting.words}"
     if status.waiting is not None and status.waiting.is_enough and not status.futile:
         return status.waiting.complete_words
+    if status.stalled is not None:
+        return f"Consider ending the test: {stalled_words(status.stalled)}"
     if status.rollout is not None:
         return f"Keep running: {status.rollout.words}"
     if status.guarded is not None:
@@ -73,6 +80,28 @@ def headline(status: Status) -> str:
     if status.futile:
         return f"Consider ending the test: {FUTILE}"
     return f"Keep running{_time_left(status)}"
+
+
+def stalled_words(since: str) -> str:
+    """Say since when a test has hardly grown."""
+    day = datetime.fromisoformat(since)
+    return (
+        f"since {day:%-d %b} its units have grown by less than 5 %, and all have counted, so that "
+        "evidence hardly grows any more"
+    )
+
+
+def late_lines(status: Status) -> list[str]:
+    """Say which part of the events came too late to count, and what would change it."""
+    if not status.late:
+        return []
+    total = status.events + status.late
+    share = status.late / total
+    advice = ": a longer window counts more of them, later" if share >= MANY_LATE else ""
+    return [
+        f"{percent(share)} of the events of these units, {count(status.late)} of {count(total)}, "
+        f"came after their windows and do not count{advice}"
+    ]
 
 
 def _time_left(status: Status) -> str:
@@ -189,6 +218,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
     notes = (
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
+        *late_lines(status),
         f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )

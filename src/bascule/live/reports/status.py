@@ -35,7 +35,7 @@ from bascule.live.reports.metric_status import (
     rollout_of,
     waiting_words,
 )
-from bascule.live.reports.waiting import DAY, Waiting, waiting_of
+from bascule.live.reports.waiting import DAY, Waiting, stalled_since, waiting_of
 from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
@@ -90,6 +90,10 @@ class Status:
     and `relinked` those of them that had another arm before. `places_left` are the places of the
     open block, which the next units fill whatever was changed by hand. `covariates` says what
     outcomes are adjusted by, where they are. `diagnostics` are there where they were asked for.
+    Of the outcomes that were recorded for units that have counted, `events` came within their
+    windows, and `late` after them. `stalled` is since when, at the latest, units of a running test
+    have grown by a twentieth at most, where that is longer than it took them to come: evidence
+    hardly grows any more.
     With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
     or 1, are shares, and the cost is counted in `cost_unit`. `max_units` ends the test undecided.
     """
@@ -124,6 +128,9 @@ class Status:
     links: int = 0
     relinked: int = 0
     places_left: int = 0
+    events: int = 0
+    late: int = 0
+    stalled: str | None = None
     diagnostics: tuple[Diagnostic, ...] | None = None
     goal: Goal = "increase"
     binary: bool = False
@@ -246,6 +253,9 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         links=state.links,
         relinked=state.relinked,
         places_left=places_left(phase, state),
+        events=state.events,
+        late=state.late,
+        stalled=stalled_since(test, now),
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
         goal=design.goal,

@@ -19,6 +19,10 @@ HELD_UNITS, HELD_SHARE = 100, 0.1
 share of the test's duration."""
 
 
+STALLED_UNITS, STALLED_DAYS = 100, 3.0
+"""Fewer units, or less time, do not show that enrolment has nearly stopped."""
+
+
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Units that have not counted yet, and the oldest of them, before which no other can count.
@@ -87,3 +91,21 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
         last,
         is_enough=test.phase == "running" and is_complete(design, test.state),
     )
+
+
+def stalled_since(test: Loaded, now: float) -> str | None:
+    """Return since when a running test has hardly grown, or None while it does.
+
+    Its units have grown by a twentieth at most in more than half of its time, and nearly all of
+    them have counted: where users come back, all of them are in it then.
+    """
+    state = test.state
+    units, since = state.grown
+    if test.phase != "running" or state.verdict is not None or units < STALLED_UNITS:
+        return None
+    if test.design.procedure.counts == "stages" or state.folded < units:
+        return None
+    wait = test.design.matures(0.0) or 0.0
+    if now - since < max(STALLED_DAYS * DAY, 2.0 * wait, since - test.created):
+        return None
+    return moment(since).isoformat()

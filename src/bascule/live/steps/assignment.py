@@ -286,6 +286,9 @@ class Coming:
 
 _coming = Coming()
 
+GROWTH = 1.05
+"""By how much units grow until it is noted when: enrolment that has nearly stopped shows by it."""
+
 
 def _after(design: Design, state: ExperimentState, arms: list[int], now: float) -> ExperimentState:
     """Return the state with these units added."""
@@ -294,6 +297,8 @@ def _after(design: Design, state: ExperimentState, arms: list[int], now: float) 
     assigned = list(state.assigned)
     for arm in arms:
         assigned[arm] += 1
+    if sum(assigned) >= GROWTH * state.grown[0]:
+        state = state._replace(grown=(sum(assigned), now))
     is_open = state.verdict is None
     if design.procedure.counts == "stages":
         state = joined(design, state, arms, now) if is_open else state

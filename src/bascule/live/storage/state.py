@@ -215,9 +215,11 @@ class ExperimentState(NamedTuple):
     `shown` is where the last point of the history is. `verdict` is the decision. Where outcomes
     keep coming, stages are counted from `origin`, and `crowd` has who came in each. `clipped`
     counts, for the primary metric and then for the others, the units of each arm whose outcome lay
-    beyond the limits; it is empty while there are none.
+    beyond the limits; it is empty while there are none. `events` counts the events of folded units,
+    and `late` those that came after the windows of their units.
 
-    Enrolment: `assigned` has the units of each arm, `latest` is when the last one came. `deal` is
+    Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
+    how many there were, and when, as they had last grown by a twentieth. `deal` is
     the block that was dealt last, of which `handed` places have units and `left` have none yet, and
     `under_way` the blocks that are dealt and not folded, where a horizon makes them count.
     `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
@@ -264,6 +266,9 @@ class ExperimentState(NamedTuple):
     under_way: UnderWay = ()
     clipped: tuple[tuple[int, ...], ...] = ()
     open_lacking: tuple[tuple[int, ...], ...] = ()
+    events: int = 0
+    late: int = 0
+    grown: tuple[int, float] = (0, 0.0)
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -430,6 +435,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data = json.loads(text)
     for name in ("assigned", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
+    data["grown"] = tuple(data.get("grown", (0, 0.0)))
     data["open"] = tuple(_arm(*arm) for arm in data["open"])
     data["control"] = _control(**data.get("control", {}))
     data["metric_open"] = tuple(

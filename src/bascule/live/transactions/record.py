@@ -123,6 +123,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     for event, receipt in refused:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
+            if receipt.reason == "late":
+                work.state = work.state._replace(late=work.state.late + 1)
     settle(work)
     return receipts
 

@@ -147,6 +147,8 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             lacking.append(lacks_value(design.metric_designs[which - 1], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
         before = work.state.statistics
+        some = len(events.get(row.number, ())) + sum(map(len, its.values()))
+        work.state = work.state._replace(events=work.state.events + some)
         work.state = fold_unit(
             design, work.state, deal, row.arm, value, work.now, metrics, row.known, lacking
         )

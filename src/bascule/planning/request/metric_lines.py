@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Harm, Metric
 from bascule.core.outcomes import OUTCOMES, Outcome
 
@@ -20,7 +21,7 @@ def metric_of(line: str) -> Metric:
 
     Parts are separated by semicolons. The outcome model has its numbers behind it: "bernoulli",
     "gaussian 30", "bounded 0 100", "numeric", "ratio 0.1 4". A metric with a margin is a guardrail,
-    one without is secondary.
+    one without is secondary. "window 1d" is how long events count: any of a rate, sums of others.
 
     >>> metric_of("latency; gaussian 30; decrease; margin 5; baseline 120").margin
     5.0
@@ -39,6 +40,9 @@ def metric_of(line: str) -> Metric:
         raise InputError(
             "metrics", f"metric {name:.60} has no outcome model: write it as in {EXAMPLE!r}"
         )
+    if "measure" in given:
+        aggregate = "any" if given["outcome"].binary else "sum"
+        given["measure"] = Measure(given["measure"], aggregate)  # type: ignore[arg-type]
     given.setdefault("role", "guardrail" if "margin" in given else "secondary")
     try:
         return Metric(name, **given)
@@ -53,6 +57,8 @@ def _part(name: str, word: str, numbers: list[str]) -> tuple[str, Any]:
         return "goal", word
     if word in NUMBERS and len(numbers) == 1:
         return word, amount("metrics", numbers[0], f"it is the {word} of {name:.60}")
+    if word == "window" and len(numbers) == 1:
+        return "measure", numbers[0]
     if word == "harm" and len(numbers) == 1 and numbers[0] in get_args(Harm):
         return word, numbers[0]
     written = " ".join([word, *numbers])

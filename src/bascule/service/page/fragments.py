@@ -22,7 +22,7 @@ from bascule.live.api import (
 )
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.numbers import Amounts
-from bascule.presentation.status import clipped_lines, has_evidence, report
+from bascule.presentation.status import clipped_lines, has_evidence, late_lines, report
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
@@ -187,8 +187,9 @@ def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, F
     test = store.get(name)
     rows = views.diagnostic_rows(_diagnosed(store, test), ended=test.state not in OPEN)
     set_aside = views.set_aside_words(visible_reasons(caller, test.excluded_counts()))
-    capped = (f"{line[:1].upper()}{line[1:]}." for line in clipped_lines(test.status()))
-    set_aside = " ".join((set_aside, *capped))
+    status = test.status()
+    lines = (*clipped_lines(status), *late_lines(status))
+    set_aside = " ".join((set_aside, *(f"{line[:1].upper()}{line[1:]}." for line in lines)))
     alarms = [row for row in rows if row.is_alarm]
     found = [
         fragment("alarm", alarms=alarms),

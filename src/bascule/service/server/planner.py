@@ -23,7 +23,7 @@ from bascule.service.server.responses import Answer, Problem, unavailable
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
-    from bascule.planning.rollout import Rollout
+    from bascule.planning.rollout_result import Rollout
 
 SECONDS = 30.0
 """How long a plan may take."""

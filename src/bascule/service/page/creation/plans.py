@@ -15,7 +15,7 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
-from bascule.planning.rollout import DAYS, Rollout
+from bascule.planning.rollout_result import DAYS, Rollout
 from bascule.planning.search.choose import Point
 from bascule.planning.search.stages import stages
 from bascule.presentation.numbers import duration, percent

@@ -1,0 +1,78 @@
+"""Users who come back: who has come by when, how much they differ, and what windows count."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.planning.arrivals import Returning
+from bascule.planning.ramp import checked_ramp
+
+CROWD = Returning(3000, 16_000)
+EVEN = [("0d", 0.5)]
+
+
+def quality(window: str) -> bs.Metric:
+    return bs.Metric("quality", bs.Ratio(), margin=0.02, baseline=0.82, measure=bs.Measure(window))
+
+
+def test_users_and_their_spread_are_those_of_drawn_requests() -> None:
+    rng, users, days = np.random.default_rng(3), 200_000, 3.0
+    activity = rng.exponential(CROWD.a_day, users)
+    come = float((rng.poisson(activity * days) > 0).mean())
+    assert abs(CROWD.come(days) / CROWD.users - come) < 4.0 * (come * (1.0 - come) / users) ** 0.5
+    requests = rng.poisson(activity * days)
+    between = (CROWD.alike * 0.82 * 0.18) ** 0.5
+    good = rng.binomial(requests, 0.82 + between * rng.choice((-1.0, 1.0), users))
+    scores = (good - 0.82 * requests) / requests.mean()
+    # Four standard errors of the standard deviation of scores with heavy tails.
+    assert CROWD.spread(0.82, days) == pytest.approx(scores.std(), rel=0.02)
+
+
+def test_a_schedule_enrols_no_more_than_there_are_and_days_invert_it() -> None:
+    steps = checked_ramp([("0d", 0.05), ("2d", 0.5)])
+    assert CROWD.units_after(steps, 1e9) == pytest.approx(3000.0)
+    assert CROWD.units_after(steps, 2.0) == pytest.approx(0.1 * CROWD.come(2.0))
+    for units in (10.0, 280.0, 2500.0):
+        days = CROWD.days_until(steps, units)
+        assert CROWD.units_after(steps, days) == pytest.approx(units)
+    assert CROWD.days_until(steps, 3000.0) == float("inf")
+
+
+def test_a_longer_window_ships_more_often_and_later() -> None:
+    short, long = (
+        bs.plan_rollout([quality(window)], EVEN, CROWD, runs=200) for window in ("1d", "7d")
+    )
+    assert short.cases[0].shipped < 0.7 < 0.8 < long.cases[0].shipped
+    assert long.cases[0].median_days >= 7.0
+    assert short.design.max_units is not None
+    assert short.design.max_units < 3000
+    text = repr(short)
+    assert "3,000 active users who make 16,000 requests a day, 5.33 each" in text
+    assert "2,526 of the users come on the first day, and 2,980 by day 28" in text
+    assert "\n1 d                   5.33       4 %          4,117      -\n" in text
+    assert short.to_dict()["requests_per_day"] == 16_000
+
+
+def test_days_of_a_rollout_have_its_window() -> None:
+    latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
+    week = bs.Metric(
+        *("latency", bs.Gaussian(30), "decrease", "guardrail", 6.0),
+        measure=bs.Measure("7d", "mean", "zero"),
+    )
+    plain, later = (bs.plan_rollout([one], EVEN, 1000) for one in (latency, week))
+    assert later.cases[0].median_days == pytest.approx(plain.cases[0].median_days + 7.0, abs=0.5)
+    with pytest.raises(bs.InputError, match=r"must be longer than the longest window \(7 days\)"):
+        bs.plan_rollout([week], EVEN, 1000, deadline_days=7)
+
+
+def test_what_returning_users_need_is_said() -> None:
+    with pytest.raises(bs.InputError, match="must be a share between 0 and 1"):
+        bs.plan_rollout(
+            [bs.Metric("cost", bs.Ratio(), margin=1, measure=bs.Measure("1d"))], EVEN, CROWD
+        )
+    with pytest.raises(bs.InputError, match="needs a window where users come back"):
+        bs.plan_rollout([bs.Metric("q", bs.Ratio(), margin=0.1, baseline=0.5)], EVEN, CROWD)
+    with pytest.raises(bs.InputError, match="alike must lie between 0 and 1"):
+        Returning(10, 10, 2.0)
