@@ -56,5 +56,5 @@ def test_help_is_short_and_all_of_it_is_there(
     assert len(shown[0].splitlines()) <= 80
     for panel in ("Basics", "Outcome", "Output"):
         assert f"─ {panel} " in shown[0]
-    assert "--least-probability" not in shown[0]
-    assert "--least-probability" in shown[1]
+    assert "--probability" not in shown[0]
+    assert "--probability" in shown[1]

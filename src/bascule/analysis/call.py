@@ -269,15 +269,6 @@ class Assigned:
             metavar="COLUMN",
         ),
     ] = None
-    least_probability: Annotated[
-        float | Mapping[str, float] | None,
-        Option(
-            "Probability below which no arm was ever assigned, for three or more arms and one "
-            "column; or one for each arm: control=0.5,green=0.1,blue=0.1.",
-            metavar="NUMBER",
-            needs=("probability",),
-        ),
-    ] = None
     weights: Annotated[
         Sequence[float] | Mapping[str, float] | None,
         Option(

@@ -246,6 +246,9 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     An outcome is large where it moves a mean by a quarter of the uncertainty of a difference: that
     of the interval, or two standard errors where these are smaller or there is no interval.
     """
+    name = "extreme values"
+    if sums.zero_or_one:
+        return Check(name, False, "every outcome is 0 or 1")
     units, totals = sums.units.sum(axis=0), sums.totals.sum(axis=0)
     about = squares_about_mean(units, totals, sums.squares.sum(axis=0))
     noise = about / np.maximum(units * (units - 1.0), 1.0)
@@ -260,7 +263,6 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst:
                 worst, where, value = float(moved), i, end
-    name = "extreme values"
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others

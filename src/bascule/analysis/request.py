@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple, cast, get_args
@@ -52,7 +52,6 @@ class Request:
     until: datetime | None
     by_day: bool
     exclude: bool = False
-    least_probability: float | Mapping[str, float] | None = None
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
@@ -128,7 +127,6 @@ class Request:
             _moment(asked.until),
             looks is None,
             missing == EXCLUDE,
-            asked.assigned.least_probability,
             (goal or INCREASE) if design is None else design.goal,
             asked.control if design is None else design.control,
             checked_block(asked.assigned.block),
@@ -154,26 +152,6 @@ class Request:
         if model is None or model.binary or model.recurring:
             return None
         return model if model.strict else None
-
-    def least(self, arms: Sequence[str]) -> list[float] | None:
-        """The smallest probability with which each arm was ever assigned, as it was stated."""
-        stated = self.least_probability
-        if stated is None:
-            return None
-        if isinstance(stated, Mapping):
-            if set(stated) != set(arms):
-                raise InputError(
-                    "least_probability", f"least_probability must name every arm: {', '.join(arms)}"
-                )
-            each = [stated[arm] for arm in arms]
-        else:
-            each = [stated] * len(arms)
-        return [
-            checks.probability(
-                "least_probability", one, "no arm was ever assigned with less, for any unit"
-            )
-            for one in each
-        ]
 
 
 class Unfit(NamedTuple):

@@ -140,9 +140,8 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
         asked["design"] = load_design(asked["design"])
     if "follow_up" in asked and asked["follow_up"].count(",") == 1:
         asked["follow_up"] = tuple(asked["follow_up"].split(","))
-    for name in ("probability", "least_probability"):
-        if name in asked:
-            asked[name] = _by_arm(name, asked[name])
+    if "=" in asked.get("probability", ""):
+        asked["probability"] = dict(part.split("=", 1) for part in asked["probability"].split(","))
     if "missing" in asked:
         asked["missing"] = _missing(asked["missing"])
     asked["outcome"] = _outcome(given)
@@ -235,24 +234,6 @@ def _missing(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _by_arm(name: str, text: str) -> Any:
-    """One value, or that of each arm; the smallest probabilities are numbers.
-
-    >>> _by_arm("probability", "p"), _by_arm("least_probability", "a=0.2,b=0.1")
-    ('p', {'a': 0.2, 'b': 0.1})
-    """
-    parts = dict(part.split("=", 1) for part in text.split(",") if "=" in part) or {"": text}
-    values: dict[str, Any] = parts
-    if name == "least_probability":
-        try:
-            values = {arm: float(number) for arm, number in parts.items()}
-        except ValueError:
-            raise InputError(
-                name, f"{name} must be a number, or one an arm as a=0.2,b=0.1 (got {text!r})"
-            ) from None
-    return values.get("", values)
 
 
 def _show(analysis: Analysis, days: bool) -> None:

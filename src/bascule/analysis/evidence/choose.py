@@ -58,7 +58,7 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
         if not sums.scores.bounded:
             note = (
                 "the log has the probability of each unit's own arm only: give a column for each "
-                "arm, or least_probability, to have a proven answer"
+                "arm to have a proven answer"
             )
             return kinds.estimated_mixture(note, scores=True)
         if model is not None and model.limited:

@@ -243,7 +243,7 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
         raise InputError(
             "probability",
             f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "
-            "give the column of the unit's own arm, and least_probability",
+            "give the column of the unit's own arm",
         )
     about["probabilities"] = tuple(
         named("probability", probability[arm], list(arm_table.columns)) for arm in arms

@@ -86,7 +86,7 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
     if any(name.startswith(OWN) for name in units.columns):
-        sums |= score_sums(units, value, arms, own_only=request.least_probability is not None)
+        sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
         keys["entry"] = units.entry
         del keys["arm"]

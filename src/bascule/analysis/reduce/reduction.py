@@ -118,7 +118,7 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
     return Reduced(
         log.arms.names,
-        _limited(request, log.arms.names, made.table),
+        made.table,
         made.final,
         made.ends,
         rows + sum(left_out.values()),
@@ -147,20 +147,6 @@ def _surveyed(request: Request, log: Log) -> tuple[Log, Survey]:
         # Text is turned into numbers once, not in every pass.
         log = replace(log, rows=stored(log.rows, "bascule_rows"))
     return log, surveyed(log.rows)
-
-
-def _limited(request: Request, arms: tuple[str, ...], table: Table) -> Table:
-    """Scale the scores by the smallest probabilities that were stated, where these are needed."""
-    least = request.least(arms)
-    if least is None:
-        return table
-    segments = {
-        name: replace(sums, scores=sums.scores.limited(arms, least))
-        if sums.scores is not None and not sums.scores.bounded
-        else sums
-        for name, sums in table.segments.items()
-    }
-    return replace(table, segments=segments)
 
 
 def _counted(request: Request, log: Log) -> Outcomes:

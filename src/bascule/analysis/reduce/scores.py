@@ -4,8 +4,8 @@ A unit of arm i counts in the comparison with arm j with a weight that is known 
 assigned, up to which of the two arms it gets. With the probabilities p_i and p_j of that unit, the
 weight is p_j / (p_i + p_j) in arm i and p_i / (p_i + p_j) in arm j, so the expected weighted
 difference is the difference of the arms times p_i p_j / (p_i + p_j), the unit's *clock*. Where only
-the probability of the unit's own arm is logged, the weight is 1/p, to be multiplied with a smallest
-probability that was stated beforehand. docs/research/analyse.md has the proof.
+the probability of the unit's own arm is logged, of three or more, the weight is 1/p, which no proof
+covers. docs/research/analyse.md has the proof.
 """
 
 from __future__ import annotations
@@ -72,38 +72,18 @@ class Scores:
         }
         return replace(self, **parts, heaviest=np.maximum.reduceat(self.heaviest, starts))
 
-    def limited(self, arms: Sequence[str], least: Sequence[float]) -> Scores:
-        """Scores whose weights 1/p are multiplied with the smallest probability of either arm.
 
-        `least` has for each arm the probability below which it is never assigned.
-        """
-        for i, (arm, smallest) in enumerate(zip(arms, least, strict=True)):
-            heaviest = float(self.heaviest[:, i].max(initial=0.0))
-            if heaviest * smallest > 1.0 + CLOSE:
-                raise InputError(
-                    "least_probability",
-                    f"least_probability: a unit got {arm!r} with probability {1 / heaviest:.3g}, "
-                    f"which is below the {smallest:.3g} that was stated",
-                )
-        factor = np.minimum.outer(np.array(least), np.array(least))
-        powers = {name: 2 if name.startswith("squares") else 1 for name in SUMMED}
-        parts = {name: getattr(self, name) * factor**power for name, power in powers.items()}
-        heaviest = np.minimum(self.heaviest * factor, 1.0)
-        return replace(self, **parts, heaviest=heaviest, bounded=True)
-
-
-def score_sums(units: Any, value: Any, arms: int, *, own_only: bool) -> dict[str, Any]:
+def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
     """The sums that `Scores` is made of, as expressions over a table with one row a unit.
 
-    Units whose value is null are excluded, and count for nothing. With `own_only` nothing is
-    concluded from the probability of one arm on that of the other.
+    Units whose value is null are excluded, and count for nothing.
     """
     import ibis
 
     zero = ibis.literal(0.0)
     if OWN in units.columns:
         own = units[OWN]
-        if own_only or arms > 2:
+        if arms > 2:
             inverse = ibis.ifelse(value.isnull(), zero, 1.0 / own.nullif(0.0))
             return _checks(own, own, own, ibis) | _sums_of(inverse, value, "_own")
         every = [ibis.ifelse(units.arm == i, own, 1.0 - own) for i in range(2)]

@@ -51,7 +51,8 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     text = str(path)
     form = form_of(path)
     if path.is_dir():
-        names, form = _files_of_folder(path, field)
+        files = sorted(str(file) for file in path.rglob("*") if file.is_file())
+        names, form = of_one_form(files, f"the folder {path}", field)
     elif path.exists():
         names = [text]
     elif any(sign in text for sign in "*?["):
@@ -71,22 +72,21 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     return [str(Path(name).absolute()) for name in names], form
 
 
-def _files_of_folder(folder: Path, field: str) -> tuple[list[str], str]:
-    """The files of a folder and of those in it, which must all be of one form."""
+def of_one_form(names: Sequence[str], shown: object, field: str) -> tuple[list[str], str]:
+    """Those of some files that can be read, which must all be of one form, and that form."""
     by_form: dict[str, list[str]] = {}
-    for file in sorted(folder.rglob("*")):
-        form = form_of(file)
-        if form is not None and file.is_file():
-            by_form.setdefault(form, []).append(str(file))
-    if not by_form:
-        raise InputError(field, f"{field}: the folder {folder} has no Parquet, CSV or JSON files")
-    if len(by_form) > 1:
-        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items())
+    for name in names:
+        if (form := form_of(Path(name))) is not None:
+            by_form.setdefault(form, []).append(name)
+    if len(by_form) != 1:
+        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"
         raise InputError(
-            field, f"{field}: the folder {folder} has files of several forms ({counts}): name one"
+            field,
+            f"{field}: {shown} must have files of one form, Parquet, CSV or JSON (it has "
+            f"{counts}): name one",
         )
     ((form, names),) = by_form.items()
-    return names, form
+    return list(names), form
 
 
 def form_of(path: Path) -> str | None:
@@ -135,19 +135,7 @@ def _files_of_store(system: Any, path: str, source: Source) -> tuple[list[str], 
     if info.type == fs.FileType.Directory:
         selector = fs.FileSelector(path, recursive=True)
         names = sorted(one.path for one in system.get_file_info(selector) if one.is_file)
-    by_form: dict[str | None, list[str]] = {}
-    for name in names:
-        by_form.setdefault(form_of(Path(name)), []).append(name)
-    by_form.pop(None, None)
-    if len(by_form) != 1:
-        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"
-        raise InputError(
-            source.field,
-            f"{source.field}: {source.shown} must have files of one form, Parquet, CSV or JSON "
-            f"(it has {counts}): name one",
-        )
-    ((form, names),) = by_form.items()
-    return names, str(form)
+    return of_one_form(names, source.shown, source.field)
 
 
 def _without_secrets(problem: BaseException, address: str) -> str:
