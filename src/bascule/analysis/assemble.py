@@ -264,7 +264,9 @@ def _contrasts_of(
 
 
 def _at_least(contrast: Contrast, least: float) -> Contrast:
-    """The contrast with a lift that does not fall below a limit."""
+    """The contrast with a lift that does not fall below a limit; without an end it has none."""
+    if contrast.lift_high is None or not math.isfinite(contrast.lift_high):
+        return replace(contrast, lift_low=-math.inf, lift_high=math.inf)
     lifts = {
         name: max(value, least)
         for name in ("lift", "lift_low", "lift_high")

@@ -70,7 +70,9 @@ def missing_outcomes(
     each = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
     )
-    message = f"{int(without.sum()):,} units have no value ({each}; {looks_words(p_value, once)})"
+    count = int(without.sum())
+    units_have = "1 unit has" if count == 1 else f"{count:,} units have"
+    message = f"{units_have} no value ({each}; {looks_words(p_value, once)})"
     if p_value <= LEVEL:
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
     return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]

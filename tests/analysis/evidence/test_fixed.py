@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.analysis.evidence.fixed import Mean, one_look
 from bascule.core.diagnostics.tails import student_quantile, student_tail
 
 
@@ -100,3 +101,24 @@ def test_an_adaptive_log_has_no_fixed_sample(spend: Any) -> None:
             looks=1,
             assigned=bs.Assigned(probability="p"),
         )
+
+
+def test_a_lift_has_no_interval_where_a_mean_may_be_zero() -> None:
+    near, far = Mean(200, 0.4, 64.0), Mean(200, 2.2, 64.0)
+    (one,) = one_look(["a", "b"], [near, far], 0.025, binary=False)
+    assert one.lift == pytest.approx(4.5)
+    assert np.isnan([one.lift_low, one.lift_high]).all()
+    (one,) = one_look(["a", "b"], [far, Mean(200, 2.0, 1.0)], 0.025, binary=False)
+    assert one.lift_low < one.lift < one.lift_high
+
+
+def test_a_lift_shows_both_ends_or_none() -> None:
+    value = [9 * (i % 20 in (0, 1)) for i in range(60)]
+    log = {"unit": range(60), "arm": ["a", "b"] * 30, "value": value}
+    found = bs.analyze(log)
+    (contrast,) = found.contrasts
+    assert np.isinf([contrast.lift_low, contrast.lift_high]).all()
+    assert "\u2212100 %" not in str(found)
+    twice = bs.analyze(log, ["value", bs.LogMetric("value", aggregate="any")], looks=1)
+    assert "at one look" in str(twice)
+    assert "at any time" not in str(twice)

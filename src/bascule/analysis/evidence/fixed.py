@@ -101,10 +101,18 @@ def _degrees(noise: float, other: float, units: float, others: float) -> float:
 
 
 def _lift(one: Mean, other: Mean, error: float) -> tuple[float, float, float]:
-    """The relative lift with its interval, by the delta method on the log of the ratio."""
+    """The relative lift with its interval, by the delta method on the log of the ratio.
+
+    The interval is not known where a mean may be 0 or less: the logarithm has no normal error then.
+    """
     if one.mean <= 0.0 or other.mean <= 0.0:
         return math.nan, math.nan, math.nan
     ratio = other.mean / one.mean
+    if any(
+        arm.mean <= student_quantile(error, arm.units - 1.0) * math.sqrt(arm.noise)
+        for arm in (one, other)
+    ):
+        return ratio - 1.0, math.nan, math.nan
     noises = one.noise / one.mean**2, other.noise / other.mean**2
     scale = math.sqrt(sum(noises))
     if scale == 0.0:

@@ -44,10 +44,11 @@ def scorecard(analysis: Analysis) -> list[str]:
     """A table with a row for each metric and treatment; nothing for a single metric."""
     if not analysis.metrics:
         return [f"metric: {analysis.name}"] if analysis.reading.value else []
+    looks = "at one look" if analysis.evidence.once else "at any time"
     lines = [
         "",
         f"{fitted('metric', 24)}{fitted('treatment', 16)}{'control':>12}{'treatment':>12}"
-        f"{'lift':>10}{'from':>10}{'to':>10}{'p, one look':>13}  at any time",
+        f"{'lift':>10}{'from':>10}{'to':>10}{'p, one look':>13}  {looks}",
     ]
     lines += ["".join(score_cells(row)).rstrip() for row in analysis.scores]
     return [*lines, "", f"The first metric, {analysis.name}, decides:"]
