@@ -20,6 +20,7 @@ LONG := tests/research docs/research/regenerate-the-paper.md docs/research/compa
 	tests/live/test_knob.py tests/live/storage/databases/test_attacks.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
 	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
+	tests/test_outside_rules.py \
 	docs/research/add-a-rule.md \
 	docs/research/tilted-blocks.md
 

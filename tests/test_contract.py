@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
+from tests.core.rules.test_allocation import Bold
 
 import bascule as bs
-from bascule.contract import CHECKS, check_contract
+from bascule.contract import CHECKS, EVERY_OUTCOME, check_design, check_rule
 from bascule.core.outcomes import OUTCOMES, Noise, Outcome
 from bascule.core.procedures.base import OWN_STEPS
 from bascule.core.procedures.blocks.procedure import BlockProcedure
@@ -77,16 +78,21 @@ BROUGHT = [
     (bs.Tilt(3), Poisson(20), [1.0, 3.0]),
     (bs.UCB(2, radius="mixture"), Poisson(12), [1.0, 5.0]),
     (Eager(2), Poisson(20), [1.0, 3.0]),
+    (Eager(3), bs.Numeric(1.0), [0.0, 0.9]),
+    (Eager(3), bs.Ratio(at=0.5, per=2.0, spread=1.0), [0.0, 0.9]),
+    (Eager(2), bs.Bounded(0, 5), [1.0, 2.0, 3.0]),
 ]
 
 
 @pytest.mark.parametrize(("rule", "outcome", "means"), OWN + BROUGHT, ids=repr)
 def test_the_contract_holds(rule: Any, outcome: Any, means: list[float]) -> None:
-    design = bs.Design(ARMS, outcome=outcome, rule=rule, error=0.05)
-    passed = check_contract(design, means)
+    arms = [*ARMS, "blue"][: len(means)]
+    design = bs.Design(arms, outcome=outcome, rule=rule, error=0.05)
+    passed = check_design(design, means)
     expected = set(CHECKS)
     if outcome.recurring:
         expected -= {
+            "outcomes are as their model states",
             "halves of the data add up",
             "intervals agree with decisions",
             "live test agrees with verify",
@@ -94,6 +100,28 @@ def test_the_contract_holds(rule: Any, outcome: Any, means: list[float]) -> None
     if isinstance(rule, bs.Static):
         expected -= {"trace agrees with simulate"}
     assert set(passed) == expected
+
+
+@pytest.mark.parametrize("rule", [bs.Tilt(3), bs.UCB(2), Eager(4)], ids=repr)
+def test_every_outcome_that_a_rule_accepts_is_played_as_it_runs(rule: Any) -> None:
+    assert check_rule(bs.Design(ARMS, bs.Gaussian(1), rule)) == (EVERY_OUTCOME,)
+
+
+def test_a_rule_that_errs_more_often_than_it_states_is_caught() -> None:
+    # 11.9 % of tied tests in place of 5 %: twice and a half the level that was stated.
+    with pytest.raises(AssertionError, match=r"wins 0\.\d+ of 663 tied runs, and 0\.\d is stated"):
+        check_design(bs.Design(ARMS, bs.Gaussian(1), Bold(2.5)), [0.0, 1.0])
+    with pytest.raises(AssertionError, match=r"Bold_4 with Gaussian\(sigma=0.02\): arm a wins"):
+        check_rule(bs.Design(ARMS, bs.Gaussian(1), Bold(4)))
+
+
+def test_an_outcome_model_that_is_not_as_it_states_is_caught() -> None:
+    narrow = type("Narrow", (Poisson,), {"sigma": 0.1})
+    with pytest.raises(AssertionError, match="outcomes spread by"):
+        check_design(bs.Design(ARMS, narrow(20), bs.Tilt(2)), [1.0, 3.0])
+    lenient = type("Lenient", (Poisson,), {"check_value": lambda self, value: None})
+    with pytest.raises(AssertionError, match="accepts -1, beyond its limits"):
+        check_design(bs.Design(ARMS, lenient(20), bs.Tilt(2)), [1.0, 3.0])
 
 
 def test_every_registered_kind_is_in_the_list() -> None:

@@ -2,14 +2,15 @@
 
 `check_contract(design, means)` takes one design through everything that the package does with it:
 a round trip through plain data, simulation and its trace, a live test with `verify`, an analysis
-of the exported log, a plan, and the error at a tie. It is what the package's own rules and outcome
-models are tested with; run it on yours (docs/research/add-a-rule.md).
+of the exported log, a plan, and the error at a tie. Then it plays the rule with every registered
+outcome model that it accepts, each with several spreads. It is what the package's own rules and
+outcome models are tested with; run it on yours (docs/research/add-a-rule.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,10 +20,12 @@ import numpy as np
 
 from bascule.analysis.api import analyze
 from bascule.core.design import Design
+from bascule.core.design_parts import ONE_SIDED
 from bascule.core.ends import ending
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.effects import effects
+from bascule.core.options import make, options_of
 from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
 from bascule.core.rules import RULES
 from bascule.core.statistics import Statistics
@@ -31,17 +34,32 @@ from bascule.live.clock import ManualClock
 from bascule.live.reports.export import export
 from bascule.planning import plan
 from bascule.simulation import simulate, trace, trace_stages
+from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.random.streams import WORDS, seed_stream
 from bascule.simulation.trace import outcome_source
 
-RUNS, TIES = 5, 400
-"""Runs that are compared with their trace, and runs at a tie."""
+RUNS = 5
+"""Runs that are compared with their trace."""
 
 UNITS = 240
 """Units of the live test."""
 
-TOLERANCE = 3.0
-"""Standard errors that a measured error may exceed the stated one by."""
+DRAWS = 400
+"""Outcomes of an arm that are drawn to compare them with what their model states."""
+
+TIE_ERROR, EXCESS, TOLERANCE = 0.2, 0.5, 3.0
+"""The error that ties are played at, the excess over it that is to be seen, as a part of it, and
+how many standard errors of a binomial share are allowed for."""
+
+TIE_UNITS, FEW_UNITS, STAGE_UNITS = 20_000, 1_000, 300
+"""Units of a tie: with a compiled loop; with other outcome models, or called step by step; and with
+outcomes that recur."""
+
+SPREADS = (0.02, 1.0, 50.0)
+"""Spreads of outcomes that have one as a parameter."""
+
+PLACES = (0.05, 0.5)
+"""Means of other outcomes, as parts of the width of their limits; the spread follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +78,85 @@ class Unstated(Outcome):
         return Normal()
 
 
+def runs_to_see(error: float) -> int:
+    """Return how many tied runs show an excess of a half over an error.
+
+    Three standard errors above the stated error are then three below what an error of one and a
+    half times as much gives.
+
+    >>> runs_to_see(0.2), runs_to_see(0.05)
+    (663, 3334)
+    """
+    more = (1.0 + EXCESS) * error
+    width = math.sqrt(error * (1.0 - error)) + math.sqrt(more * (1.0 - more))
+    return math.ceil((TOLERANCE * width / (EXCESS * error)) ** 2)
+
+
 def check_contract(design: Design, means: Sequence[float], seed: int = 1) -> tuple[str, ...]:
     """Run a design through every check and return the names of the checks that applied.
 
     `means` are means of the arms with a clear best one. AssertionError says which promise of the
-    contract does not hold.
+    contract does not hold. Ties are played at an error of 20 %, 663 times for 20,000 units each:
+    enough to see that an arm wins one and a half times as often as stated by then.
+    """
+    return check_design(design, means, seed) + check_rule(design, seed)
+
+
+def check_design(design: Design, means: Sequence[float], seed: int = 1) -> tuple[str, ...]:
+    """Run the checks that are about one design, and return the names of those that applied.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> "live test agrees with verify" in check_contract(design, [0.0, 1.0])
+    >>> "live test agrees with verify" in check_design(design, [0.0, 1.0])
     True
     """
     checked = checked_means(means, len(design.arms), design.outcome)
     return tuple(name for name, check in CHECKS.items() if check(design, checked, seed))
+
+
+def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
+    """Play the rule of a design with every outcome model that it accepts, each in several spreads.
+
+    Runs must be those that their trace shows, and ties must keep the error. Return the name of the
+    check, or nothing for a rule whose units are there from the start.
+    """
+    if design.procedure.assigns == "hash":
+        return ()
+    for outcome, means in examples():
+        try:
+            one = Design(["a", "b"], outcome, design.rule, error=TIE_ERROR, sides=ONE_SIDED)
+        except InputError:
+            continue
+        try:
+            _trace(one, means, seed)
+            _check_tie(one, means[0], FEW_UNITS, seed)
+        except AssertionError as problem:
+            raise AssertionError(f"{design.rule.label} with {outcome!r}: {problem}") from None
+    return (EVERY_OUTCOME,)
+
+
+def examples() -> Iterator[tuple[Outcome, tuple[float, float]]]:
+    """Return each registered outcome model in several spreads, with the means of two arms.
+
+    A parameter whose name on the command line begins with "sigma" is a spread. A model without one
+    has its usual parameters, and means near a limit and in the middle.
+    """
+    for kind in OUTCOMES.kinds:
+        names = [option.flag or name for name, option in options_of(OUTCOMES.get(kind)).items()]
+        spreads = [name for name in names if name.startswith("sigma")]
+        if spreads:
+            for spread in SPREADS:
+                yield make(OUTCOMES, kind, dict.fromkeys(spreads, spread)), (0.0, 1.5 * spread)
+            continue
+        try:
+            outcome = make(OUTCOMES, kind, {})
+        except TypeError:
+            # A model that has no usual parameters is checked where it is given.
+            continue
+        low, width = (outcome.low, outcome.scale) if outcome.limited else (0.0, 1.0)
+        near, middle = (low + place * width for place in PLACES)
+        yield outcome, (near, middle)
+        yield outcome, (middle, low + 0.95 * width)
 
 
 def _round_trip(design: Design, means: tuple[float, ...], seed: int) -> bool:
@@ -144,22 +228,68 @@ def _trace(design: Design, means: tuple[float, ...], seed: int) -> bool:
     return True
 
 
+def _values(design: Design, means: tuple[float, ...], seed: int) -> bool:
+    """What is drawn is as the outcome model states, and values beyond its limits are refused."""
+    outcome = design.outcome
+    if outcome.recurring:
+        return False
+    noise = outcome.noise(means)
+    draw = _source(design, means, seed)
+    for arm, mean in enumerate(means):
+        values, spread = draw([arm] * DRAWS), noise.spread(mean)
+        for value in values:
+            outcome.check_value(value)
+        shown = sum(values) / DRAWS
+        assert abs(shown - mean) <= 5.0 * spread / math.sqrt(DRAWS) + 1e-9, (
+            f"outcomes of an arm with mean {mean:g} and spread {spread:g} have mean {shown:g}"
+        )
+        assert spread <= outcome.sigma * (1.0 + 1e-9), (
+            f"outcomes spread by {spread:g}, and {outcome!r} states {outcome.sigma:g}"
+        )
+    for limit, step in ((outcome.low, -1.0), (outcome.high, 1.0)):
+        if math.isfinite(limit):
+            try:
+                outcome.check_value(limit + step)
+            except InputError:
+                continue
+            raise AssertionError(f"{outcome!r} accepts {limit + step:g}, beyond its limits")
+    return True
+
+
 def _ties(design: Design, means: tuple[float, ...], seed: int) -> bool:
     """At a tie each arm is declared the best no more often than the stated error allows."""
-    promise = design.calibration
+    units = TIE_UNITS if is_compiled(design.procedure) else FEW_UNITS
+    if design.procedure.counts == "stages":
+        units = STAGE_UNITS
+    if design.procedure.assigns == "hash" and design.procedure.last_stage is None:
+        return False
+    return _check_tie(design, min(means), units, seed)
+
+
+def _check_tie(design: Design, mean: float, units: int, seed: int) -> bool:
+    """Play ties of a design at an error of `TIE_ERROR`; return whether it states an error."""
+    cap = design.max_units if design.procedure.assigns == "hash" else units
+    tied = replace(
+        design, error=TIE_ERROR, delta=None, sides=ONE_SIDED, min_effect=None, max_units=cap
+    )
+    promise, arms = tied.calibration, len(tied.arms)
     if promise.guarantee == "as published" or promise.error >= 1:
         return False
-    tied = replace(design, min_effect=None)
-    if design.procedure.assigns != "hash":
-        tied = replace(tied, max_units=300)
-    elif design.procedure.last_stage is None:
-        return False
-    played = simulate(tied, [min(means)] * len(means), runs=TIES, seed=seed)
-    for arm in range(len(means)):
-        share = float((played.winner == arm).mean())
-        allowed = promise.error + TOLERANCE * math.sqrt(promise.error / TIES)
-        assert share <= allowed, f"arm {arm} wins {share:.3f} of tied runs, stated {promise.error}"
+    runs = runs_to_see(promise.error)
+    played = simulate(tied, [mean] * arms, runs=runs, seed=seed)
+    shares = [float((played.winner == arm).mean()) for arm in range(arms)]
+    for share, arm in zip(shares, tied.arms, strict=True):
+        _check_share(share, promise.error, runs, f"arm {arm}")
+    if arms == 2:
+        _check_share(sum(shares), 2.0 * promise.error, runs, "either arm")
     return True
+
+
+def _check_share(share: float, stated: float, runs: int, winner: str) -> None:
+    allowed = stated + TOLERANCE * math.sqrt(stated * (1.0 - stated) / runs)
+    assert share <= allowed, (
+        f"{winner} wins {share:.3f} of {runs} tied runs, and {stated:g} is stated"
+    )
 
 
 def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
@@ -245,6 +375,7 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
     "plain data give the design back": _round_trip,
     "rule and outcome have words": _words,
     "what is not stated is refused": _refusal,
+    "outcomes are as their model states": _values,
     "halves of the data add up": _grouping,
     "trace agrees with simulate": _trace,
     "error at a tie is as stated": _ties,
@@ -252,4 +383,7 @@ CHECKS: dict[str, Callable[[Design, tuple[float, ...], int], bool]] = {
     "live test agrees with verify": _live,
     "a plan can be made": _plan,
 }
-"""Every check, by what it shows."""
+"""Every check of a design, by what it shows."""
+
+EVERY_OUTCOME = "every outcome it accepts is played as it runs"
+"""The check of a rule."""

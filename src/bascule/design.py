@@ -7,9 +7,10 @@ from bascule.core.errors import InfeasibleError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Procedure
-from bascule.core.rules import Knob, Rule
+from bascule.core.rules import BlockAllocation, Knob, Rule
 
 __all__ = [
+    "BlockAllocation",
     "Calibration",
     "InfeasibleError",
     "Knob",

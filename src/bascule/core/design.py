@@ -30,7 +30,7 @@ from bascule.core.design_parts import (
 )
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
-from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import as_data, read, read_json
@@ -41,6 +41,7 @@ from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.rules import RULES, Rule
+from bascule.core.rules.allocation import is_ours
 from bascule.core.statistics import ArmStatistics
 
 if TYPE_CHECKING:
@@ -333,10 +334,16 @@ class Design:
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The nominal delta of this design and the error that it proves."""
+        """The nominal delta of this design and the error that it proves.
+
+        What a rule from outside promises is labelled so (`core.rules.allocation`).
+        """
         self._refuse_segments()
         error = None if self.error is None else self.error / (self.sides or 1)
-        return self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
+        promise = self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
+        if is_ours(self.rule) or promise.guarantee == "as published":
+            return promise
+        return replace(promise, guarantee=STATED)
 
     @cached_property
     def procedure(self) -> Procedure:

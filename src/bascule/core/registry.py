@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from typing import Annotated, Any, Generic, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from bascule.core.errors import InputError
 
 Registered = TypeVar("Registered")
 
 
+GROUP = "bascule"
+"""The group of entry points under which an installed package names the modules that register."""
+
+
 class Registry(Generic[Registered]):
     """The registered classes of one sort: rules, or outcome models.
 
     A class is registered under the default of its field `kind`, which is also how a design file
-    names it. Parsing and the contract test look here; nothing else needs to.
+    names it. Parsing and the contract test look here; nothing else needs to. Modules of installed
+    packages that register classes are imported when a registry is first looked at.
     """
+
+    extended: ClassVar[bool] = False
 
     def __init__(self, noun: str, base: type[Registered]) -> None:
         self.noun = noun
@@ -46,11 +54,19 @@ class Registry(Generic[Registered]):
         self._classes[kind] = cls
         return cls
 
+    @property
+    def classes(self) -> dict[str, type[Registered]]:
+        """The registered classes by their kinds, those of installed packages included."""
+        if not Registry.extended:
+            Registry.extended = True
+            _import_extensions()
+        return self._classes
+
     def get(self, kind: object) -> type[Registered]:
         """Return the class that is registered under a kind; InputError if there is none."""
-        cls = self._classes.get(kind) if isinstance(kind, str) else None
+        cls = self.classes.get(kind) if isinstance(kind, str) else None
         if cls is None:
-            kinds = ", ".join(repr(kind) for kind in self._classes)
+            kinds = ", ".join(repr(kind) for kind in self.classes)
             raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
         return cls
 
@@ -59,7 +75,7 @@ class Registry(Generic[Registered]):
         self._classes.pop(kind, None)
 
     def __iter__(self) -> Iterator[type[Registered]]:
-        return iter(tuple(self._classes.values()))
+        return iter(tuple(self.classes.values()))
 
     def schema(self, source: Any, handler: Any) -> Any:
         """Return the Pydantic schema of a field that takes any registered class, by its kind.
@@ -70,10 +86,25 @@ class Registry(Generic[Registered]):
             return handler(source)
         from pydantic import Field
 
-        union: Any = Union[tuple(self._classes.values())]  # noqa: UP007
+        union: Any = Union[tuple(self.classes.values())]  # noqa: UP007
         return handler.generate_schema(Annotated[union, Field(discriminator="kind")])
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The registered kinds, in the order of their registration."""
-        return tuple(self._classes)
+        return tuple(self.classes)
+
+
+def _import_extensions() -> None:
+    """Import the modules that installed packages name; one that fails is said and left out."""
+    from importlib.metadata import entry_points
+
+    for one in entry_points(group=GROUP):
+        try:
+            one.load()
+        except Exception as problem:
+            warnings.warn(
+                f"the extension {one.name} ({one.value}) of bascule cannot be imported, and what "
+                f"it registers is not known: {problem!r}",
+                stacklevel=2,
+            )

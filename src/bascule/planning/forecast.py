@@ -120,13 +120,13 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 
 
 def even_rule(rule: Rule) -> Rule:
-    """Return the rule with its knob at the least, where tilted blocks are an even split.
+    """Return the rule with its knob where it decides soonest, which mostly is an even split.
 
     >>> import bascule as bs
     >>> even_rule(bs.Tilt(5, effect=0.5))
     Tilt(tilt=1.0, effect=0.5, batch=1)
     """
-    return rule if rule.knob is None else rule.with_knob(rule.knob.least)
+    return rule if rule.knob is None else rule.with_knob(rule.knob.soonest)
 
 
 @lru_cache(maxsize=256)

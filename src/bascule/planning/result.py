@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -14,6 +14,7 @@ from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast
+from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import even_split, series
 from bascule.planning.search.choose import Point, accepted, best_in_time, best_tilt, nearest
@@ -116,12 +117,16 @@ class Plan:
 
     @property
     def weaker(self) -> Point | None:
-        """Where no accepted design is in time, the best whose guarantee is weaker; None if none."""
+        """Where no accepted design is in time, the best that a weaker guarantee would accept."""
         if self.possible:
             return None
-        return best_in_time(
-            [point for point in self.points if not point.accepted], self.request.waiting_cost
-        )
+        known = get_args(AcceptedGuarantee)
+        others = [
+            point
+            for point in self.points
+            if not point.accepted and point.design.calibration.guarantee in known
+        ]
+        return best_in_time(others, self.request.waiting_cost)
 
     @property
     def expected_days(self) -> Estimate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Unpack
 
@@ -11,6 +11,7 @@ from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
+from bascule.core.rules import Rule
 from bascule.planning.api import plan
 from bascule.planning.request.options import Lift, PlanOptions
 from bascule.planning.request.read import plan_request
@@ -36,6 +37,7 @@ def plan_segments(
     baseline: float | str | None = None,
     lift: Lift | None = None,
     *,
+    rules: Sequence[Rule] = (),
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
@@ -66,7 +68,7 @@ def plan_segments(
         request = outcome.alone(baseline=baseline, lift=lift, **options)
     else:
         request = plan_request(outcome, baseline, lift, **options)
-    smallest = plan(of_smallest(request, found), runs=runs, seed=seed, threads=threads)
+    smallest = plan(of_smallest(request, found), rules=rules, runs=runs, seed=seed, threads=threads)
     return SegmentedPlan(of_all(smallest.design, request, segments), smallest)
 
 

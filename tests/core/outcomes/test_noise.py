@@ -21,6 +21,8 @@ from bascule.core.outcomes.noise import Noise
         (bs.worlds.Coin(), 0.2, 0.4),
         (bs.worlds.Beta(9.0, 0.0, 10.0), 5.0, 10 * stats.beta(4.5, 4.5).std()),
         (bs.worlds.Discrete([0, 1], [[0.5, 0.5], [0.9, 0.1]]), 0.5, 0.5),
+        (bs.worlds.Discrete([0, 1], [[0.5, 0.5], [0.9, 0.1]]), 0.1, 0.3),
+        (bs.worlds.Discrete([0, 1], [[0.5, 0.5], [0.9, 0.1]]), 0.2, 0.3),
     ],
 )
 def test_spreads_are_standard_deviations(noise: Noise, mean: float, spread: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.outside import Explore
+
 import bascule as bs
 from bascule.planning.forecast import design_of
 from bascule.planning.search.candidates import (
@@ -78,3 +80,9 @@ def test_rules_that_are_given_are_looked_at_once() -> None:
     given = candidates(bs.PlanRequest(), [bs.UCB(3), bs.Tilt(3)])
     assert given[-1] == bs.UCB(3)
     assert given.count(bs.Tilt(3)) == 1
+
+
+def test_a_closer_look_at_a_fraction_stays_a_fraction() -> None:
+    tried = [Explore(epsilon) for epsilon in (0.1, 0.2, 0.4)]
+    found = [new.epsilon for new in closer(Explore(0.2), tried) if isinstance(new, Explore)]
+    assert found == [0.125, 0.15, 0.175, 0.25, 0.3, 0.35]

@@ -30,6 +30,7 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert made.status_code == 201
     assert made.headers["location"] == path("life")
     assert made.json()["status"]["state"] == "ready"
+    assert made.json()["created"] == admin.get(path("life")).json()["created"]
     early = admin.post(path("life", "assign"), json={"unit": "u"}).json()
     assert (early["arm"], early["reason"], early["enrolled"]) == ("control", "DISABLED", False)
     strict = {"unit": "u", "strict": True}

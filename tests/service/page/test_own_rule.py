@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import httpx
 import pytest
+from tests.outside import Explore
 from tests.service.running import Service
 
 import bascule as bs
@@ -119,3 +120,12 @@ def test_the_knob_of_their_rule_is_shown(registered: None) -> None:
     knob = knob_view(DESIGN, status, ())
     assert knob is not None
     assert (knob.name, knob.value, knob.low, knob.high) == ("lean", "3", "2", "40")
+
+
+def test_a_knob_with_an_upper_limit_is_offered_up_to_it() -> None:
+    design = bs.Design(["control", "green"], bs.Bernoulli(), Explore(0.2), reports="always")
+    assert offered(design) == (0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+    status = bs.open(":memory:").create("knob", replace(design, rule=bs.Tilt(3))).status()
+    knob = knob_view(design, status, ())
+    assert knob is not None
+    assert (knob.name, knob.low, knob.high, knob.step) == ("epsilon", "0.01", "0.5", "0.005")

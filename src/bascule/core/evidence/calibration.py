@@ -19,8 +19,10 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.radius import lg
 from bascule.core.types import FloatArray
 
-Guarantee = Literal["proven", "gaussian", "as published", "asymptotic"]
-"""What kind of proof stands behind a decision."""
+Guarantee = Literal["proven", "gaussian", "as published", "asymptotic", "stated by its author"]
+"""What kind of proof stands behind a decision; the last one of rules from outside."""
+
+STATED: Guarantee = "stated by its author"
 
 SUMMED_UNTIL = 1_000_000
 """Epochs that start later than this are added up by an integral."""

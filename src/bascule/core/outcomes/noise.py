@@ -294,11 +294,11 @@ class Discrete(NoiseModel):
         return replace(self, weights=(self.weights[0],) * arms)
 
     def spread(self, mean: float) -> float:
-        """The largest standard deviation that an arm has around this mean."""
-        return max(
-            math.sqrt(math.fsum(c * (x - mean) ** 2 for x, c in zip(self.values, row, strict=True)))
-            for row in self.chances
-        )
+        """The standard deviation of an outcome of the arm with this mean, or the nearest to it."""
+        means = self.means
+        arm = min(range(len(means)), key=lambda i: abs(means[i] - mean))
+        parts = zip(self.values, self.chances[arm], strict=True)
+        return math.sqrt(math.fsum(chance * (x - means[arm]) ** 2 for x, chance in parts))
 
 
 Noise = Normal | StudentT | Coin | Beta | Discrete

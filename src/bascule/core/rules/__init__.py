@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bascule.core.rules.allocation import BlockAllocation
 from bascule.core.rules.base import RULES, Knob, Rule, Shape
 from bascule.core.rules.etc import ETC
 from bascule.core.rules.etc_prime import ETCPrime
@@ -19,6 +20,7 @@ __all__ = [
     "RULES",
     "UCB",
     "AnyRule",
+    "BlockAllocation",
     "ETCPrime",
     "Knob",
     "Rule",

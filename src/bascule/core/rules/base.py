@@ -7,6 +7,7 @@ proceeds. docs/research/add-a-rule.md shows how to add one.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -24,16 +25,28 @@ __all__ = ["Knob", "Rule", "Shape", "calibrate_intervals"]
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The one setting that trades regret against decision time: its name, value and least value.
+    """The one setting that trades regret against decision time.
 
-    `regret_grows` says whether a larger value costs more regret and decides sooner (alpha), or
-    costs less regret and decides later (tilt).
+    >>> Knob("epsilon", 0.1, 0.01, regret_grows=True, most=0.5).soonest
+    0.5
     """
 
     name: str
+    """The name of the rule's field."""
     value: float
+    """Where it stands."""
     least: float
+    """The least value that the rule accepts."""
     regret_grows: bool
+    """Whether a larger value costs more regret and decides sooner, as alpha does, or costs less
+    regret and decides later, as tilt does."""
+    most: float = math.inf
+    """The largest value that the rule accepts."""
+
+    @property
+    def soonest(self) -> float:
+        """The value that decides soonest: there most rules split evenly."""
+        return self.most if self.regret_grows else self.least
 
 
 class Rule(ABC):
@@ -89,11 +102,18 @@ class Rule(ABC):
         return f"Units get their arms by {self.words}, until the rule declares a winner."
 
     def with_knob(self, value: float) -> Self:
-        """Return the rule with its knob at another value."""
+        """Return the rule with its knob at another value, within the limits that it states."""
         knob = self.knob
         if knob is None:
             raise InputError("rule", f"{self.label} has no knob to turn")
         changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
+        if not knob.least <= value <= knob.most:
+            limits = f"from {knob.least:g} to {knob.most:g}" if knob.most < math.inf else ""
+            raise InputError(
+                knob.name,
+                f"{knob.name} of {self.label} must be {limits or f'at least {knob.least:g}'} "
+                f"(got {value:g})",
+            )
         return changed  # type: ignore[no-any-return]
 
     def without_futility(self) -> Rule:

@@ -259,9 +259,8 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     knob = design.rule.knob
     even = design
     if knob is not None:
-        value = math.inf if knob.regret_grows else knob.least
         try:
-            even = replace(design, rule=design.rule.with_knob(value))
+            even = replace(design, rule=design.rule.with_knob(knob.soonest))
         except InputError:
             return None
     if not even.procedure.even:

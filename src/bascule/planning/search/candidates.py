@@ -164,7 +164,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
 
 def series(rule: Rule) -> Rule:
-    """Return what rules that differ by their knob only have in common: the knob at its least.
+    """Return what rules that differ by their knob only have in common: the knob at one value.
 
     >>> series(Tilt(5, effect=0.5)) == series(Tilt(3, effect=0.5)) != series(Tilt(3))
     True
@@ -173,7 +173,9 @@ def series(rule: Rule) -> Rule:
 
 
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Return rules with whole values of the knob on either side, up to those tried already.
+    """Return rules with the knob on either side, up to the values tried already.
+
+    The new values are whole where those are.
 
     >>> [found.tilt for found in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
     [6.0, 7.0, 9.0, 10.0, 11.0]
@@ -188,10 +190,16 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def _between(low: float, high: float) -> list[float]:
-    """A few whole numbers between two, spread evenly."""
+    """A few numbers between two, spread evenly: whole ones between whole ones.
+
+    >>> _between(0.1, 0.5), _between(0.2, 1.0), _between(1.0, 3.0)
+    ([0.2, 0.3, 0.4], [0.4, 0.6, 0.8], [2.0])
+    """
     step = (high - low) / (BETWEEN + 1)
-    whole = {float(round(low + step * place)) for place in range(1, BETWEEN + 1)}
-    return sorted(whole - {low, high})
+    inner = [low + step * place for place in range(1, BETWEEN + 1)]
+    if low.is_integer() and high.is_integer():
+        inner = [float(round(value)) for value in inner]
+    return sorted({tidy(value) for value in inner} - {low, high})
 
 
 def search(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import UNKNOWN, at_most, exactly, two_digits
+from bascule.core.evidence.calibration import STATED
 from bascule.presentation.analysis.series import Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import held_words
 from bascule.presentation.guarantees import interval_name, sentence
@@ -154,6 +155,11 @@ def guarantee(analysis: Analysis) -> str:
         return (
             f"{start}: this is what the rule was published with, and it is not proven for all "
             "cases."
+        )
+    if kind == STATED:
+        return (
+            f"{start}: this is what the author of the rule states; it is not part of bascule, and "
+            "nobody has checked it here."
         )
     words = analysis.design.outcome.words
     return f"{start}: this is proven for {words}, of units that were split at random."

@@ -51,8 +51,9 @@ async def create(request: Request, caller: Admin) -> Response:
         made = await change(request, caller, do, given.name, given.design, **more)
         place = {"Location": f"/v1/experiments/{given.name}/segments"}
         return Answer(await calls_of(request).long(segments_data, made), 201, place)
-    test = await change(request, caller, store.create, given.name, given.design, **more)
-    data = await calls_of(request).long(experiment_data, test, store.clock.now())
+    await change(request, caller, store.create, given.name, given.design, **more)
+    entry = await find(request, caller, given.name)
+    data = await calls_of(request).long(experiment_data, entry.test, entry.loaded.created)
     return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 

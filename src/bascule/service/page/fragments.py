@@ -218,7 +218,8 @@ def _controls(
     by_arm = arm_changes(status)
     arms = [(arm.name, arm.part, by_arm[arm.name]) for arm in status.arms if arm.name in by_arm]
     # The slider is apart from its forecasts: these change while somebody holds it.
-    still = None if knob is None else (knob.name, knob.meaning, knob.value, knob.low, knob.high)
+    slider = ("name", "meaning", "value", "low", "high", "step")
+    still = None if knob is None else tuple(getattr(knob, part) for part in slider)
     fragments = [
         fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
         fragment("outlook", knob=knob),

@@ -41,7 +41,8 @@ TERMS = {
     "forecast": "What a running test is expected to take and cost from now on.",
     "guarantee": "What kind of statement stands behind an error. proven: holds for finite samples "
     "under stated assumptions. gaussian: exact if outcomes are normal. asymptotic: approximate, "
-    "better with more data. as published: as the paper states it, without a proof here.",
+    "better with more data. as published: as the paper states it, without a proof here. "
+    "stated by its author: the rule is not part of bascule, and nobody has checked it here.",
     "guardrail": "A second metric that must not get worse by its margin or more: an arm is shipped "
     "only if every guardrail has shown that.",
     "interval": "The range of values for a difference that the data leave open, with its level. "

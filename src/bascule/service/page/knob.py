@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bascule.core.approximate import error_words, two_digits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.written_numbers import tidy
 from bascule.live.api import Experiment, Status, Turn, knob_of
 from bascule.presentation.numbers import Amounts, duration
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Multiples of its least value that the slider offers for a knob; any number may be typed."""
+
+PARTS = 10
+"""Parts, at the most, that the range of a knob is offered in, where it has an upper limit."""
+
+FINE = 0.5
+"""The step of the slider for a knob without an upper limit."""
 
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
@@ -35,21 +43,22 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """The knob of a test: its name, its value, and its range."""
+    """The knob of a test: its name, its value, its range, and the step of the slider."""
 
     name: str
     meaning: str
     value: str
     low: str
     high: str
+    step: str
     choices: tuple[Choice, ...]
     cost_unit: str
 
 
 def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | None:
     """The knob with its trade-off; None where a rule has none."""
-    found = knob_of(design)
-    if found is None:
+    found, of_rule = knob_of(design), design.rule.knob
+    if found is None or of_rule is None:
         return None
     name, stands = found
     amounts = Amounts.of(design.outcome, design.goal)
@@ -73,6 +82,7 @@ def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | N
         f"{stands:g}",
         f"{places[0]:g}",
         f"{places[-1]:g}",
+        f"{FINE if of_rule.most == math.inf else _round_step(of_rule.most - of_rule.least) / 10:g}",
         choices,
         amounts.cost_unit,
     )
@@ -100,14 +110,31 @@ def offered(design: Design) -> tuple[float, ...]:
     (1.0, 2.0, 3.0, 4.0, 5.0, 8.0, 12.0, 20.0)
     >>> offered(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
     (2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+
+    A knob with an upper limit is offered in equal steps.
     """
     knob = design.rule.knob
     if knob is None or knob_of(design) is None:
         return ()
-    # A knob whose least value is 0 has no multiples: it is stepped from its present value.
-    unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
-    values = sorted({*(unit * step for step in STEPS), knob.value})
-    return tuple(value for value in values if _is_possible(design, value))
+    if knob.most < math.inf:
+        width = _round_step(knob.most - knob.least)
+        first, last = math.ceil(knob.least / width), math.floor(knob.most / width)
+        steps = [knob.least, knob.most, *(tidy(width * at) for at in range(first, last + 1))]
+    else:
+        # A knob whose least value is 0 has no multiples: it is stepped from its present value.
+        unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
+        steps = [unit * step for step in STEPS]
+    return tuple(value for value in sorted({*steps, knob.value}) if _is_possible(design, value))
+
+
+def _round_step(width: float) -> float:
+    """Return 1, 2 or 5 of some power of ten, of which a range has at most `PARTS`.
+
+    >>> _round_step(0.49), _round_step(7.0)
+    (0.05, 1.0)
+    """
+    power = 10.0 ** math.floor(math.log10(width / PARTS))
+    return next(tidy(part * power) for part in (1, 2, 5, 10) if part * power * PARTS >= width)
 
 
 def _is_possible(design: Design, value: float) -> bool:

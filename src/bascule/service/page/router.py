@@ -158,14 +158,14 @@ async def _answered(request: Request, form: Form, whole: bool = False) -> dict[s
         rollout = form.rollout()
         if rollout is not None:
             return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
-        plan = await ask(planner, form.request())
+        plan = await ask(planner, form.request(), form.rules())
     except InputError as error:
         return {**shown, "problems": problem_words(error)}
     except Problem as problem:
         words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
         return {**shown, "problems": {"": words}}
     try:
-        return {**shown, "plan": plan_view(plan, form["rule"])}
+        return {**shown, "plan": plan_view(plan, form.choice)}
     except InputError as error:
         return {**shown, "plan": plan_view(plan), "problems": problem_words(error)}
 
@@ -212,7 +212,8 @@ async def _create(request: Request, caller: Caller, form: Form, name: str) -> No
         ramped = await planner.rollout(rollout)
         design, more["audience"] = ramped.design, ramped.audience
     else:
-        design = form.design(await request.app.state.plans.first(planner, form.request()))
+        plans: Plans = request.app.state.plans
+        design = form.design(await plans.first(planner, form.request(), form.rules()))
         more["audience"] = form.audience()
     do = store.create if design.segments is None else store.create_segments
     await change(request, caller, do, name, design, **more)

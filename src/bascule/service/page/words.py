@@ -31,6 +31,7 @@ GUARANTEES = {
     "gaussian": "exact if outcomes are normal with the given spread, however often you look",
     "as published": "as published for this rule, without a proof here",
     "asymptotic": "approximate, and better with more units",
+    "stated by its author": "stated by the author of this rule, and not checked by bascule",
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
+from bascule.core.evidence.families.following_bets import horizon_of
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.theory.prediction.betting_course import (
@@ -35,6 +36,9 @@ from bascule.theory.prediction.two_arms import course_of_blocks, line_of
 
 COARSE = 2.0
 """How many times as long as usual steps are at the least with three and more arms."""
+
+ROUNDS = 20
+"""Steps after which the assumed variance has settled."""
 
 
 def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
@@ -107,8 +111,10 @@ def _paths(design: Design, procedure: BlockProcedure, asked: Question) -> Paths 
     if procedure.horizon is not None:
         spread = _spread(design, others, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach
-        end = (reach / effect) ** 2
-        line: Line = _flat(procedure, end)
+        # The horizon may go by a larger variance than the outcomes have.
+        wider = assumed_variance(procedure, spread) / spread**2
+        end = (reach / effect) ** 2 * wider
+        line: Line = _flat(procedure, end * wider)
         limits = Limits(end, cap, effect, procedure.horizon.futility)
         return blocks(_over(others, spread), line, shares, procedure.batch, 1.0, limits, stride)
     limits = Limits(units=cap)
@@ -141,6 +147,28 @@ def _over(gaps: tuple[float, ...], spread: float) -> tuple[float, ...]:
 def _flat(procedure: BlockProcedure, end: float) -> Flat:
     """The boundary of a test with a horizon; bets that follow it reach it nearly as soon."""
     return Flat(normal_constant(procedure.design.calibration.delta) * math.sqrt(end))
+
+
+def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
+    """Return the variance that the horizon goes by, for outcomes with limits and this spread.
+
+    It is at least what bets can follow: outcomes that vary little for their limits have a later
+    horizon. Where no variance was planned it starts with the largest that there can be, which
+    counts for less as the test goes on.
+    """
+    outcome, params, horizon = procedure.outcome, procedure.params, procedure.horizon
+    if horizon is None or not outcome.limited:
+        return spread**2
+    real, leaders = (spread / outcome.scale) ** 2, float(procedure.share(math.inf, procedure.tilt))
+    if horizon.variance is not None:
+        return max(real, params.least) * outcome.scale**2
+    units_per_clock = (1.0 + leaders) * (leaders + procedure.arms - 1) / leaders
+    assumed = max(real, params.least)
+    for _ in range(ROUNDS):
+        units = horizon_of(assumed, params.effect, params.reach) * units_per_clock
+        shown = (real * units + params.prior) / (units + params.prior_units)
+        assumed = max(shown, params.least)
+    return assumed * outcome.scale**2
 
 
 def _spread(

@@ -193,7 +193,7 @@ class BlockProcedure(Procedure):
     @property
     def even(self) -> bool:
         """Whether the leader gets no more than a challenger."""
-        return self.tilt == 1
+        return self.share(math.inf, self.tilt) == 1
 
     # Blocks
 

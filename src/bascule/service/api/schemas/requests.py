@@ -22,6 +22,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
+from bascule.core.rules import Rule
 from bascule.live.api import checked_unit
 from bascule.planning.arrivals import Returning
 from bascule.planning.request.options import PLAN, Number
@@ -93,6 +94,7 @@ Moment = Annotated[
 
 
 MOST_SAMPLED = 100_000
+MOST_RULES = 20
 """Outcomes of a sample that a request for a plan may have."""
 
 
@@ -257,9 +259,10 @@ class NewPlan(_Plan):  # type: ignore[misc, valid-type]
     """A request for a plan, in the terms of `bascule.plan`.
 
     `sample` has outcomes from before the test, one for each unit, and `cap` an amount up to which
-    outcomes count, or a quantile of the sample.
+    outcomes count, or a quantile of the sample. `rules` are considered beside the usual ones.
     """
 
+    rules: list[Rule] = Field([], max_length=MOST_RULES)
     outcome: Outcome | None = Field(None, discriminator="kind")
     metrics: list[Metric] = Field([], max_length=50)
     sample: list[float] | None = Field(None, max_length=MOST_SAMPLED)

@@ -16,7 +16,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
-from bascule.core.rules import Tilt
+from bascule.core.rules import RULES, Rule, Tilt
 from bascule.planning.ramp import ramp_of
 from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.options import PLAN
@@ -27,7 +27,13 @@ from bascule.planning.result import Plan
 from bascule.planning.search.choose import Point, accepted
 from bascule.planning.segments import of_all, of_smallest
 from bascule.service.api.schemas.requests import RolloutRequest
-from bascule.service.page.creation.options import CONVERSIONS, FORM, PARAMETERS
+from bascule.service.page.creation.options import (
+    CONVERSIONS,
+    FORM,
+    NO_RULE,
+    OF_RULE,
+    PARAMETERS,
+)
 
 Part = TypeVar("Part")
 
@@ -71,6 +77,27 @@ class Form:
     def names(self) -> list[str]:
         """The arms, a line each."""
         return [line.strip() for line in self["arms"].splitlines() if line.strip()]
+
+    def rules(self) -> tuple[Rule, ...]:
+        """The rule from outside that is planned beside the usual ones, if one was chosen."""
+        kind = self.typed.get("outside", NO_RULE)
+        given = {
+            name.removeprefix(OF_RULE): text
+            for name, text in self._given().items()
+            if name.startswith(OF_RULE)
+        }
+        if kind == NO_RULE:
+            return ()
+        try:
+            return (make(RULES, FORM["outside"].read(kind), given),)
+        except InputError as error:
+            named = f"{OF_RULE}{error.field}"
+            raise InputError(named if named in FORM else error.field, str(error)) from None
+
+    @property
+    def choice(self) -> str:
+        """The design that was chosen: the rule from outside, if nothing else was."""
+        return self["rule"] or next((rule.label for rule in self.rules()), "")
 
     def request(self) -> PlanRequest:
         """The question for the planner: of one segment, all of equal size, where there are any."""
@@ -129,6 +156,7 @@ class Form:
         self._check_missing(given, problems)
         attempt(self._segments)
         attempt(self.audience)
+        attempt(self.rules)
         if self["counts"] == "window":
             attempt(lambda: Measure(self["window"], "any"))
         if not problems:
@@ -193,7 +221,7 @@ class Form:
 
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""
-        design, segments = chosen(plan, self["rule"]).design, self._segments()
+        design, segments = chosen(plan, self.choice).design, self._segments()
         if segments is not None:
             design = of_all(design, self._whole(), segments)
         if self["counts"] != "window":

@@ -8,6 +8,8 @@ from typing import Annotated, Literal, TypedDict
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.options import Option, Options, options_of, parameters
 from bascule.core.outcomes import OUTCOMES
+from bascule.core.rules import RULES
+from bascule.core.rules.allocation import outside_rules
 from bascule.planning.request.options import PLAN
 
 Counts = Literal["window", "first"]
@@ -106,6 +108,39 @@ LIVE = options_of(LiveOptions)
 PARAMETERS = parameters(OUTCOMES)
 """Parameters of the outcome models."""
 
+NO_RULE, OF_RULE = "none", "rule-"
+"""The choice of no rule from outside, and what the fields for parameters of such rules begin with.
+"""
+
+OUTSIDE = outside_rules()
+
+
+def _rule_fields() -> dict[str, Option]:
+    """Return the choice of a rule from outside and the parameters of all of them, if there are any.
+
+    The usual ones are chosen by the plan.
+    """
+    if not OUTSIDE:
+        return {}
+    choice = Option(
+        "A rule that is not part of bascule, to plan beside the usual ones. It is chosen unless "
+        "you choose another design.",
+        label="Rule from outside",
+        name="outside",
+        kind="choice",
+        choices=(NO_RULE, *OUTSIDE),
+        default=NO_RULE,
+    )
+    own = {
+        f"{OF_RULE}{option.flag or name}": replace(
+            option, label=option.title, default="", unset=option.default, group="advanced"
+        )
+        for kind in OUTSIDE
+        for name, option in options_of(RULES.get(kind)).items()
+    }
+    return {"outside": choice, **own}
+
+
 OFFERED = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).recurring)
 """Outcome models that the form can ask for: each unit gives one outcome."""
 
@@ -122,6 +157,7 @@ FORM: Options = {
         if any(name in (one.flag or at for at, one in options_of(OUTCOMES.get(kind)).items())
                for kind in OFFERED)
     },
+    **_rule_fields(),
     "outcome": replace(PLAN["outcome"], default="bernoulli", choices=OFFERED, unset=""),
     "sample": replace(
         PLAN["sample"],
@@ -198,6 +234,18 @@ def outcomes_with(name: str) -> tuple[str, ...]:
         kind
         for kind in OFFERED
         if any(name == (one.flag or at) for at, one in options_of(OUTCOMES.get(kind)).items())
+    )
+
+
+def rules_with(name: str) -> tuple[str, ...]:
+    """Return the rules from outside that a field is for; none if it is for all designs."""
+    if not name.startswith(OF_RULE):
+        return ()
+    own = name.removeprefix(OF_RULE)
+    return tuple(
+        kind
+        for kind in OUTSIDE
+        if any(own == (one.flag or at) for at, one in options_of(RULES.get(kind)).items())
     )
 
 

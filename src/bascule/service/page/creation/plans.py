@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
+from bascule.core.rules import Rule
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 from bascule.planning.rollout_result import DAYS, Rollout
@@ -27,12 +28,15 @@ from bascule.service.server.planner import Planner
 
 MOST_KEPT = 200
 
+Rules = tuple[Rule, ...]
+"""Rules that are planned beside the usual ones."""
+
 
 class Plans:
     """A cache of plans."""
 
     def __init__(self) -> None:
-        self._kept: dict[PlanRequest, Plan] = {}
+        self._kept: dict[tuple[PlanRequest, Rules], Plan] = {}
         self.creating = asyncio.Lock()
         """Held while a test is created, so that a second click waits for the first."""
         self.created: dict[str, str] = {}
@@ -44,36 +48,37 @@ class Plans:
             self.created.clear()
         self.created[token] = name
 
-    async def first(self, planner: Planner, request: PlanRequest) -> Plan:
+    async def first(self, planner: Planner, request: PlanRequest, rules: Rules = ()) -> Plan:
         """Return the plan if it is known, or else for two arms what theory says at once.
 
         Theory says nothing of covariates, which are simulated.
         """
-        if request in self._kept or len(request.names) != 2 or request.covariate is not None:
-            return await self.plan(planner, request)
-        return await run_in_threadpool(first_stage, request)
+        is_kept = (request, rules) in self._kept
+        if is_kept or len(request.names) != 2 or request.covariate is not None:
+            return await self.plan(planner, request, rules)
+        return await run_in_threadpool(first_stage, request, rules)
 
-    async def plan(self, planner: Planner, request: PlanRequest) -> Plan:
+    async def plan(self, planner: Planner, request: PlanRequest, rules: Rules = ()) -> Plan:
         """Return the plan for a request; it is simulated beside the process that serves."""
-        found = self._kept.get(request)
+        found = self._kept.get((request, rules))
         if found is None:
-            found = await planner.plan(new_plan(request))
+            found = await planner.plan(new_plan(request, rules))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            self._kept[request] = found
+            self._kept[request, rules] = found
         return found
 
 
-def first_stage(request: PlanRequest) -> Plan:
+def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
     """The plan by theory, without simulation.
 
     >>> first_stage(PlanRequest()).chosen.forecast.simulated
     False
     """
-    return next(stages(request, threads=1))
+    return next(stages(request, threads=1, rules=rules))
 
 
-def new_plan(request: PlanRequest) -> NewPlan:
+def new_plan(request: PlanRequest, rules: Rules = ()) -> NewPlan:
     """A request in the form that the planner of the service takes.
 
     >>> new_plan(PlanRequest()).lift
@@ -84,6 +89,7 @@ def new_plan(request: PlanRequest) -> NewPlan:
         "sample"
     }
     given = {name: getattr(request, name) for name in shared}
+    given["rules"] = list(rules)
     return NewPlan(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
 
 

@@ -47,10 +47,20 @@
       });
     }
   }
+  /* A rule from outside has parameters of its own. */
+  function fitRule(form, clear) {
+    const rule = form.querySelector("[name=outside]");
+    if (!rule) { return; }
+    form.querySelectorAll("[data-rules]").forEach(function (field) {
+      field.hidden = !field.dataset.rules.split(" ").includes(rule.value);
+      if (field.hidden && clear) { field.querySelectorAll("input, select").forEach(function (box) { box.value = ""; }); }
+    });
+  }
   document.addEventListener("change", function (event) {
     if (event.target.name === "outcome") { fitOutcome(event.target.form, true); }
+    if (event.target.name === "outside") { fitRule(event.target.form, true); }
   }, true);
-  document.querySelectorAll("form.new").forEach(function (form) { fitOutcome(form, false); });
+  document.querySelectorAll("form.new").forEach(function (form) { fitOutcome(form, false); fitRule(form, false); });
   document.addEventListener("submit", function (event) {
     const button = event.target.querySelector("#create");
     if (button) { setTimeout(function () { button.disabled = true; }); }

@@ -1,0 +1,128 @@
+"""Rules from outside: those that only allocate, and whose guarantees the package stands behind.
+
+The evidence of blocks holds for any sizes that are fixed before the outcomes of a block are known
+(docs/research/tilted-blocks.md). So a rule may allocate as it likes and keep the proof, if evidence
+and level are those of tilted blocks. `BlockAllocation` takes both from `Tilt` and leaves nothing of
+them to the rule. Any other rule from outside may be right, but nobody has checked it here: its
+guarantee is called "stated by its author".
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import final
+
+from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import Calibration
+from bascule.core.outcomes import Outcome
+from bascule.core.procedures.base import Problem
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import Share
+from bascule.core.rules.base import RULES, Rule
+from bascule.core.rules.tilt import Tilt
+
+PACKAGE = __name__.partition(".")[0]
+"""Classes of this package are ours."""
+
+
+class BlockAllocation(Rule):
+    """A rule in blocks of other sizes than those of tilted blocks, with their evidence and error.
+
+    A class states `like` and `share`, beside its names; all outcomes that tilted blocks accept are
+    accepted. Overriding a method that is final here makes it a rule with evidence of its own.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def like(self) -> Tilt:
+        """The tilted blocks whose evidence decides, as in `Tilt(self.tilt)`."""
+
+    @property
+    @abstractmethod
+    def share(self) -> Share:
+        """(lead, tilt) -> the units of the leader for each one of a challenger, from 1 on.
+
+        The lead is in standard deviations, and the tilt that of `like`. It must be a plain function
+        of both, which Numba can compile, and the share must not fall as the lead grows.
+        """
+
+    @property
+    def planned_effect(self) -> float | None:
+        """The difference that the evidence is made for."""
+        return self.like.planned_effect
+
+    @property
+    def uses_signals(self) -> bool:
+        """Whether the next block also goes by events of units whose windows are open."""
+        return self.like.uses_signals
+
+    def for_metric(self) -> Rule:
+        """Return the rule that compares another metric in the same blocks."""
+        return self.like.for_metric()
+
+    @final
+    def check_outcome(self, outcome: Outcome) -> None:
+        """Accept what tilted blocks accept."""
+        self.like.check_outcome(outcome)
+
+    @final
+    def check_size(self, arms: int, max_units: int | None) -> None:
+        """Refuse more arms than tilted blocks compare."""
+        self.like.check_size(arms, max_units)
+
+    @final
+    def check_design(self, design: Problem) -> None:
+        """Refuse what tilted blocks refuse, and a horizon that a removal by hand would move."""
+        self.like.check_design(design)
+        if len(design.arms) > 2 and self.like.has_horizon and self.like.reach is None:
+            raise InputError(
+                "rule",
+                f"{self.label} has a horizon by its power, which is for two arms (got "
+                f"{len(design.arms)}): give `like` a reach instead, or compare two arms",
+            )
+
+    @final
+    def calibrate(
+        self, outcome: Outcome, arms: int, error: float | None, delta: float | None
+    ) -> Calibration:
+        """Compare each pair as tilted blocks do."""
+        return self.like.calibrate(outcome, arms, error, delta)
+
+    @final
+    def procedure(self, design: Problem) -> BlockProcedure:
+        """Return tilted blocks with another share for the leader."""
+        return replace(self.like.procedure(design), label=self.label, share=self.share)
+
+
+FINAL = ("check_outcome", "check_size", "check_design", "calibrate", "procedure")
+"""What a rule that only allocates takes from tilted blocks."""
+
+
+def is_ours(rule: Rule) -> bool:
+    """Return whether the evidence and the calibration of a rule are the package's.
+
+    It goes by where classes and methods are defined. That is enough to tell whose claim a guarantee
+    is, and no protection against an author who wants to deceive.
+
+    >>> is_ours(Tilt(3))
+    True
+    """
+    cls = type(rule)
+    if _of_package(cls):
+        return True
+    if not isinstance(rule, BlockAllocation):
+        return False
+    kept = all(getattr(cls, name) is getattr(BlockAllocation, name) for name in FINAL)
+    return kept and type(rule.like) is Tilt
+
+
+def outside_rules() -> tuple[str, ...]:
+    """Return the kinds of the registered rules that are not part of the package."""
+    return tuple(kind for kind in RULES.kinds if not _of_package(RULES.get(kind)))
+
+
+def _of_package(cls: type[Rule]) -> bool:
+    return cls.__module__.partition(".")[0] == PACKAGE

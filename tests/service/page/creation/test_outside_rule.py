@@ -1,0 +1,65 @@
+"""The form has fields for the parameters of a rule and of an outcome model from outside.
+
+The fields are made when the service is loaded, so each test is a program that registers first.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[4]
+
+FORM = """
+from tests.outside import Explore, Rating, registered
+with registered():
+    from bascule.core.errors import InputError
+    from bascule.service.page.creation import options
+    from bascule.service.page.creation.form import Form, problem_words
+    from bascule.service.page.creation.plans import first_stage, new_plan, plan_view
+    from bascule.service.auth.access import Caller
+    from bascule.service.page.render import render
+
+    assert options.outcomes_with("best") == ("rating",) and "best" in options.OWN
+    assert options.FORM["outside"].choices == ("none", "explore")
+    assert options.rules_with("rule-epsilon") == ("explore",)
+    assert "rule-epsilon" in options.ADVANCED
+
+    typed = {"outside": "explore", "rule-epsilon": "10%", "outcome": "rating", "best": "7"}
+    typed |= {"baseline": "3", "lift": "0.4", "name": "stars", "counts": "first"}
+    form = Form.read(typed)
+    assert form.rules() == (Explore(0.1),) and form.request().outcome == Rating(7)
+    assert Form.read({**typed, "outside": "none", "rule-epsilon": ""}).rules() == ()
+    plan = first_stage(form.request(), form.rules())
+    answer = plan_view(plan, form.choice)
+    (picked,) = [one for one in answer.designs if one.chosen]
+    assert picked.value == "Explore_0.1"
+    assert form.design(plan).rule == Explore(0.1)
+    assert Form.read({**typed, "rule": "fastest"}).design(plan).rule != Explore(0.1)
+    asked = type(new_plan(form.request())).model_validate_json(
+        new_plan(form.request(), form.rules()).model_dump_json()
+    )
+    assert asked.rules == [Explore(0.1)] and asked.outcome == Rating(7)
+    try:
+        Form.read({**typed, "rule-epsilon": "2"}).request()
+    except InputError as error:
+        said = problem_words(error)
+        assert list(said) == ["rule-epsilon"], said
+        assert said["rule-epsilon"].startswith("Epsilon must lie strictly between"), said
+    else:
+        raise AssertionError("an epsilon of 2 is accepted")
+    shown = render(
+        "new.html", form=form, plan=answer, rollout=None, problems={}, token="t",
+        caller=Caller("ann", "admin"),
+    )
+    assert 'name="rule-epsilon"' in shown and 'data-rules="explore"' in shown
+    assert 'name="best"' in shown and "Best rating" in shown
+print("ok")
+"""
+
+
+def test_a_rule_and_an_outcome_from_outside_have_their_fields() -> None:
+    command = [sys.executable, "-c", FORM]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout == "ok\n", done.stderr
