@@ -80,7 +80,7 @@ def test_every_row_may_be_a_unit(usual: bs.analysis.Analysis) -> None:
         bs.Log(table(user_id=None, revenue=[None, *data["revenue"][1:]]), row_is_unit=True)
     )
     assert blank.units == UNITS
-    assert any("1 units have no value" in check.message for check in blank.checks)
+    assert any("1 unit has no value" in check.message for check in blank.checks)
 
 
 @pytest.mark.parametrize(

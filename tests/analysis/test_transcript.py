@@ -210,14 +210,41 @@ def test_the_tests_of_a_file_are_asked_about(tmp_path: Path) -> None:
         for t in range(12)
         for h, shown in enumerate(rng.integers(2000, 4000, 3))
     ]
+    lines = [f"{i},{line}" for i, line in enumerate(lines)]
     path = tmp_path / "tests.csv"
-    path.write_bytes(text("clickability_test_id,created_at,headline,impressions,clicks", *lines))
+    path.write_bytes(text(",clickability_test_id,created_at,headline,impressions,clicks", *lines))
     with pytest.raises(
         Question, match="clickability_test_id seems to name one of several"
     ) as asked:
         bs.analyze(path)
     found = eval(str(asked.value).split("for example: ")[1], {"bs": bs})
     assert [row.arms for row in found.rows] == [3] * 12
+
+
+def test_a_column_called_experiment_names_tests_beside_an_arm() -> None:
+    log = {
+        "experiment": [f"exp {i // 2}" for i in range(8)],
+        "variant": ["control", "new"] * 4,
+        "users": [1000 + 7 * i for i in range(8)],
+        "conversions": [100 + i for i in range(8)],
+    }
+    with pytest.raises(Question, match="experiment seems to name one of several tests; users"):
+        bs.analyze(log)
+    flag = {"user_id": range(90), "test": [i % 2 for i in range(90)], "bought": [0, 1, 1] * 30}
+    assert bs.analyze(flag).reading.arm == "test"
+
+
+def test_groups_of_units_with_one_arm_are_noted() -> None:
+    log = {
+        "person": range(120),
+        "village": [f"v{i // 10}" for i in range(120)],
+        "arm": ["ab"[i // 10 % 2] for i in range(120)],
+        "value": [i % 7 for i in range(120)],
+    }
+    found = bs.analyze(log, unit="person")
+    assert any("all units of one village have the same arm" in note for note in found.notes)
+    log["arm"] = ["ab"[i % 2] for i in range(120)]
+    assert not any("village" in note for note in bs.analyze(log, unit="person").notes)
 
 
 FAULTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {

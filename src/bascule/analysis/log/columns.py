@@ -22,7 +22,10 @@ TOTALS = (
 NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", *TOTALS)
 """Text in place of an arm that stands for none."""
 
-CONTROLS = ("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard")
+CONTROLS = (
+    *("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard"),
+    *("ctrl", "cont", "kontrolle"),
+)
 """Names of arms that others are compared with, where nothing else is said."""
 
 INVISIBLE = dict.fromkeys(map(ord, "\0\u200b\u200c\u200d\u2060\ufeff"))

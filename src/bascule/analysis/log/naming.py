@@ -53,7 +53,7 @@ IDENTITY = (
 NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
 """What may stand before the name of what is counted."""
 
-TESTS = r"(^|_)(test|experiment)_(id|name|number|key)$"
+TESTS = r"(^|_)(test|experiment)(_(id|name|number|key))?$"
 """Names of columns that name one of several tests."""
 
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"

@@ -42,6 +42,12 @@ SAMPLE = 20_000
 MOSTLY = 0.5
 """Part of the entries of a text column that must be numbers for it to be a column of numbers."""
 
+NO_NAME = r"column\d+"
+"""What DuckDB calls columns without a name."""
+
+FEWEST_CLUSTERS = 6
+"""So many groups whose units all have one arm are no chance."""
+
 DAY_NAMES = ("day", "date", "week")
 """Names of times whose small numbers are days of arrival; others may be times since arrival."""
 
@@ -129,6 +135,13 @@ class _Sample:
         """The columns that have no role yet."""
         return [name for name in self.table.columns if name not in self.taken]
 
+    @cached_property
+    def row_numbers(self) -> list[str]:
+        """The columns that number rows: by their name, or the only ones that have none."""
+        names = list(self.table.columns)
+        bare = [name for name in names if re.fullmatch(NO_NAME, name)]
+        return [c for c in names if plain(c) in ROW_NUMBERS] + (bare if bare != names else [])
+
     def different(self, name: str, within: str | None = None) -> int:
         """How many different entries a column has, at most within the groups of another one."""
         first = self._first
@@ -156,7 +169,7 @@ class _Sample:
         columns, texts = [], []
         for name in self.table.columns:
             kind = self.table[name].type()
-            if re.search(IDENTITY, plain(name)) or plain(name) in ROW_NUMBERS:
+            if re.search(IDENTITY, plain(name)) or name in self.row_numbers:
                 continue
             if kind.is_numeric() or kind.is_boolean():
                 columns.append(name)
@@ -290,7 +303,7 @@ class _Recognition:
 
     def _find_unit(self) -> None:
         sample = self.events
-        free = [c for c in sample.free if not re.search(TESTS, plain(c))]
+        free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
         names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
         names.append([c for c in free if re.search(IDENTITY, plain(c))])
         if self._choose("unit", sample, names):
@@ -314,11 +327,13 @@ class _Recognition:
             return
         most = {c: 5 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
         test = self.given.test or self.options.get("test")
-        free = [c for c in sample.free if c != test and not usual("time", [c])]
+        free = [c for c in sample.free if c not in (test, *sample.row_numbers)]
+        free = [c for c in free if not usual("time", [c])]
         few = [c for c in free if 2 <= sample.different(c, test) <= most[c]]
-        few = sorted(few, key=lambda c: c in sample.numbers)
+        few = sorted(few, key=lambda c: (c in sample.numbers, bool(usual("value", [c]))))
         why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
-        rest = "" if few else f" (of {_listed(list(sample.table.columns), 'and')})"
+        columns = _listed(list(sample.table.columns), "and")
+        rest = "" if few else f" (of {columns}), and a row must be about one arm"
         self._ask("arm", why + rest, few)
 
     def _find_time(self) -> None:
@@ -357,7 +372,11 @@ class _Recognition:
     def _ask_about_tests(self) -> None:
         """Ask whether a column names the tests of a log of many."""
         sample = self.events
-        tests = [c for c in sample.free if re.search(TESTS, plain(c)) and sample.different(c) > 1]
+        named = [c for c in sample.free if re.search(TESTS, plain(c))]
+        # A column called test may be the arm, unless there is another one.
+        arms = [self.roles.get("arm"), *usual("arm", sample.free)]
+        tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
+        tests = [c for c in tests if sample.different(c) > 1]
         if self.given.test is None and self.alone and tests:
             self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
 
@@ -404,11 +423,13 @@ class _Recognition:
     def _note_clusters(self) -> None:
         """Say where all units of a group have the same arm, as if it was assigned as a whole."""
         sample, unit, arm = self.events, self.roles.get("unit"), self.roles.get("arm")
-        if not self.alone or unit is None or arm is None or self.unclear:
+        if not self.alone or self.given.no_unit or arm is None or self.unclear:
             return
-        for name in [c for c in sample.free if re.search(IDENTITY, plain(c))]:
-            groups, units = sample.different(name), sample.different(unit)
-            if 2 < 2 * groups <= units and sample.different(arm, name) == 1:
+        units = sample.rows if unit is None else sample.different(unit)
+        groupings = [c for c in sample.free if c not in (*sample.numbers, *sample.row_numbers)]
+        for name in groupings:
+            groups = sample.different(name)
+            if FEWEST_CLUSTERS <= groups <= units / 2 and sample.different(arm, name) == 1:
                 self.notes.append(
                     f"all units of one {name} have the same arm: if it was assigned as a whole, "
                     f"give cluster={name!r} (--cluster {name}), or intervals are too narrow"
@@ -433,6 +454,6 @@ def start_of(stop: str, columns: Iterable[str]) -> str | None:
 
 def _listed(names: list[str], word: str) -> str:
     """Names of columns; DuckDB makes them up where a file has no header."""
-    made_up = bool(names) and all(re.fullmatch(r"column\d+", name) for name in names)
+    made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
     text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
     return text + (" (the file has no line with names)" if made_up else "")
