@@ -115,6 +115,12 @@ def check_signals(measure: Measure | None, reports: object, covariates: object) 
             'early_signals need outcomes that an event makes 1 for good: use aggregate "any" '
             f"(got {measure.aggregate!r}), or leave them out",
         )
+    if measure is not None and measure.missing_value != 0.0:
+        raise InputError(
+            "early_signals",
+            "early_signals need units without an event to count as 0 (missing is "
+            f"{measure.missing_value:g}): leave missing out, or the signals",
+        )
     if reports is not None:
         raise InputError(
             "early_signals",

@@ -15,12 +15,14 @@ from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.enrolment.bucket import cuts, point
 from bascule.core.errors import InputError
-from bascule.core.procedures.base import AnyStatistics, Block
+from bascule.core.procedures.base import AnyStatistics, Block, Signals
 from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.control import blocks_to_begin
 from bascule.live.steps.serving import ENROLMENT, shipped
+from bascule.live.steps.signals import used_by
 from bascule.live.steps.stages import joined
+from bascule.live.storage.early import Used
 from bascule.live.storage.state import (
     Deal,
     ExperimentState,
@@ -71,7 +73,8 @@ class Placed(NamedTuple):
     """Places for consecutive units, the state after them, and the blocks dealt for them.
 
     They are kept as columns: `arms`, the `chances` that these had, and the numbers of their
-    `deals`. There may be fewer than were asked for: then the test is `full`.
+    `deals`. There may be fewer than were asked for: then the test is `full`. `used` is what the
+    sizes of the blocks went by, in tests with early signals.
     """
 
     arms: list[int]
@@ -80,6 +83,7 @@ class Placed(NamedTuple):
     state: ExperimentState
     dealt: Sequence[Parts] = ()
     full: FullError | None = None
+    used: Used | None = None
 
     @property
     def places(self) -> list[Place]:
@@ -217,7 +221,7 @@ def _slots(
         after = after._replace(handed=handed, left=state.left - len(arms))
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
-    block = _coming(design, state.once, state.control.paused)
+    block = _coming(design, state)
     size = block.size
     count, full = -(-wanted // size), None
     placed = _after(design, state, arms, now)
@@ -242,7 +246,7 @@ def _slots(
         after = after._replace(under_way=under_way)
     full = full if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
-    return Placed(arms, chances, deals, after, dealt, full)
+    return Placed(arms, chances, deals, after, dealt, full, used_by(design, state))
 
 
 def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
@@ -270,18 +274,28 @@ class Coming:
 
     def __init__(self, most: int = 16) -> None:
         self._most = most
-        self._last: tuple[tuple[Design, Statistics, tuple[int, ...], Block], ...] = ()
+        self._last: tuple[tuple[Design, ExperimentState, Block], ...] = ()
 
-    def __call__(self, design: Design, seen: Statistics, paused: tuple[int, ...]) -> Block:
+    def __call__(self, design: Design, state: ExperimentState) -> Block:
         """The block that comes after what was seen, without the arms that are paused."""
-        for its, what, apart, block in self._last:
-            if what is seen and its is design and apart == paused:
+        for its, before, block in self._last:
+            if its is design and _saw_the_same(before, state):
                 return block
-        block = next_block(design, without(seen, paused))
+        signals = Signals(state.early, state.delays) if design.procedure.uses_signals else None
+        block = next_block(design, without(state.once, state.control.paused), signals)
         # What was seen before is not seen again.
         others = [one for one in self._last if one[0] is not design]
-        self._last = ((design, seen, paused, block), *others[: self._most - 1])
+        self._last = ((design, state, block), *others[: self._most - 1])
         return block
+
+
+def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
+    return (
+        before.statistics is state.statistics
+        and before.control.paused == state.control.paused
+        and before.early is state.early
+        and before.delays is state.delays
+    )
 
 
 _coming = Coming()
@@ -328,7 +342,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
     if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
         return False
     seen = without(state.once, state.control.paused)
-    block = _coming(design, state.once, state.control.paused)
+    block = _coming(design, state)
     return blocks_to_begin(design, state, block, seen) < 1
 
 

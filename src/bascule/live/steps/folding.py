@@ -17,6 +17,7 @@ from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.steps.signals import without_block
 from bascule.live.storage.state import Deal, ExperimentState, Verdict, is_struck, with_blocks
 
 
@@ -109,6 +110,8 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
         last = state.part == len(sizes) - 1
         block = (state.open, last, state.metric_open, state.open_covariates, state.open_lacking)
         seen = fold_block(design, state.once, *block)
+        if design.procedure.uses_signals:
+            state = without_block(state, deal, state.open)
         empty = (ArmStatistics(),) * len(state.open)
         state = state._replace(
             statistics=seen,

@@ -234,7 +234,7 @@ def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
     ((first, slots),) = fetch(connection, _RUN, experiment, deal.number)
     run = run_from_json(first, slots)
     run[deal.number - first] = deal
-    written = run_to_json((one.parts, one.struck) for one in run)
+    written = run_to_json((one.parts, one.struck, one.used) for one in run)
     execute(connection, _DEAL_AGAIN, (written, experiment, first))
 
 

@@ -20,6 +20,7 @@ from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.live.storage.early import Delays, Early, Used, delays_of, early_of
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -66,7 +67,8 @@ class Deal:
     """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
 
     `struck` has the arms dropped by hand while it was handed out, each with the slot from which
-    on it gets nothing.
+    on it gets nothing. `used` is what its sizes went by, of the first of blocks that were dealt at
+    once in a test with early signals.
 
     >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
     (0, 1, 0, 0, 0)
@@ -75,6 +77,7 @@ class Deal:
     number: int
     parts: Parts
     struck: Struck = ()
+    used: Used | None = None
 
     @cached_property
     def shape(self) -> tuple[int, int]:
@@ -221,7 +224,8 @@ class ExperimentState(NamedTuple):
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
     how many there were, and when, as they had last grown by a twentieth. `deal` is
     the block that was dealt last, of which `handed` places have units and `left` have none yet, and
-    `under_way` the blocks that are dealt and not folded, where a horizon makes them count.
+    `under_way` the blocks that are dealt and not folded, where a horizon makes them count. `early`
+    has the events of these, and `delays` those of matured units, in tests with early signals.
     `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
     limits.
 
@@ -269,6 +273,8 @@ class ExperimentState(NamedTuple):
     events: int = 0
     late: int = 0
     grown: tuple[int, float] = (0, 0.0)
+    early: Early = ()
+    delays: Delays = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -443,6 +449,8 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     )
     for name in ("under_way", "clipped", "open_lacking"):
         data[name] = tuple(map(tuple, data.get(name, ())))
+    data["early"] = early_of(data.get("early", ()))
+    data["delays"] = delays_of(data.get("delays", ()))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
     if data.get("verdict") is not None:
         data["verdict"] = Verdict(**data["verdict"])
@@ -456,28 +464,34 @@ def _control(paused: Any = (), moved: Any = (), **rest: Any) -> Control:
     return Control(paused=tuple(paused), moved=pairs, **rest)
 
 
-def run_to_json(dealt: Iterable[tuple[Parts, Struck]]) -> str:
-    """The parts of blocks that were dealt one after the other, and what was struck, as text."""
+def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
+    """Return blocks dealt one after the other as text: parts, what was struck, what was used."""
     return f"[{','.join(starmap(_block_to_json, dealt))}]"
 
 
 def run_from_json(first: int, text: str) -> list[Deal]:
     """What `run_to_json` wrote, from the number of the first block.
 
-    >>> run_from_json(7, run_to_json([(((0, 1),), ())]))
-    [Deal(number=7, parts=((0, 1),), struck=())]
+    >>> run_from_json(7, run_to_json([(((0, 1),), (), None)]))
+    [Deal(number=7, parts=((0, 1),), struck=(), used=None)]
     """
     return [
         Deal(
             number,
             tuple(tuple(part) for part in parts),
             tuple((arm, since) for arm, since in struck),
+            Used.of(*used[0]) if used else None,
         )
-        for number, (parts, struck) in enumerate(json.loads(text), first)
+        for number, (parts, struck, *used) in enumerate(json.loads(text), first)
     ]
+
+
+def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:
+    text = _parts_to_json(parts, struck)
+    return text if used is None else f"{text[:-1]},{_written(used)}]"
 
 
 # Blocks that are dealt in a row come in few orders.
 @lru_cache(maxsize=1024)
-def _block_to_json(parts: Parts, struck: Struck) -> str:
+def _parts_to_json(parts: Parts, struck: Struck) -> str:
     return _written([parts, struck])

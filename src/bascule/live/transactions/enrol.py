@@ -213,7 +213,7 @@ def _enrol(
     time = max(work.now, state.latest)
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
     placed = place(design, state, deal, work.shuffle, len(units), time)
-    work.add_blocks(state.deal + 1, placed.dealt)
+    work.add_blocks(state.deal + 1, placed.dealt, placed.used)
     begins = bool(placed.dealt) or design.procedure.assigns != "blocks"
     work.state = placed.state._replace(control=terms) if begins else placed.state
     arms, numbers = placed.arms, range(state.units, placed.state.units)

@@ -17,10 +17,13 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Value
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
+from bascule.live.steps.signals import heard_after_erasure, with_event
 from bascule.live.storage import queries, statements
+from bascule.live.storage.first_events import first_events
 from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
+    from bascule.live.steps.assignment import Assignment
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 DAY = 86400.0
@@ -163,22 +166,43 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     statements.execute(connection, _MOVE, (time, experiment, number))
     if number == work.state.units - 1:
         work.state = work.state._replace(latest=time)
+    heard = time
+    if work.design.procedure.uses_signals:
+        heard = _heard(work, row, time)
     statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
     if number >= work.state.folded:
         return
     if values:
         counted = unit_outcome(work.design, values)[0]
-        _keep(work, number, counted, time, None)
+        _keep(work, number, counted, time, None, heard)
     for name, events in others.items():
         counted = unit_outcome(work.design.metric_design(name), events)[0]
-        _keep(work, number, counted, time, name)
+        _keep(work, number, counted, time, name, time)
+
+
+def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
+    """Return when the first event of a unit is said to have come, whose arrival is moved to a time.
+
+    That of a unit that has not counted and never will is no early signal any more.
+    """
+    heard = first_events(work.connection, work.before.id, [row.number]).get(row.number)
+    if heard is None:
+        return time
+    if row.number >= work.state.folded and row.deal is not None:
+        work.state = with_event(work.state, work.deal(row.deal), row.arm, -1)
+    return heard_after_erasure(work.design, row.time, heard, time)
 
 
 def _keep(
-    work: UnitOfWork, number: int, counted: Value | None, time: float, metric: str | None
+    work: UnitOfWork,
+    number: int,
+    counted: Value | None,
+    time: float,
+    metric: str | None,
+    heard: float,
 ) -> None:
     """Store the one outcome that is left of a unit's events."""
-    row = (work.before.id, number, counted, time, time, None, metric, None)
+    row = (work.before.id, number, counted, time, heard, None, metric, None)
     work.add_all("outcomes", [queries.with_parts(row)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
@@ -19,8 +19,10 @@ from bascule.live.steps.maturity import (
     judge_value,
 )
 from bascule.live.steps.pseudonyms import is_erased, pseudonym
+from bascule.live.steps.signals import with_event
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
+from bascule.live.storage.first_events import first_events
 from bascule.live.storage.state import OPEN
 from bascule.live.transactions.settle import settle
 
@@ -107,6 +109,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
+    if work.design.procedure.uses_signals:
+        _show_events(work, rows)
     if any(one.outcome.pairs for one in designs.values()):
         work.add_all("outcomes", map(queries.with_parts, rows))
     else:
@@ -127,6 +131,18 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 work.state = work.state._replace(late=work.state.late + 1)
     settle(work)
     return receipts
+
+
+def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
+    """Count the units that have their first event now, in tests with early signals."""
+    of_primary = [row for row in rows if row[6] is None and row[2]]
+    numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
+    before = first_events(work.connection, work.before.id, numbers)
+    units = {one.number: one for one in work.known.values() if one is not None}
+    for number in numbers:
+        unit = units[number]
+        if number not in before and unit.deal is not None:
+            work.state = with_event(work.state, work.deal(unit.deal), unit.arm)
 
 
 def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:

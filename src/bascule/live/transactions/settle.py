@@ -16,7 +16,9 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
+from bascule.live.steps.signals import with_delay
 from bascule.live.storage import queries
+from bascule.live.storage.first_events import first_events_between
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, statistics_to_json
 from bascule.live.transactions.erase import finish
@@ -132,6 +134,9 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     others: dict[int, dict[str, list[Value]]] = {}
     if design.metrics:
         others = queries.metric_events_of(work.connection, work.before.id, first, last)
+    heard: dict[int, float] = {}
+    if design.procedure.uses_signals:
+        heard = first_events_between(work.connection, work.before.id, first, last)
     work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         its = others.get(row.number, {})
@@ -149,6 +154,9 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         before = work.state.statistics
         some = len(events.get(row.number, ())) + sum(map(len, its.values()))
         work.state = work.state._replace(events=work.state.events + some)
+        if row.number in heard:
+            when = row.time, heard[row.number]
+            work.state = with_delay(design, work.state, row.arm, *when)
         work.state = fold_unit(
             design, work.state, deal, row.arm, value, work.now, metrics, row.known, lacking
         )

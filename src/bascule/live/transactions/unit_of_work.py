@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,6 +16,7 @@ from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.storage import queries, schema, statements
+from bascule.live.storage.early import Used
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import (
     Deal,
@@ -179,14 +180,15 @@ class UnitOfWork:
             self.read_deals([number])
         return self.deals[number]
 
-    def add_blocks(self, first: int, dealt: Sequence[Parts]) -> None:
+    def add_blocks(self, first: int, dealt: Sequence[Parts], used: Used | None = None) -> None:
         """Add consecutive blocks to what is written; the last one stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
-            self.add("blocks", first + start, run_to_json(zip(run, repeat(()))))
+            what = chain((used if start == 0 else None,), repeat(None))
+            self.add("blocks", first + start, run_to_json(zip(run, repeat(()), what)))
         if dealt:
             last = first + len(dealt) - 1
-            self.deals[last] = Deal(last, dealt[-1])
+            self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
 
     def add(self, table: str, *values: Any) -> None:
         """Add a row to what is written to a table, without the experiment's number."""

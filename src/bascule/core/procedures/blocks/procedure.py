@@ -234,15 +234,6 @@ class BlockProcedure(Procedure):
         """Whether the next block also goes by events of units whose windows are open."""
         return self.early_signals is not None
 
-    def check_live(self) -> None:
-        """Refuse early signals, which live tests do not keep yet."""
-        if self.early_signals is not None:
-            raise InputError(
-                "early_signals",
-                "early_signals are for simulations and plans only, not for live tests: leave them "
-                "out",
-            )
-
     def judged(self, statistics: Statistics, signals: Signals) -> int:
         """Return whether delays are taken to be alike: always, or by matured units."""
         if self.early_signals == "always":

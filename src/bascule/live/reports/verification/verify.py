@@ -31,6 +31,7 @@ from bascule.live.reports.verification.row_checks import (
     reason,
     short,
 )
+from bascule.live.reports.verification.signal_checks import SignalCheck
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import with_knob
 from bascule.live.steps.maturity import lacks_value, unit_outcome
@@ -149,6 +150,7 @@ class _UnitLog:
 
     names: tuple[str, ...] = (
         *("statistics", "open", "metric_open", "folded", "under_way", "verdict"),
+        *("early", "delays"),
     )
 
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
@@ -163,6 +165,7 @@ class _UnitLog:
         self._dealt: UnderWay = ()
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[Value]]] = {}
+        self._signals = SignalCheck(connection, stored, findings)
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 
@@ -177,6 +180,7 @@ class _UnitLog:
             self._others = queries.metric_events_of(
                 self.connection, self.stored.id, rows[0].number, first - 1
             )
+            self._signals.read(rows[0].number, first - 1)
             numbers = [row.deal for row in rows if row.deal is not None]
             if numbers:
                 # A block may have begun in the rows before, or some after it have no unit.
@@ -186,6 +190,7 @@ class _UnitLog:
         self._rows.end()
         self._check_block()
         if self._folds:
+            self._signals.check_choices(self.replay)
             self.replay = self.replay.changed()
 
     def compare(self) -> None:
@@ -203,7 +208,10 @@ class _UnitLog:
         for *shape, folded in self.replay.state.under_way:
             under_way = with_blocks(under_way, (shape[0], shape[1]), folded)
         computed = self.replay.state._replace(
-            assigned=assigned, verdict=verdict, under_way=under_way
+            assigned=assigned,
+            verdict=verdict,
+            under_way=under_way,
+            early=self._signals.early(self.replay),
         )
         for name in ("assigned", *(self.names if self._folds else ())):
             given, value = getattr(wanted, name), getattr(computed, name)
@@ -244,6 +252,7 @@ class _UnitLog:
                 self._block = row.deal
             slot = len(self._handed)
             self._handed.append(row.arm)
+            self._signals.take(row, self._deals.get(row.deal))
         sound = self._rows.check(row, self._chances(row, slot))
         if row.number >= self.stored.state.folded:
             return
@@ -271,6 +280,7 @@ class _UnitLog:
                 (one, its.get(metric.name, ()))
                 for metric, one in zip(design.metrics, design.metric_designs, strict=True)
             ]
+            self.replay = self._signals.with_delay(self.replay, row)
             self.replay = self.replay.fold(
                 row.arm,
                 row.deal,

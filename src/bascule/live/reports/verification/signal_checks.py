@@ -1,0 +1,92 @@
+"""Early signals computed again: their sums, and the sizes of blocks that went by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from bascule.core.procedures.base import Signals
+from bascule.core.progress import next_block
+from bascule.live.reports.verification.row_checks import BLOCKS, DAMAGE, Findings, short
+from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.replay import Replay
+from bascule.live.steps.signals import sizes_of, with_delay, with_events
+from bascule.live.storage import statements
+from bascule.live.storage.early import Early, Used
+from bascule.live.storage.first_events import first_events_between
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import Deal, run_from_json
+
+
+class SignalCheck:
+    """The early signals of a test: what is counted today, and what blocks were chosen by.
+
+    The choice of a block is made again when the replay has folded as many units as had been folded
+    then, from the events that were stored with the block.
+    """
+
+    def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
+        self.connection, self.stored, self.findings = connection, stored, findings
+        self.is_used = stored.design.procedure.uses_signals
+        self._arms = len(stored.design.arms)
+        self._shown: Early = ()
+        self._heard: dict[int, float] = {}
+        self._choices = self._read() if self.is_used else iter(())
+        self._next = next(self._choices, None)
+
+    def read(self, first: int, last: int) -> None:
+        """Read when units had their first events."""
+        if self.is_used:
+            self._heard = first_events_between(self.connection, self.stored.id, first, last)
+
+    def take(self, row: Assignment, deal: Deal | None) -> None:
+        """Count the event of a unit, if it had one."""
+        if deal is not None and row.number in self._heard:
+            events = tuple(int(arm == row.arm) for arm in range(self._arms))
+            self._shown = with_events(self._shown, sizes_of(deal, self._arms), events)
+
+    def with_delay(self, replay: Replay, row: Assignment) -> Replay:
+        """Return the replay with the delay of a unit that is folded next."""
+        self.check_choices(replay)
+        if row.number not in self._heard:
+            return replay
+        when = row.time, self._heard[row.number]
+        state = with_delay(self.stored.design, replay.state, row.arm, *when)
+        return replace(replay, state=state)
+
+    def early(self, replay: Replay) -> Early:
+        """Return the events of blocks that are not folded."""
+        early = self._shown
+        for sizes, events in replay.state.early:
+            early = with_events(early, sizes, events)
+        return early
+
+    def check_choices(self, replay: Replay) -> None:
+        """Choose the sizes again of blocks that were dealt when so many units were folded."""
+        while self._next is not None and self._next[1].folded <= replay.state.folded:
+            deal, used = self._next
+            self._next = next(self._choices, None)
+            sizes = sizes_of(deal, self._arms)
+            rule = replay.design.rule.with_knob(used.knob)
+            # Arms that got no unit were paused then, or had been removed.
+            seen = replay.state.once
+            gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
+            seen = replace(seen, removed=gone - seen.dropped)
+            design = replace(replay.design, rule=rule)
+            chosen = next_block(design, seen, Signals(used.early, used.delays)).units
+            if chosen != sizes:
+                self.findings.add(
+                    f"block {deal.number} has sizes {short(sizes)}, but what it went by gives "
+                    f"{short(chosen)}"
+                )
+
+    def _read(self) -> Iterator[tuple[Deal, Used]]:
+        for number, slots in statements.fetch(self.connection, BLOCKS, self.stored.id):
+            try:
+                run = run_from_json(number, slots)
+            except DAMAGE:
+                # Blocks that cannot be read are listed with all others.
+                continue
+            yield from ((deal, deal.used) for deal in run if deal.used is not None)
