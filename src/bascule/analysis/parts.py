@@ -140,7 +140,7 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
     """A test that bascule ran: what it decided itself."""
     design, sums = request.design, replayed.sums
     assert design is not None
-    statistics = replayed.state.statistics
+    statistics = replayed.state.latest_statistics
     assert isinstance(statistics, Statistics)
     # With what its open block has shown.
     shown = (arm + rest for arm, rest in zip(statistics.arms, replayed.state.open, strict=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bascule.cli.support import designs
@@ -29,6 +30,11 @@ WORLD = named(
         "What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
         metavar="NAME|JSON|FILE",
     ),
+    units_per_day=Option(
+        "Units that arrive a day: the window and the calendar of the design are played, and days "
+        "are shown.",
+        kind="positive",
+    ),
     metric=Option(
         "True means of the arms on another metric of the design.",
         unset="its baseline",
@@ -40,12 +46,17 @@ WORLD = named(
 """The design of a file, and what it is played on."""
 
 
-@declared(designs.MEANS, designs.DESIGN, designs.CAP, WORLD, RUNS, designs.WORKERS, designs.JSON)
+OF_DESIGN = {**designs.DESIGN, **designs.CAP, **designs.CALENDAR}
+
+
+@declared(designs.MEANS, OF_DESIGN, WORLD, RUNS, designs.WORKERS, designs.JSON)
 def command(**given: Any) -> None:
     """Simulate a test many times: its regret, its decision time and how often it is wrong."""
-    from bascule.simulation import simulate
+    from bascule.simulation import World, simulate
+    from bascule.simulation.api import world_of
 
-    world = designs.parsed_world(given["world"]) if "world" in given else None
+    asked_world = designs.parsed_world(given["world"]) if "world" in given else None
+    world: World | dict[str, Any] | str | None = asked_world
     means = read(designs.MEANS, given).get("means")
     how = {"runs": 1000, **read(RUNS, given)}
     if "engine" in given:
@@ -53,11 +64,14 @@ def command(**given: Any) -> None:
     if "design" in given:
         asked = designs.loaded_design(given)
     else:
-        asked = designs.described_design(given, _arms(means, world))
+        asked = designs.described_design(given, _arms(means, asked_world))
     if asked.segments is not None:
         names = ", ".join(asked.by_segment)
         message = f"the design has segments ({names}): simulate the design of one of them"
         raise InputError("design", message)
+    daily = read(WORLD, given).get("units_per_day")
+    if daily is not None:
+        world, means = replace(world_of(asked, means, world), units_per_day=daily), None
     with designs.workers(given), progress_bar() as report:
         result = simulate(
             asked,

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
 
+from bascule.core.calendar import DAY, MIN_DAYS, WEEK, WHOLE_WEEKS, announced_after, checked_days
 from bascule.core.cohorts import ArmCohorts
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
@@ -58,6 +59,8 @@ USUAL = (
     ("harm_error", DEFAULT_HARM_ERROR),
     ("decides", "primary"),
     ("overflow", "control"),
+    ("whole_weeks", False),
+    ("measure_on", False),
 )
 """Fields that are not written out where they are as usual."""
 
@@ -85,6 +88,9 @@ class Design:
     `max_units` or a `deadline` ends a test undecided. While `max_pending` units have not counted
     yet, nobody is enrolled, and so it is while those that have not counted suffice for the horizon
     of the rule; whoever arrives then is served the `overflow`: the control, or the leader.
+    A decision is withheld until the test has lasted `min_days`, and with `whole_weeks` a whole
+    number of weeks, since its first unit; until then it goes on. With `measure_on` the units
+    that were enrolled before the decision are measured until their windows close.
     `min_effect` is the smallest difference that matters: a test also ends when all differences are
     proven smaller. `measure` says what a unit's outcome is in a live test: what happens within its
     conversion window. A test without a window
@@ -139,6 +145,18 @@ class Design:
         Overflow,
         Option("What a unit is served that arrives while nobody is enrolled."),
     ] = "control"
+    min_days: Annotated[float | None, MIN_DAYS] = None
+    whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
+    measure_on: Annotated[
+        bool,
+        Option(
+            "After the decision, measure the enrolled units until their windows close, and report "
+            "both figures.",
+            label="Measure on",
+            kind="switch",
+            needs=("measure",),
+        ),
+    ] = False
     goal: Annotated[
         Goal, Option("Whether the highest mean is the best or the lowest.", group="outcome")
     ] = INCREASE
@@ -173,7 +191,8 @@ class Design:
         check_kind("outcome", self.outcome, Outcome, models)
         check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
         self.rule.check_outcome(self.outcome)
-        given = [one.name for one in fields(self) if getattr(self, one.name) is not None]
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
+        given = [name for name, one in values.items() if one is not None and one is not False]
         check_given(options_of(Design), given)
         remedy = "the paper's figures use 0.02 and less"
         checks.accept_given(self, "delta", checks.probability, remedy)
@@ -216,6 +235,7 @@ class Design:
         if self.decides == "guardrails":
             self._check_rollout()
         self._check_pending()
+        self._check_calendar()
         if self.segments is not None:
             check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
             if self.error is None:
@@ -234,6 +254,17 @@ class Design:
             )
         remedy = f"a block has up to {largest} units"
         checks.accept_given(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
+
+    def _check_calendar(self) -> None:
+        checks.accept_given(self, "min_days", checked_days)
+        for name in ("whole_weeks", "measure_on"):
+            check_kind(name, getattr(self, name), bool, "True and False")
+        given = [one for one in ("min_days", "whole_weeks", "measure_on") if getattr(self, one)]
+        if given and self.segments is None and self.procedure.counts != "blocks":
+            raise InputError(
+                given[0],
+                f"{given[0]} is for rules in blocks, not for {self.rule.label}: leave it out",
+            )
 
     def _check_metrics(self) -> None:
         if self.outcome.recurring:
@@ -331,6 +362,25 @@ class Design:
             return None
         measures = (self.measure, *(metric.measure for metric in self.metrics))
         return max(measure.matures(arrived) for measure in measures if measure is not None)
+
+    @property
+    def withholds(self) -> bool:
+        """Whether a decision may be withheld for some time."""
+        return self.min_days is not None or self.whole_weeks
+
+    def announces(self, first: float, reached: float) -> float:
+        """Return when a decision is announced that is reached at some moment.
+
+        `first` is when the first unit came. It is announced at the deadline at the latest.
+
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), min_days=2)
+        >>> design.announces(0.0, 3600.0) / 3600
+        48.0
+        """
+        least, week = DAY * (self.min_days or 0.0), WEEK if self.whole_weeks else 0.0
+        at = first + announced_after(reached - first, least, week)
+        return at if self.deadline is None else max(reached, min(at, self.deadline.timestamp()))
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -455,8 +505,9 @@ class Design:
             del data["metrics"], data["harm_error"]
         if self.decides == "primary":
             del data["decides"]
-        if self.overflow == "control":
-            del data["overflow"]
+        for name in ("overflow", "whole_weeks", "measure_on"):
+            if (name, getattr(self, name)) in USUAL:
+                del data[name]
         return data
 
     @classmethod

@@ -79,7 +79,7 @@ def blocks_to_begin(
     pending, most = state.units - state.folded, math.inf
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
-    if pending > 0:
+    if pending > 0 or state.held is not None:
         left = blocks_left(design, seen, block, state.under_way)
         most = min(most, left if left == math.inf else math.ceil(left))
     return max(0.0, most)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bascule.core.calendar import DAY
 from bascule.core.types import FloatArray
 from bascule.presentation.figures import SERIES, Series, bar_edges, new_figure
 from bascule.presentation.guarantees import promise_words
@@ -101,16 +102,29 @@ def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
         lines.append(("engine", _engine_words(simulation)))
     if simulation.world.extras:
         lines.append(("world", simulation.world.words))
-    measure = design.measure
-    if measure is not None and measure.window is not None and simulation.world.delay is None:
-        lines.append(
-            (
-                "window",
-                f"the design's window of {duration(float(measure.window) / 86_400)} is not played: "
-                "outcomes are known at once; give the world a delay in units, or use plan",
-            )
-        )
+    daily = simulation.world.units_per_day
+    if daily is not None:
+        lines.insert(2, ("days", f"{simulation.days} ({number(daily)} units a day)"))
+    unplayed = not_played(simulation)
+    if unplayed:
+        lines.append(("not played", unplayed))
     return lines
+
+
+def not_played(simulation: SimulationResult) -> str:
+    """Return what the design has that was not played, and what to do; empty if there is nothing."""
+    design, world = simulation.design, simulation.world
+    window, parts = design.matures(0.0), []
+    if window and not design.outcome.recurring and world.delay is None:
+        parts.append(f"the window of {duration(window / DAY)} (outcomes are known at once)")
+    if design.withholds and (design.metrics or world.units_per_day is None):
+        parts.append("the calendar (a decision is announced at once)")
+    if not parts:
+        return ""
+    remedy = "designs with other metrics have neither in simulations"
+    if not design.metrics:
+        remedy = "give the units per day"
+    return f"{' and '.join(parts)}: {remedy}"
 
 
 def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str, str]]:

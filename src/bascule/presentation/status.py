@@ -65,6 +65,10 @@ def headline(status: Status) -> str:
         return f"The test has ended undecided{ENDED_BY[status.ended_by]}"
     if status.state == "stopped":
         return "The test was stopped undecided"
+    if status.withheld is not None:
+        won = "no difference" if status.withheld.name not in arm_names(status) else "{} wins"
+        said = won.format(status.withheld.name)
+        return f"Decided, withheld until {status.withheld.day}: {said}"
     if status.state in ("ready", "paused"):
         return f"The test is {status.state}: it takes no new units{status.filling}"
     if status.waiting is not None and status.waiting.is_held and not status.futile:
@@ -80,6 +84,11 @@ def headline(status: Status) -> str:
     if status.futile:
         return f"Consider ending the test: {FUTILE}"
     return f"Keep running{_time_left(status)}"
+
+
+def arm_names(status: Status) -> tuple[str, ...]:
+    """Return the names of the arms."""
+    return tuple(arm.name for arm in status.arms)
 
 
 def stalled_words(since: str) -> str:
@@ -270,6 +279,11 @@ def detail(status: Status) -> str:
             f"Decided on the outcomes of {count(decided.units)} units: no relevant difference is "
             "left."
         )
+    if status.withheld is not None:
+        return (
+            f"Reached on the outcomes of {count(status.withheld.units)} units. The design asks for "
+            "this minimum duration: the test goes on until then, unless you stop it."
+        )
     if status.state == "ready":
         return "Start the test when the code that assigns units is in place."
     if status.state == "paused":
@@ -355,11 +369,25 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     names = [arm.name for arm in status.arms]
     for metric in status.metrics:
         said += _metric_lines(metric, names)
+    said += final_lines(status)
     if any(contrast.unbiased is not None for contrast in status.contrasts):
         said.append(UNBIASED)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
     return said + [
         f"intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
+    ]
+
+
+def final_lines(status: Status) -> list[str]:
+    """Return what the enrolled units show that were measured after the decision; or nothing."""
+    final = status.final
+    if final is None:
+        return []
+    pending = "every window is closed" if final.is_complete else f"{count(final.pending)} pending"
+    amounts = amounts_of(status)
+    return [
+        f"with all {count(final.matured)} units that were enrolled ({pending}):",
+        *(f"  {contrast_words(contrast, amounts)}" for contrast in final.contrasts),
     ]
 
 

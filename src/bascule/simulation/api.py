@@ -71,7 +71,9 @@ def simulate(
 ) -> Simulation:
     """Play a design `runs` times on arms with these means, or in a world that has them.
 
-    A `world` is a `World`, the same as plain data, or the name of one together with means. Run k of
+    A `world` is a `World`, the same as plain data, or the name of one together with means. With its
+    `units_per_day` the window, the minimum duration and the whole weeks of the design are played.
+    Run k of
     a seed draws the same numbers whatever the number of threads. An interruption raises and gives
     no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
     number of units, or "plain", which draws every outcome. Rules in blocks draw every outcome
@@ -273,7 +275,13 @@ def world_of(
             "give means alone",
         )
     # Limits alone do not say how outcomes fall within them, so the result has to.
-    return written_out if outcome.variance(world.start[0]) is None else world
+    played = written_out if outcome.variance(world.start[0]) is None else world
+    return played if outcome.recurring or design.metrics else played.with_window(_window(design))
+
+
+def _window(design: Design) -> float:
+    """Return the seconds until a unit has its outcome; 0 where that is at once."""
+    return design.matures(0.0) or 0.0
 
 
 def _once(own: object, means: Sequence[float] | None) -> Sequence[float] | None:

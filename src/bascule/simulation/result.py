@@ -198,9 +198,17 @@ class SimulationResult(ABC):
             data["no_difference"] = self.no_difference
         if self.engine is not None:
             data.update(engine=self.engine, accuracy=self.accuracy)
-        if self.world.extras:
+        if self.world.units_per_day is not None:
+            data["days"] = _plain(self.days)
+        if self.world.extras or self.world.units_per_day is not None:
             data["world"] = self.world.to_dict()
         return data
+
+    @property
+    def days(self) -> Estimate:
+        """The decision time in days, where the world says how many units arrive a day."""
+        time, daily = self.summary()["decision_time"], self.world.units_per_day or math.nan
+        return Estimate(time.mean / daily, time.se / daily)
 
     def report(self) -> Any:
         """Return what the simulation has to say: figures in words, and what theory expects."""

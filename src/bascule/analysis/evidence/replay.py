@@ -6,6 +6,7 @@ be computed again to the digit, by the functions that decided it (`live.steps.re
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -15,17 +16,18 @@ from bascule.analysis.evidence.course import Course, Day
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.reduce.units import units_with_events
 from bascule.analysis.source.backend import Row, run
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.ends import end_reason
 from bascule.core.errors import InputError
 from bascule.core.metrics.coverage import is_counted
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Pair, Value
-from bascule.core.procedures.base import Decision
+from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import Statistics
 
 if TYPE_CHECKING:
-    from bascule.live.storage.state import Deal, ExperimentState, Phase
+    from bascule.live.storage.state import Deal, ExperimentState, Phase, Verdict
 
 WIDEST_PART = 2000
 """No part of a block is looked for that is larger."""
@@ -91,13 +93,18 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     from bascule.live.steps.replay import Replay
     from bascule.live.storage.queries import Loaded
 
-    replayed = Replay.start(design, _deals(design, rows).__getitem__)
+    began = _seconds(rows[0]["first"])
+    replayed = Replay.start(design, _deals(design, rows).__getitem__, origin=began)
     days: list[Day] = []
     known: date | None = None
     over = False
     for row in rows:
         ready = _ready(design, row, end)
-        if ready is None or replayed.state.verdict is not None or over:
+        if ready is None or over:
+            break
+        # What counts at the moment of an announcement counts before it.
+        replayed = replayed.announced(math.nextafter(ready, 0.0))
+        if replayed.state.verdict is not None and not design.measure_on:
             break
         if design.procedure.counts == "blocks" and row["block"] is None:
             break  # The unit came after guardrails, which are not replayed, had ended the test.
@@ -113,7 +120,8 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
             row["arm"], block, value, ready, covariates=covariates, lacking=lacking
         )
         statistics = replayed.state.statistics
-        over = statistics is not before and end_reason(design, statistics) is not None
+        over = statistics is not before and _ends(design, statistics, ready - began)
+    replayed = replayed.announced(end)
     if known is not None:
         days.append(_day(design, replayed.state, known))
     counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
@@ -122,12 +130,24 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     if verdict is not None:
         kind = design.calibration.guarantee
         reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
-        decided = days[-1].date
+        decided = _decided_on(design, verdict, days)
     phase: Phase = "over" if over else "running" if reached is None else "decided"
-    began = _seconds(rows[0]["first"])
     left = status_of(Loaded(0, "log", began, design, phase, state, 0), end).days_left
     course = Course(tuple(days), reached, decided, None)
     return Replayed(course, state, _sums(design, rows, state.folded), left)
+
+
+def _ends(design: Design, statistics: AnyStatistics, passed: float) -> bool:
+    """Return whether the plan ends the test here; futility has to wait for `min_days`."""
+    reason = end_reason(design, statistics)
+    return reason is not None and (reason != "futility" or passed >= DAY * (design.min_days or 0.0))
+
+
+def _decided_on(design: Design, verdict: Verdict, days: Sequence[Day]) -> str:
+    """Return the day of the decision: with a calendar, that on which it is announced."""
+    if design.withholds or design.measure_on:
+        return datetime.fromtimestamp(verdict.time, UTC).date().isoformat()
+    return days[-1].date
 
 
 def _ready(design: Design, row: Row, end: float) -> float | None:
@@ -153,7 +173,8 @@ def _outcome(design: Design, row: Row) -> Value:
 
 def _day(design: Design, state: ExperimentState, day: date) -> Day:
     """Return what was known at the end of a day."""
-    statistics = state.once
+    statistics = state.latest_statistics
+    assert isinstance(statistics, Statistics)
     parts = [now + rest for now, rest in zip(statistics.arms, state.open, strict=True)]
     return Day(
         day.isoformat(),

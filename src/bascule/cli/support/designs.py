@@ -68,6 +68,7 @@ def one_sided(*names: str) -> dict[str, Option]:
 
 
 CAP = {"max_units": options_of(Design)["max_units"]}
+CALENDAR = {name: options_of(Design)[name] for name in ("min_days", "whole_weeks")}
 
 MEANS = named(
     means=Option(
@@ -153,16 +154,16 @@ def described_design(given: Mapping[str, Any], arms: int) -> Design:
     >>> described_design({"rule": "tilt", "tilt": "4"}, 2).rule
     Tilt(tilt=4.0, effect=None, batch=1)
     """
-    of_design = {name: options_of(Design)[name] for name in (*OF_DESIGN, *CAP)}
+    of_design = {name: options_of(Design)[name] for name in (*OF_DESIGN, *CAP, *CALENDAR)}
     rule, outcome = described_rule(given), described_outcome(given)
     return Design(arm_names(arms), outcome, rule, **read(of_design, given))
 
 
 def loaded_design(given: Mapping[str, Any]) -> Design:
-    """Return the design of a file, which leaves nothing to describe but its cap."""
+    """Return the design of a file, which leaves nothing to describe but its cap and calendar."""
     from bascule.live.api import load_design
 
-    return replace(load_design(given["design"]), **read(CAP, given))
+    return replace(load_design(given["design"]), **read({**CAP, **CALENDAR}, given))
 
 
 def described_outcome(given: Mapping[str, Any]) -> Outcome:

@@ -25,6 +25,12 @@ from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.control import places_left
+from bascule.live.reports.calendar_status import (
+    FinalFigures,
+    Withheld,
+    final_of,
+    withheld_of,
+)
 from bascule.live.reports.forecast import lead, shown_means, stages_left, units_a_stage, units_left
 from bascule.live.reports.metric_status import (
     CovariateStatus,
@@ -89,7 +95,9 @@ class Status:
     no part in `evidence`, `left` and `days_left`. `links` counts names that were linked to another,
     and `relinked` those of them that had another arm before. `places_left` are the places of the
     open block, which the next units fill whatever was changed by hand. `covariates` says what
-    outcomes are adjusted by, where they are. `diagnostics` are there where they were asked for.
+    outcomes are adjusted by, where they are. `withheld` is a decision that the calendar of the
+    design does not allow to be announced yet, and `final` has the figures with the units that
+    counted after the decision. `diagnostics` are there where they were asked for.
     Of the outcomes that were recorded for units that have counted, `events` came within their
     windows, and `late` after them. `stalled` is since when, at the latest, units of a running test
     have grown by a twentieth at most, where that is longer than it took them to come: evidence
@@ -125,6 +133,8 @@ class Status:
     ended_by: EndReason | None = None
     futile: bool = False
     covariates: CovariateStatus | None = None
+    withheld: Withheld | None = None
+    final: FinalFigures | None = None
     links: int = 0
     relinked: int = 0
     places_left: int = 0
@@ -200,7 +210,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Keep running
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
-    seen = state.statistics
+    seen = state.statistics if state.held is None else state.latest_statistics
     better = advantages(design, seen)
     found = effects_of(design, better)
     leader, share = lead(design, seen, better)
@@ -213,23 +223,25 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         rollout = rollout_of(test, now)
         leader, share = None, 0.0
     left, days = None, None
-    if phase in OPEN and rollout is None:
+    if phase in OPEN and rollout is None and state.held is None:
         left, days = _left(design, state, share, now - created)
-    arms = _arms(design, state)
+    arms = _arms(design, state, seen)
     units = [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
+    counted_units = state.folded
     if state.verdict is not None and isinstance(seen, Statistics):
         # All that met another arm came before the decision, whether they have matured or not. Units
         # that come after it get the arm that is served then: these are no longer the test.
         counted = list(state.assigned)
         counted[shipped(state)] = seen.arms[shipped(state)].units
+        counted_units = state.verdict.units
     return Status(
         name=test.name,
         state=phase,
         rule=design.rule.label,
         units=sum(units),
-        matured=state.folded,
+        matured=counted_units,
         stage=seen.stage if isinstance(seen, CohortStatistics) else None,
         arms=arms,
         effects=found,
@@ -258,6 +270,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         stalled=stalled_since(test, now),
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
+        withheld=withheld_of(design, phase, state),
+        final=final_of(design, state),
         goal=design.goal,
         binary=design.outcome.binary,
         cost_unit=design.cost_unit,
@@ -289,8 +303,7 @@ def _left(
     return left, (max(0.0, coming) * seconds / state.units + wait) / DAY
 
 
-def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
-    seen = state.statistics
+def _arms(design: Design, state: ExperimentState, seen: AnyStatistics) -> tuple[ArmStatus, ...]:
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
     if design.procedure.has_intervals:
         bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
@@ -303,8 +316,10 @@ def _arms(design: Design, state: ExperimentState) -> tuple[ArmStatus, ...]:
         units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
         if isinstance(seen, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
-            matured += state.open[i].units
-            mean = (seen.arms[i] + state.open[i]).mean if matured else None
+            is_past = state.verdict is not None and state.final is not None
+            shown = seen.arms[i] if is_past else seen.arms[i] + state.open[i]
+            matured = shown.units
+            mean = shown.mean if matured else None
         elif sizes is not None:
             units = sizes[i]
         part = "active"

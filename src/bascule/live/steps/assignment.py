@@ -225,7 +225,9 @@ def _slots(
     size = block.size
     count, full = -(-wanted // size), None
     placed = _after(design, state, arms, now)
-    may_begin = blocks_to_begin(design, placed, block, without(state.once, state.control.paused))
+    may_begin = blocks_to_begin(
+        design, placed, block, without(state.latest_once, state.control.paused)
+    )
     if may_begin < count:
         count, full = int(may_begin), enrolment_complete(design, state)
     if design.max_units is not None and (design.max_units - placed.units) // size < count:
@@ -282,7 +284,7 @@ class Coming:
             if its is design and _saw_the_same(before, state):
                 return block
         signals = Signals(state.early, state.delays) if design.procedure.uses_signals else None
-        block = next_block(design, without(state.once, state.control.paused), signals)
+        block = next_block(design, without(state.latest_once, state.control.paused), signals)
         # What was seen before is not seen again.
         others = [one for one in self._last if one[0] is not design]
         self._last = ((design, state, block), *others[: self._most - 1])
@@ -291,7 +293,7 @@ class Coming:
 
 def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
     return (
-        before.statistics is state.statistics
+        before.latest_statistics is state.latest_statistics
         and before.control.paused == state.control.paused
         and before.early is state.early
         and before.delays is state.delays
@@ -317,6 +319,8 @@ def _after(design: Design, state: ExperimentState, arms: list[int], now: float) 
     if design.procedure.counts == "stages":
         state = joined(design, state, arms, now) if is_open else state
         return state._replace(assigned=tuple(assigned), latest=now)
+    if design.withholds and state.origin is None:
+        state = state._replace(origin=now)
     first_pending = state.folded == state.units and is_open
     due = design.matures(now) if first_pending and design.measure else state.due
     return state._replace(assigned=tuple(assigned), latest=now, due=due)
@@ -341,8 +345,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
     """
     if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
         return False
-    seen = without(state.once, state.control.paused)
-    block = _coming(design, state)
+    block, seen = _coming(design, state), without(state.latest_once, state.control.paused)
     return blocks_to_begin(design, state, block, seen) < 1
 
 

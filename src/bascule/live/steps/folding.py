@@ -6,9 +6,11 @@ long each took, so that neither quick nor slow outcomes are preferred. docs/rese
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.ends import remove_arm
@@ -44,6 +46,8 @@ def fold_unit(
     >>> fold_unit(design, ExperimentState.empty(design), None, 1, 0.5, now=0.0).statistics.units
     1
     """
+    if state.final is not None:
+        return _measured_on(design, state, deal, arm, value, now, metrics, covariates, lacking)
     folded = state.folded + 1
     if deal is None or design.procedure.counts == "units":
         numbers = [one for one in metrics if one is not None]
@@ -68,6 +72,18 @@ def fold_unit(
     if state.folding != deal.number:
         state = state._replace(folding=deal.number, part=0)
     return close_parts(design, state._replace(open=sums, folded=folded), deal, now)
+
+
+def _measured_on(
+    design: Design,
+    state: ExperimentState,
+    *unit: Any,
+) -> ExperimentState:
+    """Return the state after a unit that counts after a decision: no arm is dropped any more."""
+    assert state.final is not None
+    after = fold_unit(design, state._replace(statistics=state.final, final=None), *unit)
+    final = replace(after.once, dropped=state.final.dropped)
+    return after._replace(statistics=state.statistics, final=final)
 
 
 def _rest(seen: Statistics, value: Value) -> float:
@@ -106,6 +122,7 @@ def _with_lacking(
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
     """Fold the parts of a block whose units are all there."""
     sizes = deal.sizes
+    before = state.once.dropped
     while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
         last = state.part == len(sizes) - 1
         block = (state.open, last, state.metric_open, state.open_covariates, state.open_lacking)
@@ -125,7 +142,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
             state = state._replace(folding=deal.number + 1, part=0)
             if design.procedure.has_horizon:
                 state = state._replace(under_way=with_blocks(state.under_way, deal.shape, -1))
-            return announced(design, state, now)
+            return announced(design, state, now, before)
     return state
 
 
@@ -134,8 +151,11 @@ def take_out(
 ) -> tuple[ExperimentState, Deal | None]:
     """Return the state and the block without an arm, which gets no slot that is left in it.
 
-    The other slots stay: between active arms, sizes remain what they were dealt.
+    The other slots stay: between active arms, sizes remain what they were dealt. A decision that is
+    withheld is void, and all that has counted is judged again.
     """
+    if state.held is not None and state.final is not None:
+        state = state._replace(statistics=state.final, held=None, final=None)
     seen: AnyStatistics = (
         remove_arm(design, state.once, name)
         if isinstance(state.statistics, Statistics)
@@ -178,9 +198,16 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
     return slot
 
 
-def announced(design: Design, state: ExperimentState, now: float) -> ExperimentState:
-    """Return the state with the decision that the statistics allow, unless it has one."""
-    if state.verdict is not None:
+def announced(
+    design: Design, state: ExperimentState, now: float, dropped: frozenset[int] | None = None
+) -> ExperimentState:
+    """Return the state with the decision that the statistics allow, unless it has one.
+
+    It is withheld if it comes too early for the calendar, except that every other arm is harmful.
+    What counts after it is added to the final statistics, in which `dropped` arms are out: those
+    that were before the decision.
+    """
+    if state.verdict is not None or state.held is not None:
         return state
     reached = decision(design, state.statistics)
     if reached is None:
@@ -189,4 +216,28 @@ def announced(design: Design, state: ExperimentState, now: float) -> ExperimentS
     if reached.arm is None:
         control = design.arms.index(design.control_arm)
         keep = None if control in state.statistics.out else control
-    return state._replace(verdict=Verdict.of(reached, state.folded, now, keep))
+    verdict = Verdict.of(reached, state.folded, now, keep)
+    if design.withholds or design.measure_on:
+        seen = state.once
+        out = seen.dropped if dropped is None else dropped
+        state = state._replace(final=replace(seen, dropped=out))
+    is_held = not verdict.harm and withheld_until(design, state, now) > now
+    return state._replace(held=verdict) if is_held else state._replace(verdict=verdict)
+
+
+def withheld_until(design: Design, state: ExperimentState, reached: float) -> float:
+    """Return when a decision is announced that was reached at some moment."""
+    if not design.withholds or state.origin is None:
+        return reached
+    return design.announces(state.origin, reached)
+
+
+def due_announcement(design: Design, state: ExperimentState) -> float:
+    """Return when the decision that is withheld is announced; never if there is none."""
+    return math.inf if state.held is None else withheld_until(design, state, state.held.time)
+
+
+def announce(state: ExperimentState, time: float) -> ExperimentState:
+    """Return the state with the decision that was withheld, announced at a time."""
+    assert state.held is not None
+    return state._replace(verdict=replace(state.held, time=time), held=None)

@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Value
-from bascule.live.steps.folding import fold_unit, take_out, with_knob
+from bascule.live.steps.folding import (
+    announce,
+    due_announcement,
+    fold_unit,
+    take_out,
+    with_knob,
+)
 from bascule.live.steps.stages import Sums, begun, closed, joined
 from bascule.live.storage.state import Deal, ExperimentState
 
@@ -62,7 +68,7 @@ class Replay:
     ) -> Replay:
         """Return a replay before the first unit of a test whose design is now `design`.
 
-        `origin` is when a test of recurring outcomes began.
+        `origin` is when the first unit came, or a test of recurring outcomes began.
         """
         for change in reversed(changes):
             if change.knob:
@@ -70,6 +76,7 @@ class Replay:
         state = ExperimentState.empty(design)
         if origin is not None:
             state = begun(design, state, origin)
+            state = state._replace(origin=origin) if design.withholds else state
         return cls(design, state, deal_of, changes, {})
 
     def fold(
@@ -89,6 +96,14 @@ class Replay:
             now.design, now.state, block, arm, value, time, metrics, covariates, lacking
         )
         return replace(now, state=state)
+
+    def announced(self, time: float) -> Replay:
+        """Return the replay at a time by which the calendar may allow a decision to be announced.
+
+        It is announced if the next outcome comes later than that.
+        """
+        until = due_announcement(self.design, self.state)
+        return self if time < until else replace(self, state=announce(self.state, until))
 
     def join(self, arms: Iterable[int], time: float) -> Replay:
         """Return the replay after units with recurring outcomes have arrived."""

@@ -11,7 +11,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, count, starmap
 from typing import Any, Literal, NamedTuple
@@ -215,17 +215,21 @@ class ExperimentState(NamedTuple):
     other metrics, `open_covariates` those of the covariates, and `open_lacking` the units of each
     arm without a value of each metric, the primary one first. `due` is when the next unit
     matures, where a measure says so, and `backlog` whether more units could be folded at once.
-    `shown` is where the last point of the history is. `verdict` is the decision. Where outcomes
-    keep coming, stages are counted from `origin`, and `crowd` has who came in each. `clipped`
-    counts, for the primary metric and then for the others, the units of each arm whose outcome lay
-    beyond the limits; it is empty while there are none. `events` counts the events of folded units,
-    and `late` those that came after the windows of their units.
+    `shown` is where the last point of the history is. `verdict` is the decision. `held` is one that
+    is withheld until the calendar of the design allows it, with the moment at which it was reached.
+    From a decision on, withheld or not, the `statistics` stay as they are, and further units are
+    folded into `final`. `origin` is when the first unit came, where a calendar or stages begin with
+    it, and `crowd` has who came in each stage. `clipped` counts, for the primary
+    metric and then for the others, the units of each arm whose outcome lay beyond the limits; it is
+    empty while there are none. `events` counts the events of folded units, and `late`
+    those that came after the windows of their units.
 
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
     how many there were, and when, as they had last grown by a twentieth. `deal` is
     the block that was dealt last, of which `handed` places have units and `left` have none yet, and
     `under_way` the blocks that are dealt and not folded, where a horizon makes them count. `early`
     has the events of these, and `delays` those of matured units, in tests with early signals.
+    `enrolled` counts the units that were there at the decision, where they are measured further.
     `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
     limits.
 
@@ -275,6 +279,9 @@ class ExperimentState(NamedTuple):
     grown: tuple[int, float] = (0, 0.0)
     early: Early = ()
     delays: Delays = ()
+    held: Verdict | None = None
+    final: Statistics | None = None
+    enrolled: int = 0
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -289,6 +296,16 @@ class ExperimentState(NamedTuple):
         """The statistics, in tests of one outcome a unit."""
         assert isinstance(self.statistics, Statistics)
         return self.statistics
+
+    @property
+    def latest_statistics(self) -> AnyStatistics:
+        """The statistics of all units that have counted, also of those after a decision."""
+        return self.statistics if self.final is None else self.final
+
+    @property
+    def latest_once(self) -> Statistics:
+        """The latest statistics, in tests of one outcome a unit: the next block goes by them."""
+        return self.once if self.final is None else self.final
 
     @property
     def progress(self) -> int:
@@ -423,8 +440,11 @@ def state_to_json(state: ExperimentState) -> str:
     data["open"] = [_arm_data(arm) for arm in state.open]
     if state.metric_open:
         data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
-    if state.verdict is not None:
-        data["verdict"] = asdict(state.verdict)
+    for name in ("verdict", "held"):
+        if name in data:
+            data[name] = asdict(data[name])
+    if state.final is not None:
+        data["final"] = statistics_to_json(state.final)
     if "control" in data:
         data["control"] = state.control._asdict()
     return _written(data)
@@ -452,10 +472,11 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data["early"] = early_of(data.get("early", ()))
     data["delays"] = delays_of(data.get("delays", ()))
     data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
-    if data.get("verdict") is not None:
-        data["verdict"] = Verdict(**data["verdict"])
-        harm = tuple(data["verdict"].harm)
-        data["verdict"] = replace(data["verdict"], harm=harm)
+    for name in ("verdict", "held"):
+        if data.get(name) is not None:
+            data[name] = Verdict(**data[name] | {"harm": tuple(data[name]["harm"])})
+    if "final" in data:
+        data["final"] = statistics_from_json(data["final"])
     return ExperimentState(statistics=statistics, **data)
 
 

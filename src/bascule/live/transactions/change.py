@@ -11,7 +11,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import plain
 from bascule.live.control import for_next_block, paused, places_left, started
 from bascule.live.steps.description import Description
-from bascule.live.steps.folding import with_knob
+from bascule.live.steps.folding import announce, with_knob
 from bascule.live.steps.stages import begun
 from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
@@ -35,6 +35,10 @@ def move(
         raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
+        if to == "stopped" and work.state.held is not None:
+            # It was reached, and whoever stops the test waits no longer.
+            work.state = announce(work.state, work.now)
+            decide(work)
         work.phase, state = to, work.state
         if to == "running":
             state = begun(work.design, state, work.now)
@@ -148,6 +152,8 @@ def release(work: UnitOfWork) -> None:
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""
         message = f"{work.before.name} has no decision{yet}: nothing to release"
+        if work.state.held is not None:
+            message = f"the decision of {work.before.name} is withheld: wait, or stop the test"
         raise InputError("state", message, kind="conflict")
     if not work.state.control.released:
         work.log("release", arm=verdict.name)

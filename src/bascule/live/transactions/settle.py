@@ -7,13 +7,16 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from bascule.core.calendar import DAY
+from bascule.core.design import Design
 from bascule.core.ends import cap_met, end_reason
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
+from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.folding import fold_unit, take_out
+from bascule.live.steps.folding import announce, due_announcement, fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.steps.signals import with_delay
@@ -43,22 +46,40 @@ SHOWN_EVERY = 1.02
 
 def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
     """Fold matured units into the statistics; return whether there may be more."""
-    if work.phase not in OPEN:
+    if work.phase not in OPEN and not is_measured_on(work):
         return False
     work.write("outcomes")
-    deadline = work.design.deadline
-    end = work.now if deadline is None else min(work.now, deadline.timestamp())
     staged = work.design.procedure.counts == "stages"
-    more = _close_stages(work, end) if staged else _fold(work, end, most)
-    if work.state.verdict is not None:
+    more = _close_stages(work, _end(work)) if staged else _fold(work, most)
+    until = due_announcement(work.design, work.state)
+    if not more and until <= work.now:
+        work.state = announce(work.state, until)
+    if work.phase == "decided":
+        pass
+    elif work.state.verdict is not None:
         decide(work)
-    elif not more and _has_ended(work):
+    elif work.state.held is None and not more and _has_ended(work):
         work.phase = "over"
         work.log("end", after=work.state.progress)
     _show(work)
     if work.state.erasing:
         finish(work)
-    return more and work.state.verdict is None
+    return more and (work.state.verdict is None or is_measured_on(work))
+
+
+def is_measured_on(test: Loaded | UnitOfWork) -> bool:
+    """Return whether a test has decided and still measures the units that were enrolled."""
+    return test.phase == "decided" and test.state.folded < test.state.enrolled
+
+
+def _end(work: UnitOfWork) -> float:
+    """Return until when units may mature to be counted now."""
+    if work.phase not in OPEN:
+        return work.now
+    deadline = work.design.deadline
+    end = work.now if deadline is None else min(work.now, deadline.timestamp())
+    # What matures after a decision is announced counts after it.
+    return min(end, due_announcement(work.design, work.state))
 
 
 def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
@@ -70,9 +91,13 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
     >>> is_settled(Loaded(1, "button", 0.0, design, "running", start, 0), 0.0)
     True
     """
+    design, state = test.design, test.state
+    if is_measured_on(test):
+        return state.due is not None and state.due > now
     if test.phase not in OPEN:
         return True
-    design, state = test.design, test.state
+    if due_announcement(design, state) <= now:
+        return False
     measure, deadline = design.measure, design.deadline
     if deadline is not None and now >= deadline.timestamp():
         return False
@@ -91,27 +116,35 @@ def decide(work: UnitOfWork) -> None:
     assert verdict is not None
     work.phase = "decided"
     work.log("decide", **asdict(verdict))
+    if work.design.measure_on:
+        work.state = work.state._replace(enrolled=work.state.units)
     if verdict.by == "guardrails" and not work.state.control.released:
         # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
         work.state = work.state._replace(control=work.state.control._replace(released=True))
         work.log("release", arm=verdict.name, automatic=True)
 
 
-def _fold(work: UnitOfWork, end: float, most: int) -> bool:
+def _fold(work: UnitOfWork, most: int) -> bool:
     """Fold what is ready, first a few units and then more at a time, but never too many."""
     left, size = most, FOLDED_AT_FIRST
-    while left > 0 and _may_fold(work, end):
-        size = min(size, left)
-        if not _fold_some(work, end, size):
+    while left > 0 and _may_fold(work, _end(work)):
+        held = work.state.held
+        size = min(size, left, _countable(work) - work.state.folded)
+        if not _fold_some(work, _end(work), size) and work.state.held is held:
             return False
         left -= size
         size *= 4
     return left <= 0
 
 
+def _countable(work: UnitOfWork) -> int:
+    """Return how many units count at all: after the decision, those that were there before it."""
+    return work.state.enrolled if work.phase == "decided" else work.state.units
+
+
 def _may_fold(work: UnitOfWork, end: float) -> bool:
     state, measure = work.state, work.design.measure
-    if state.folded >= state.units:
+    if state.folded >= _countable(work):
         return False
     if measure is None:
         # Nobody folds before the first unit that waits, and that one may have no outcome yet.
@@ -151,20 +184,22 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             metrics.append(_outcome(work, row, its_events, which))
             lacking.append(lacks_value(design.metric_designs[which - 1], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
-        before = work.state.statistics
         some = len(events.get(row.number, ())) + sum(map(len, its.values()))
         work.state = work.state._replace(events=work.state.events + some)
         if row.number in heard:
             when = row.time, heard[row.number]
             work.state = with_delay(design, work.state, row.arm, *when)
+        was_open, before = work.state.final is None, work.state.statistics
+        time = fold_time(design, row.time, work.now)
         work.state = fold_unit(
-            design, work.state, deal, row.arm, value, work.now, metrics, row.known, lacking
+            design, work.state, deal, row.arm, value, time, metrics, row.known, lacking
         )
-        if design.metrics and work.state.verdict is None:
+        if design.metrics and work.state.verdict is None and was_open:
             _remove_harmful(work)
-        if work.state.verdict is not None:
+        if was_open and (work.state.verdict is not None or work.state.held is not None):
+            work.state = work.state._replace(backlog=work.state.held is not None)
             return False
-        if work.state.statistics is not before and end_reason(work.design, work.state.statistics):
+        if work.state.statistics is not before and _end_reason(work, time):
             return False
     due = work.state.due
     if measure is not None and len(ready) < len(rows):
@@ -173,6 +208,19 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     left = work.state.folded < work.state.units
     work.state = work.state._replace(due=due, backlog=more and left)
     return more
+
+
+def fold_time(design: Design, arrived: float, now: float) -> float:
+    """Return when a unit counts: with a calendar when it has matured, else when it is looked at."""
+    matures = design.matures(arrived) if design.withholds else None
+    return now if matures is None else matures
+
+
+def _end_reason(work: UnitOfWork, time: float) -> EndReason | None:
+    """Return why the plan ends the test without a decision; futility has to wait for `min_days`."""
+    reason, first = end_reason(work.design, work.state.statistics), work.state.origin
+    is_early = first is not None and time < first + DAY * (work.design.min_days or 0.0)
+    return None if reason == "futility" and is_early else reason
 
 
 def _outcome(
@@ -253,7 +301,7 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _horizon_met(work) or end_reason(work.design, work.state.statistics):
+    if _horizon_met(work) or _end_reason(work, work.now):
         return True
     waiting = work.state.folded < work.state.units
     if waiting or work.design.max_units is None:
@@ -266,6 +314,6 @@ def _show(work: UnitOfWork) -> None:
     progress = work.state.progress
     enough = SHOWN_EVERY * work.state.shown if work.phase in OPEN else 0
     if progress > work.state.shown and progress >= enough:
-        kept = statistics_to_json(work.state.statistics)
+        kept = statistics_to_json(work.state.latest_statistics)
         work.add("history", progress, work.now, kept)
         work.state = work.state._replace(shown=progress)

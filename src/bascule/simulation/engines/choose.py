@@ -81,7 +81,8 @@ def is_compiled(procedure: Procedure) -> bool:
 
 def quick_draws(design: Design, world: World) -> Draws | None:
     """Return how a quick loop draws the outcomes of a steady world; None if it cannot."""
-    if design.covariates is not None or not world.plain_for(design.outcome):
+    withholds = design.withholds and world.units_per_day is not None
+    if design.covariates is not None or withholds or not world.plain_for(design.outcome):
         return None
     return draws_of(design.outcome.noise(world.start))
 

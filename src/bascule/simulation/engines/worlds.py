@@ -30,7 +30,7 @@ from bascule.simulation.kernels.covariates import (
 )
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
-from bascule.simulation.kernels.worlds.blocks import Covariates, Ring
+from bascule.simulation.kernels.worlds.blocks import Calendar, Covariates, Ring
 from bascule.simulation.kernels.worlds.signals import MODES, room_for_signals
 from bascule.simulation.kernels.worlds.unit import source_of
 from bascule.simulation.runs import Runs
@@ -144,6 +144,9 @@ class WorldBlockRuns(WorldRuns):
         )
         self.max_pending = design.max_pending or MOST_UNITS
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
+        daily = world.units_per_day or 0.0
+        self.least = daily * (design.min_days or 0.0)
+        self.week = 7.0 * daily if design.whole_weeks else 0.0
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
         self.loop = block_loop(procedure.drawn_evidence, procedure.share)
@@ -175,6 +178,7 @@ class WorldBlockRuns(WorldRuns):
             chunk,
             self.settings,
             self.max_pending,
+            Calendar(self.least, self.week, np.empty(self.arms)),
             source_of(self.world),
             columns,
             self.regrets_of(first_run, runs),

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from bascule.core.calendar import DAY
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import plain, read
@@ -199,7 +200,9 @@ class World:
     `noise` is that of the design's outcome model unless given. The rule sees outcomes only when a
     `batch` of units is full, when their `delay` is over, and never with a probability of `missing`:
     this is known when the delay's window ends, and at once when there is none. `correlation` is
-    that of an outcome with the first covariate of the design.
+    that of an outcome with the first covariate of the design. `units_per_day` is how many units
+    arrive a day: the conversion window, the minimum duration and the whole weeks of the design are
+    played then, and results have days.
 
     >>> World([0.0, 0.1], trend=Trend("fading", -0.5, 2000), batch=50).words
     'trend -0.5 exp(-t / 2000); batches of 50'
@@ -213,6 +216,7 @@ class World:
     delay: Delay | None = None
     missing: float = 0.0
     correlation: float = 0.0
+    units_per_day: float | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
@@ -237,6 +241,9 @@ class World:
                 "correlation", f"correlation must lie between -1 and 1 (got {correlation:g})"
             )
         object.__setattr__(self, "correlation", correlation)
+        if self.units_per_day is not None:
+            rate = checks.positive("units_per_day", self.units_per_day, "5000 is an example")
+            object.__setattr__(self, "units_per_day", rate)
 
     def _checked_means(self) -> tuple[float, ...]:
         follow = None if self.noise is None else self.noise.means
@@ -291,6 +298,18 @@ class World:
         if self.correlation:
             parts.append(f"a covariate with correlation {self.correlation:g}")
         return tuple(parts)
+
+    def with_window(self, seconds: float) -> World:
+        """Return the world in which outcomes are known when a conversion window closes.
+
+        A delay that it has already stays, and nothing changes without `units_per_day`.
+
+        >>> World([0, 1], units_per_day=100).with_window(7 * 86_400.0).delay
+        Delay(mean=700.0, kind='fixed', high_outcomes=1.0, window=None)
+        """
+        if self.units_per_day is None or self.delay is not None or not seconds:
+            return self
+        return replace(self, delay=Delay(math.ceil(self.units_per_day * seconds / DAY)))
 
     @property
     def words(self) -> str:

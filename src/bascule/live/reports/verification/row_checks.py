@@ -71,6 +71,9 @@ AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER B
 
 LARGEST_VERSION = 2**53
 
+SECOND = 1.0
+"""By how much times may differ that were computed in different ways."""
+
 ACTIONS = frozenset(
     (
         *("create", "start", "pause", "stop", "release", "decide", "end", "delete", "import"),
@@ -110,6 +113,8 @@ def check_state(stored: Loaded, findings: Findings) -> None:
         findings.add("state stored as decided, without a decision")
     if state.verdict is not None and phase not in ("decided", "stopped"):
         findings.add(f"state stored as {phase!r:.60}, with a decision")
+    if phase == "decided" and state.verdict is not None and not _is_due(stored):
+        findings.add("stored as decided, before the calendar of the design allows it")
     if state.control.released and state.verdict is None:
         findings.add("stored as released, without a decision")
     arms = range(len(stored.design.arms))
@@ -135,6 +140,14 @@ def check_state(stored: Loaded, findings: Findings) -> None:
             checked_values(dict(zip(stored.design.arms, values, strict=True)), stored.design.arms)
         except DAMAGE as error:
             findings.add(f"the values of the arms cannot be used: {reason(error)}")
+
+
+def _is_due(stored: Loaded) -> bool:
+    """Return whether the calendar allows the decision at the time at which it was announced."""
+    design, verdict, first = stored.design, stored.state.verdict, stored.state.origin
+    if verdict is None or verdict.harm or not design.withholds or first is None:
+        return True
+    return design.announces(first, verdict.time) <= verdict.time + SECOND
 
 
 def check_outcomes(

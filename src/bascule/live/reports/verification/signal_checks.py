@@ -71,7 +71,7 @@ class SignalCheck:
             sizes = sizes_of(deal, self._arms)
             rule = replay.design.rule.with_knob(used.knob)
             # Arms that got no unit were paused then, or had been removed.
-            seen = replay.state.once
+            seen = replay.state.latest_once
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
             seen = replace(seen, removed=gone - seen.dropped)
             design = replace(replay.design, rule=rule)

@@ -149,7 +149,7 @@ class _UnitLog:
     """The log of a test of one outcome a unit: read row by row, checked and replayed."""
 
     names: tuple[str, ...] = (
-        *("statistics", "open", "metric_open", "folded", "under_way", "verdict"),
+        *("statistics", "open", "metric_open", "folded", "under_way", "verdict", "held", "final"),
         *("early", "delays"),
     )
 
@@ -199,10 +199,13 @@ class _UnitLog:
             self._compare_totals()
         elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
-        wanted, verdict = self.stored.state, self.replay.state.verdict
-        if verdict is not None and wanted.verdict is not None:
+        wanted, verdict, held = self.stored.state, self.replay.state.verdict, None
+        reached = verdict or self.replay.state.held
+        if reached is not None and wanted.verdict is not None:
             # The raw log knows after which unit it was, not when somebody looked.
-            verdict = replace(verdict, time=wanted.verdict.time)
+            verdict = replace(reached, time=wanted.verdict.time)
+        elif reached is not None and wanted.held is not None:
+            verdict, held = None, replace(reached, time=wanted.held.time)
         assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.assigned)))
         under_way = self._dealt
         for *shape, folded in self.replay.state.under_way:
@@ -210,6 +213,7 @@ class _UnitLog:
         computed = self.replay.state._replace(
             assigned=assigned,
             verdict=verdict,
+            held=held,
             under_way=under_way,
             early=self._signals.early(self.replay),
         )

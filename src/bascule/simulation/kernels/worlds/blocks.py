@@ -6,7 +6,8 @@ next block goes by the blocks folded in so far. Open blocks and their units wait
 length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
 awaited, and time goes on as if units were. So it does between two blocks while those under way
 suffice for the horizon, or are as many as may wait. A rule that uses early signals also goes by the
-events of open blocks that are known so far.
+events of open blocks that are known so far. A decision that comes too early for the calendar is withheld:
+the test goes on with the arms that it had, and looks no more.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bascule.core.calendar import announced_after
 from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
-from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
+from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
-from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import FUTILE, Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
@@ -92,6 +94,17 @@ class Covariates(NamedTuple):
     theta: FloatArray
 
 
+class Calendar(NamedTuple):
+    """When a decision is announced, in units that arrive until then, and room for a number an arm.
+
+    `least` is the minimum duration, and `week` the length of a week, or 0 if any moment will do.
+    """
+
+    least: float
+    week: float
+    active: FloatArray
+
+
 def add_to_coming(coming: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
     """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
     at = 0
@@ -117,6 +130,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         chunk: Chunk,
         settings: BlockSettings,
         max_pending: int,
+        calendar: Calendar,
         source: Source,
         columns: RunColumns,
         regrets: FloatArray,
@@ -128,6 +142,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         max_units, _, _, tilt, batch, margin, params, _ = settings
         owners, values, begins, ends, readies, lasts, fronts, shares, coming, xs = ring
         known, spreads, ranges, sums, block, theta = about
+        least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
         signals = early.mode != OFF
         covariates = math.floor(known[COUNT])
@@ -151,12 +166,12 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
             front, share, ready = 0, 0, 0
             below_cap, frozen = True, False
             regret = 0.0
-            winner = NOBODY
+            winner, held, until = NOBODY, NOBODY, 0
             ended = 0
             while (
                 winner == NOBODY
                 and ended == 0
-                and (below_cap or folded < opened)
+                and (below_cap or folded < opened or held != NOBODY)
                 and control[STOP] == 0
             ):
                 if below_cap and dealt == size:
@@ -179,13 +194,16 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     frozen = False
                     if left == rounds:
                         frozen = units - counted + left * size > max_pending or (
-                            units > counted
+                            (units > counted or held != NOBODY)
                             and blocks_left(arms, pairs, count, coming, params) <= 0.0
                         )
                     if frozen:
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
-                        clock = max(clock, readies[folded & turn] - 1)
+                        then = readies[folded & turn] if folded < opened else until
+                        if held != NOBODY:
+                            then = min(then, until)
+                        clock = max(clock, then - 1)
                     elif below_cap:
                         deal_slots(arms, count, slots, front, streams)
                         begins[opened & turn] = units
@@ -221,6 +239,8 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         opened += 1
                 if below_cap or folded < opened:
                     clock += 1
+                else:
+                    clock = max(clock, until)
                 while signals and shown < clock:
                     shown += 1
                     show_events(early, shown, owners, fronts, shares, each)
@@ -256,12 +276,24 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     lead = shares[folded & turn]
                     ahead = -lead * each / (lead + 1.0)
                     add_to_coming(coming, count, fronts[folded & turn], ahead, -0.5 * each)
-                    if lasts[folded & turn] == 0:
+                    if lasts[folded & turn] == 0 and held == NOBODY:
+                        for arm in range(count):
+                            active[arm] = arms[arm][ACTIVE]
                         drop(arms, pairs, count, params)
                         winner = winner_of(arms, pairs, count, margin, params)
                         if winner == NOBODY:
                             ended = over(arms, pairs, count, params)
+                            if ended == FUTILE and clock < least:
+                                ended = 0
+                        else:
+                            until = math.ceil(announced_after(float(clock), least, week))
+                            if until > clock:
+                                winner, held = NOBODY, winner
+                                for arm in range(count):
+                                    arms[arm][ACTIVE] = active[arm]
                     folded += 1
+                if held != NOBODY and clock >= until:
+                    winner = held
             if control[STOP] != 0:
                 break
             regrets[row] = regret
@@ -273,8 +305,8 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
 CALLED = (
     finish_run,
     *CALLED_BY_BLOCKS,
-    *(add_to_coming, coefficients, observe_covariates, fold_covariates, draw_covariates),
-    *(clear_signals, show_events, mature_event, event_at, judge_delays, blend),
+    *(add_to_coming, announced_after, coefficients, observe_covariates, fold_covariates),
+    *(draw_covariates, clear_signals, show_events, mature_event, event_at, judge_delays, blend),
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""

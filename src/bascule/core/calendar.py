@@ -1,0 +1,58 @@
+"""The calendar of a test: how long it lasts at least, and when a decision is announced.
+
+A decision that is reached sooner is withheld. The test goes on as before until it is announced,
+and its guarantee is the same: docs/research/ends.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.errors import InputError
+from bascule.core.inputs import checks
+from bascule.core.options import Option
+
+DAY = 86_400.0
+WEEK = 7.0 * DAY
+
+LONGEST_DAYS = 3660.0
+"""No test has to last longer than ten years."""
+
+SLACK = 1e-9
+"""By what part of a week a whole number of weeks may be missed in computing."""
+
+MIN_DAYS = Option(
+    "Withhold a decision until the test has lasted this many days.",
+    label="Minimum duration in days",
+    kind="positive",
+    unset="a decision is announced at once",
+)
+WHOLE_WEEKS = Option(
+    "Withhold a decision until the test has lasted a whole number of weeks.",
+    label="Whole weeks",
+    kind="switch",
+)
+
+
+def announced_after(reached: float, least: float, week: float) -> float:
+    """Return after how much time a decision is announced that is reached after `reached`.
+
+    Times are counted from the first unit, in any unit of time; a `week` of 0 is for any moment.
+
+    >>> announced_after(9.5, 0.0, 7.0), announced_after(3.0, 10.0, 0.0), announced_after(7.0, 0, 7)
+    (14.0, 10.0, 7)
+    """
+    at = max(reached, least)
+    if week <= 0.0:
+        return at
+    return max(at, math.ceil(at / week - SLACK) * week)
+
+
+def checked_days(field: str, days: object) -> float:
+    """Return a minimum duration in days."""
+    given = checks.positive(field, days, "it is how long a test lasts at least, as 14")
+    if given > LONGEST_DAYS:
+        raise InputError(
+            field, f"{field} must be at most {LONGEST_DAYS:g} (got {given:g}): give days"
+        )
+    return given
