@@ -6,8 +6,8 @@ next block goes by the blocks folded in so far. Open blocks and their units wait
 length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
 awaited, and time goes on as if units were. So it does between two blocks while those under way
 suffice for the horizon, or are as many as may wait. A rule that uses early signals also goes by the
-events of open blocks that are known so far. A decision that comes too early for the calendar is withheld:
-the test goes on with the arms that it had, and looks no more.
+events of open blocks that are known so far. A decision that comes too early for
+the calendar is withheld: the test goes on with the arms that it had, and looks no more.
 """
 
 from __future__ import annotations
