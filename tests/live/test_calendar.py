@@ -160,6 +160,7 @@ def test_enrolled_units_are_measured_on_after_the_decision(reached: float) -> No
     assert status.final.is_complete
     assert enrolled - 2 <= status.final.matured <= enrolled
     assert sum(status.final.units) == status.final.matured
+    assert status.decision is not None
     assert status.matured == status.decision.units < status.final.matured
     assert status.contrasts == without.contrasts
     assert "every window is closed" in str(status)
