@@ -111,6 +111,8 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
         metrics=metrics,
         harm_error=request.harm_error,
         covariates=request.covariates,
+        min_days=request.min_days,
+        whole_weeks=request.whole_weeks,
     )
 
 
@@ -179,18 +181,45 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     def days_until(share: float) -> float:
         if share > decided:
             return days_after(found.open_until) if found.open_until <= cap else math.inf
-        return days_after(found.time_until(share))
+        return request.announced_days(days_after(found.time_until(share)))
 
     # Units that arrive while the first window is open are shared evenly.
     blind = waiting * sum(request.gaps) / len(request.names)
+    held_days, held_units = _withheld(request, found, days_after, enrolled)
+    blind += held_units * _worse_share(rule) * request.gap
     return Forecast(
-        days=_exact(days_after(found.decision_time * _open_time(found, cap) / whole)),
+        days=_exact(days_after(found.decision_time * _open_time(found, cap) / whole) + held_days),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
         cost=_exact(blind + found.regret * _open_time(found, enrolled - waiting) / whole),
         decided=_exact(decided),
         wrong=_exact(found.wrong),
     )
+
+
+def _withheld(
+    request: PlanRequest,
+    found: Prediction,
+    days_after: Callable[[float], float],
+    enrolled: float,
+) -> tuple[float, float]:
+    """Return for how many days decisions are withheld on average, and the units enrolled then."""
+    if not request.withholds:
+        return 0.0, 0.0
+    days = units = before = 0.0
+    for time, decided in found.course:
+        reached = days_after(time)
+        until, rate = request.announced_days(reached), request.enrolled_per_day
+        days += (decided - before) * (until - reached)
+        units += (decided - before) * (min(enrolled, until * rate) - min(enrolled, reached * rate))
+        before = decided
+    return days, units
+
+
+def _worse_share(rule: Rule) -> float:
+    """Return which share of the units the worse of two arms gets at the end of a test."""
+    tilt = 1.0 if rule.knob is None else rule.knob.value
+    return 1.0 / (1.0 + tilt)
 
 
 @lru_cache(maxsize=256)

@@ -106,6 +106,28 @@ def checked_rate(outcome: Outcome, outcomes_per_day: float | None) -> float | No
     return None
 
 
+def check_calendar(
+    outcome: Outcome, min_days: float | None, whole_weeks: bool, deadline_days: float
+) -> None:
+    """Refuse a calendar that does not go with the outcomes or with the deadline."""
+    given = "min_days" if min_days is not None else "whole_weeks"
+    if outcome.recurring and (min_days is not None or whole_weeks):
+        raise InputError(given, f"{given} does not go with {outcome!r}: leave it out")
+    if min_days is not None and min_days > deadline_days:
+        raise InputError(
+            "min_days",
+            f"min_days ({min_days:g}) must be at most deadline_days ({deadline_days:g})",
+            others=("deadline_days",),
+        )
+    if whole_weeks and deadline_days % 7.0:
+        raise InputError(
+            "deadline_days",
+            f"deadline_days must be whole weeks with whole_weeks (got {deadline_days:g}): give 28, "
+            "for example",
+            others=("whole_weeks",),
+        )
+
+
 def checked_window(outcome: Outcome, window: float | str | None) -> float | None:
     """Return a conversion window in seconds; None if there is none.
 

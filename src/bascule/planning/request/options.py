@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
+from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates.model import Covariate
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of
@@ -120,6 +121,8 @@ class PlanOptions(TypedDict, total=False):
             default="100%",
         ),
     ]
+    min_days: Annotated[Number | None, MIN_DAYS]
+    whole_weeks: Annotated[bool, WHOLE_WEEKS]
     error: Annotated[
         Number,
         Option(

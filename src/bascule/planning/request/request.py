@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from bascule.core.calendar import announced_after
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
@@ -22,6 +23,7 @@ from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
 from bascule.planning.request.checks import (
     arm_names,
+    check_calendar,
     check_means,
     checked_covariate,
     checked_rate,
@@ -52,8 +54,9 @@ class PlanRequest:
     that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
     where outcomes recur. `window` is how long a unit's events count: seconds, or text such as "7d".
     Its outcome is then known when the window closes, and no unit is enrolled whose window would
-    close after the deadline. `share` is the share of the traffic that gets in. `waiting_cost` is
-    what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
+    close after the deadline. A decision is withheld until the test has lasted `min_days`, and with
+    `whole_weeks` a whole number of weeks. `share` is the share of the traffic that gets in.
+    `waiting_cost` is what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
     and a lift is usually negative. `error` bounds that
     either of two equal arms is declared the winner, or with `sides=1` that a worse arm is.
     `metrics` are guardrails and secondary metrics of the design; a plan says how long the
@@ -78,6 +81,8 @@ class PlanRequest:
     deadline_days: float = 28.0
     window: float | str | None = None
     share: float = 1.0
+    min_days: float | None = None
+    whole_weeks: bool = False
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
@@ -131,6 +136,7 @@ class PlanRequest:
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
         self._check_deadline()
+        check_calendar(self.outcome, self.min_days, self.whole_weeks, self.deadline_days)
         known = checked_covariate(self.covariate, self.correlation, self.outcome)
         put(self, "covariate", known[0])
         put(self, "correlation", known[1])
@@ -228,6 +234,19 @@ class PlanRequest:
         return 0.0 if self.window is None else float(self.window) / SECONDS["d"]
 
     @property
+    def withholds(self) -> bool:
+        """Whether a decision may be withheld for some time."""
+        return self.min_days is not None or self.whole_weeks
+
+    def announced_days(self, days: float) -> float:
+        """Return after how many days a decision is announced that is reached after `days`.
+
+        >>> PlanRequest(whole_weeks=True).announced_days(9.5)
+        14.0
+        """
+        return announced_after(days, self.min_days or 0.0, 7.0 if self.whole_weeks else 0.0)
+
+    @property
     def waiting_units(self) -> int:
         """Units that arrive while the window of one is open."""
         return math.ceil(self.enrolled_per_day * self.window_days)
@@ -285,12 +304,13 @@ class PlanRequest:
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
         delay = None if self.window is None else Delay(self.waiting_units)
+        daily = self.enrolled_per_day if self.withholds else None
+        world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)
         if self.spread is None or self._spread_is_usual:
-            return World(means, delay=delay, correlation=self.correlation)
+            return world
         low, high = self.outcome.low, self.outcome.high
         room = (self.baseline - low) * (high - self.baseline)
-        noise = Beta(room / self.spread**2 - 1.0, low, high)
-        return World(means, noise=noise, delay=delay, correlation=self.correlation)
+        return replace(world, noise=Beta(room / self.spread**2 - 1.0, low, high))
 
     def scaled(self, factor: float) -> PlanRequest | None:
         """Return the request with every lift multiplied; None if outcomes have no room for that.
@@ -322,6 +342,7 @@ class PlanRequest:
             "lift": list(self.lifts),
             **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
             "window": self.window,
+            "whole_weeks": self.whole_weeks,
             "sides": self.sides,
             "guarantee": self.guarantee,
             "correlation": self.correlation or None,

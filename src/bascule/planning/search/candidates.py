@@ -157,7 +157,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
                 for found in with_futility(request, rule)
             ]
         # UCB_alpha has no prediction with a window, and blocks are cheaper to play.
-        if len(request.names) == 2 and request.window is None:
+        if len(request.names) == 2 and request.window is None and not request.withholds:
             ucbs = [UCB(alpha, stop="mixture") for alpha in ALPHAS]
             looked_at += [rule for rule in ucbs if is_possible(request, rule)]
     return tuple(dict.fromkeys([*looked_at, *rules]))

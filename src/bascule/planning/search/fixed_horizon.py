@@ -59,7 +59,7 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
-    days = arms * units / request.enrolled_per_day + request.window_days
+    days = request.announced_days(arms * units / request.enrolled_per_day + request.window_days)
     cost = units * sum(request.gaps)
     return FixedHorizon(units, days, cost, request.power)
 

@@ -147,7 +147,9 @@ class Form:
                 text = self[name].strip()
                 if not text and name in CONVERSIONS and name == "baseline":
                     continue
-                if text or option.default:
+                if option.kind == "switch":
+                    given[name] = text == "yes"
+                elif text or option.default:
                     given[name] = attempt(lambda: option.read(text))  # noqa: B023
         attempt(lambda: check_given(FORM, {**self._given(), "name": ""}))
         sample = attempt(self._sample)

@@ -166,6 +166,7 @@ FORM: Options = {
         help="Empty, or one number for each of some units from before the test, also 0. The cap is "
         "then taken from them, and so is how much outcomes differ.",
     ),
+    "whole_weeks": replace(PLAN["whole_weeks"], kind="choice", choices=("no", "yes"), default="no"),
     "cap": replace(PLAN["cap"], default="99%", excludes=()),
     "window": replace(
         PLAN["window"],
