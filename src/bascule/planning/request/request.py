@@ -56,8 +56,8 @@ class PlanRequest:
     Its outcome is then known when the window closes, and no unit is enrolled whose window would
     close after the deadline. A decision is withheld until the test has lasted `min_days`, and with
     `whole_weeks` a whole number of weeks. `share` is the share of the traffic that gets in.
-    `waiting_cost` is what a day is worth, in outcome units. With the goal "decrease" the lowest mean is the best,
-    and a lift is usually negative. `error` bounds that
+    `waiting_cost` is what a day is worth, in outcome units. With the goal "decrease" the lowest
+    mean is the best, and a lift is usually negative. `error` bounds that
     either of two equal arms is declared the winner, or with `sides=1` that a worse arm is.
     `metrics` are guardrails and secondary metrics of the design; a plan says how long the
     guardrails take. `power` is the probability with which a design has to decide by the
