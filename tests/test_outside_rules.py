@@ -54,12 +54,8 @@ def test_a_plan_with_counts_is_what_is_played(most: int, baseline: float, lift: 
 
 
 def test_counts_have_the_mean_and_the_limits_that_were_asked_for() -> None:
-    for most, means in (
-        (1, (0.5, 1.0)),
-        (20, (0.0, 20.0)),
-        (170, (0.5, 85.0)),
-        (999, (1.0, 998.0)),
-    ):
+    asked = {1: (0.5, 1.0), 20: (0.0, 20.0), 170: (85.0,), 999: (998.0,)}
+    for most, means in asked.items():
         assert Poisson(most).noise(means).means == pytest.approx(means, abs=1e-9)
     for wrong in (0, -1, 2.5, 1000):
         with pytest.raises(bs.InputError, match="most must be"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.outside import Explore, Rating, registered
 from tests.service.running import DESIGN, Service, path
 
 import bascule as bs
@@ -165,3 +166,22 @@ def test_the_description_holds_all_that_it_refers_to(admin: httpx.Client) -> Non
     described = admin.get("/openapi.json")
     named = set(re.findall(r"#/components/schemas/(\w+)", described.text))
     assert named <= set(described.json()["components"]["schemas"])
+
+
+def test_the_knob_of_a_rule_from_outside_goes_by_its_name(
+    service: Service, admin: httpx.Client
+) -> None:
+    with registered():
+        design = bs.Design(["control", "green"], Rating(7), Explore(0.2), reports="always")
+        service.store.create("explore", design)
+        turned = admin.post(path("explore", "knob"), json={"epsilon": 0.1})
+        assert turned.status_code == 200, turned.text
+        shown = admin.get(path("explore")).json()["design"]
+        assert shown["rule"] == {"kind": "explore", "epsilon": 0.1}
+        assert shown["outcome"] == {"kind": "rating", "best": 7}
+        refused = admin.post(path("explore", "knob"), json={"epsilon": 0.7})
+        assert refused.status_code == 422
+        assert "must be from 0.01 to 0.5" in refused.text
+        assert admin.post(path("explore", "knob"), json={"tilt": 3}).status_code == 422
+        admin.post(path("explore", "stop"))
+        assert admin.delete(path("explore")).status_code == 204

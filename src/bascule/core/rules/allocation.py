@@ -46,7 +46,8 @@ class BlockAllocation(Rule):
         """(lead, tilt) -> the units of the leader for each one of a challenger, from 1 on.
 
         The lead is in standard deviations, and the tilt that of `like`. It must be a plain function
-        of both, which Numba can compile, and the share must not fall as the lead grows.
+        of both, which Numba can compile, and the share must not fall as the lead grows. Equal rules
+        return the same function: one with a parameter is made under `functools.cache`.
         """
 
     @property
