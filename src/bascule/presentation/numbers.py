@@ -247,6 +247,19 @@ def duration(days: float | None) -> str:
     return about(days) if known(days) else UNKNOWN
 
 
+def range_words(low: float, high: float) -> str:
+    """Return a range of days in whole numbers of the unit that people would use.
+
+    >>> range_words(3.4, 8.2), range_words(0.1, 1.5), range_words(0.0, 3.0), range_words(80, 150)
+    ('3 to 9 days', '2 to 36 hours', 'up to 3 days', '11 to 22 weeks')
+    """
+    unit, size = ("hours", 1.0 / 24.0) if high < 2.0 else ("days", 1.0)
+    if high > 60.0:
+        unit, size = "weeks", 7.0
+    first, last = math.floor(low / size), max(1, math.ceil(high / size))
+    return f"{first} to {last} {unit}" if first > 0 else f"up to {last} {unit}"
+
+
 def when(seconds: float) -> str:
     """Return a moment as a table shows it.
 

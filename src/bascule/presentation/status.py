@@ -17,7 +17,15 @@ from bascule.presentation.guarantees import (
     contrast_words,
     interval_name,
 )
-from bascule.presentation.numbers import Amounts, amount, count, duration, known, percent
+from bascule.presentation.numbers import (
+    Amounts,
+    amount,
+    count,
+    duration,
+    known,
+    percent,
+    range_words,
+)
 from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
@@ -27,6 +35,7 @@ if TYPE_CHECKING:
     from bascule.core.metrics.effects import Effect
     from bascule.live.reports.metric_status import MetricStatus
     from bascule.live.reports.status import Status
+    from bascule.live.reports.time_left import TimeLeft
     from bascule.live.storage.state import Verdict
 
 FUTILE = "it is unlikely to find the planned difference by its horizon"
@@ -121,15 +130,12 @@ def _time_left(status: Status) -> str:
             f": {status.leader} leads; no time is forecast while it is not shown to stay within "
             f"the margin of {' and '.join(undecided)}"
         )
-    if status.left is not None:
-        if status.evidence < TELLING:
-            return ": too early to say how long"
-        if units_to_cap(status) is not None:
-            return ": a decision before the cap is unlikely"
-        if status.left < 1.0:
-            return ": the decision may come at any time"
-        if status.days_left is None:
-            return f": about {two_digits(status.left)} units left"
+    if units_to_cap(status) is not None:
+        return ": a decision before the cap is unlikely"
+    if status.time_left is not None:
+        return f": {_range(status.time_left)}"
+    if status.left is not None and status.stage is None:
+        return ": too early to say how long"
     if status.days_left is not None:
         return f": about {duration(status.days_left)} left"
     if status.waiting is not None:
@@ -137,6 +143,16 @@ def _time_left(status: Status) -> str:
     if status.matured and status.effects and all(map(_is_unknown, status.effects)):
         return f": {NO_SPREAD}"
     return ""
+
+
+def _range(left: TimeLeft) -> str:
+    """Return how long a test may still take, in days where its pace is known."""
+    if left.high_units < 1.0:
+        return "the decision may come at any time"
+    if left.low_days is None or left.high_days is None:
+        low, high = two_digits(left.low_units), two_digits(left.high_units)
+        return f"{low} to {high} units left"
+    return f"{range_words(left.low_days, left.high_days)} left"
 
 
 def units_to_cap(status: Status) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
+from bascule.live.reports.time_left import TimeLeft
 from bascule.presentation.numbers import Amounts
 from bascule.presentation.status import has_evidence, report
 from bascule.service.page import views, words
@@ -90,14 +92,15 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     status = three.status()
     assert status.left is not None
     assert status.days_left is not None
-    assert status.headline.startswith("Keep running: about ")
+    assert status.time_left is not None
+    assert re.match("Keep running: (up to|[0-9]+ to) [0-9]+ (hours|days) left", status.headline)
     capped = replace(status, max_units=status.units + 10)
     late = capped.report()
     assert late.headline == "Keep running: a decision before the cap is unlikely"
     assert late.question.endswith("The test ends after 10 more units.")
-    early = replace(capped, evidence=0.1)
+    early = replace(capped, evidence=0.1, time_left=None)
     assert early.headline == "Keep running: too early to say how long"
-    due = replace(status, left=0.0)
+    due = replace(status, time_left=TimeLeft(0.0, 0.5, 0.0, 0.1))
     assert due.headline == "Keep running: the decision may come at any time"
     ship = decided.status().report()
     assert ship.headline.startswith("Ship b: +")

@@ -41,15 +41,13 @@ from bascule.live.reports.metric_status import (
     rollout_of,
     waiting_words,
 )
+from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
 from bascule.live.reports.waiting import DAY, Waiting, stalled_since, waiting_of
 from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 from bascule.theory.unbiased import unbiased_difference
-
-TELLING = 10
-"""Units of each arm that have to count before anything is said about the time left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,8 @@ class Status:
     arms, pending ones too, and those that have counted in the arm that is served then.
     `left` is the number of units that a decision is expected to take from here, and `days_left` how
     long that is at the pace so far; None where nothing can be said yet, and while a guardrail of
-    the leader is undecided. None of these is a guarantee.
+    the leader is undecided. `time_left` is a range of the same, which holds what the test still
+    takes in about 80 % of looks; None before there is one. None of these is a guarantee.
     `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
     have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
     for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
@@ -124,6 +123,7 @@ class Status:
     left: float | None
     days_left: float | None
     deadline: str | None
+    time_left: TimeLeft | None = None
     waiting: Waiting | None = None
     everyone: str | None = None
     moved: tuple[tuple[str, str], ...] = ()
@@ -222,9 +222,10 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     if design.decides == "guardrails" and phase in OPEN:
         rollout = rollout_of(test, now)
         leader, share = None, 0.0
-    left, days = None, None
+    left, days, ahead = None, None, None
     if phase in OPEN and rollout is None and state.held is None:
         left, days = _left(design, state, share, now - created)
+        ahead = time_left_of(design, state, created, now)
     arms = _arms(design, state, seen)
     units = [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
@@ -255,6 +256,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         left=left,
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
+        time_left=ahead,
         metrics=metric_statuses(design, state.once, state.clipped[1:]) if design.metrics else (),
         guarded=waiting_words(design, state.once) if may_hold(design) and phase in OPEN else None,
         rollout=rollout,

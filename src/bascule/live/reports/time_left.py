@@ -1,0 +1,135 @@
+"""How much longer a live test may take, as a range: units, and days at the pace so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bascule.core.calendar import DAY
+from bascule.core.cohorts import CohortStatistics
+from bascule.core.design import Design
+from bascule.core.ends import horizon_share
+from bascule.core.metrics.effects import Effect, advantages
+from bascule.core.statistics import Statistics
+from bascule.live.reports.forecast import lead
+from bascule.live.reports.metric_status import open_guardrails
+from bascule.live.storage.state import ExperimentState
+from bascule.theory.time_left import growth_range
+
+TELLING = 10
+"""Units of each arm that have to count before anything is said about the time left."""
+
+EVIDENCE = 0.3
+"""Without a horizon nothing is said below this part of the way to a decision: differences are as
+large as their noise."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """A range that holds what a test still takes in about 80 % of looks, decided or not in the end.
+
+    `low_units` and `high_units` are units that have to count, and `low_days` and `high_days` how
+    long that takes at the pace so far, with the windows that have to close.
+    """
+
+    low_units: float
+    high_units: float
+    low_days: float | None
+    high_days: float | None
+
+
+def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
+    """Return a range of the units that have to count until a test ends; None if it is too early.
+
+    >>> import bascule as bs
+    >>> from bascule.progress import ArmStatistics
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    >>> seen = Statistics((ArmStatistics(50, 30.0, 68.0), ArmStatistics(50, 0.0, 50.0)))
+    >>> units_range(design, seen) is None
+    True
+    """
+    active = [i for i in range(len(design.arms)) if i not in seen.out]
+    if len(active) < 2 or any(seen.arms[i].units < TELLING for i in active):
+        return None
+    found = advantages(design, seen)
+    leader, evidence = lead(design, seen, found)
+    share, flat = horizon_share(design, seen), design.procedure.has_horizon
+    if leader is None or (not flat and evidence < EVIDENCE):
+        return None
+    if design.guardrails and open_guardrails(design, seen, design.arms.index(leader)):
+        return None
+    most = 1.0 / share - 1.0 if share > 0.0 else math.inf
+    ranges = [
+        growth_range(ahead / error, (ahead - low) / error, flat, most)
+        for ahead, low, error in _rivals(design, seen, leader, found)
+        if error > 0.0
+    ]
+    if not ranges or None in ranges:
+        return None
+    bounds = [one for one in ranges if one is not None]
+    # The leader has to beat every rival.
+    low, high = (seen.units * max(one[side] for one in bounds) for side in (0, 1))
+    if design.max_units is not None:
+        rest = float(max(0, design.max_units - seen.units))
+        low, high = min(low, rest), min(high, rest)
+    return low, high
+
+
+def _rivals(
+    design: Design, seen: Statistics, leader: str, found: Sequence[Effect]
+) -> list[tuple[float, float, float]]:
+    """Return the leader's advantage over each rival, its lower bound and its standard error."""
+    rows = []
+    for one in found:
+        if leader not in (one.first, one.second):
+            continue
+        pair = [seen.arms[design.arms.index(name)] for name in (one.first, one.second)]
+        if any(design.arms.index(name) in seen.out for name in (one.first, one.second)):
+            continue
+        parts = [arm.linearised for arm in pair]
+        variances = [max(0.0, a.squares / a.units - a.mean**2) / a.units for a in parts]
+        mine = leader == one.first
+        ahead, low = (one.difference, one.low) if mine else (-one.difference, -one.high)
+        rows.append((ahead, low, math.sqrt(sum(variances))))
+    return rows
+
+
+def time_left_of(
+    design: Design, state: ExperimentState, created: float, now: float
+) -> TimeLeft | None:
+    """Return the range for a live test, in units and days; None where nothing can be said yet."""
+    seen = state.statistics
+    if isinstance(seen, CohortStatistics):
+        return None
+    units = units_range(design, seen)
+    if units is None:
+        return None
+    low, high = (_days(design, state, bound, created, now) for bound in units)
+    return TimeLeft(*units, low, high)
+
+
+def _days(
+    design: Design, state: ExperimentState, units: float, created: float, now: float
+) -> float | None:
+    """Return how long it takes until this many more units have counted, at the pace so far.
+
+    Units that have arrived count when their windows close, and others have to arrive first.
+    """
+    passed = state.latest - created
+    if passed <= 0.0:
+        return None
+    coming = (units - (state.units - state.folded)) * passed / state.units
+    wait = design.matures(0.0)
+    if wait is None:
+        seconds = max(0.0, coming)
+    else:
+        # The last of these units arrived before the latest one, or arrives after it.
+        seconds = max(0.0, state.latest + coming + wait - now)
+        if coming > 0.0:
+            seconds = max(seconds, coming + wait)
+    if design.withholds and state.origin is not None:
+        seconds = design.announces(state.origin, now + seconds) - now
+    if design.deadline is not None:
+        seconds = min(seconds, max(0.0, design.deadline.timestamp() - now))
+    return seconds / DAY

@@ -1,0 +1,75 @@
+"""How much longer a test may take: a range that holds the time until its end in most cases.
+
+The lead of an arm, in standard errors of its difference, is a walk with drift. What the drift is
+follows from what the test has shown, up to the same standard error: the range takes this into
+account, and so is wide at first. docs/research/prediction.md derives it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from bascule.core.types import FloatArray
+
+SHARES = (0.1, 0.9)
+"""The range leaves out this share of the times that are possible, below and above it."""
+
+FURTHEST = 20.0
+"""How many times as long as so far a test may still take for a range to be given."""
+
+NODES = 15
+"""Drifts that stand for all that are possible."""
+
+GROWTH = np.geomspace(0.004, FURTHEST, 64)
+"""By how much the information grows, in parts of what there is."""
+
+_ERFC = np.vectorize(math.erfc, otypes=[np.float64])
+
+
+def growth_range(lead: float, line: float, flat: bool, most: float) -> tuple[float, float] | None:
+    """Return by how much the information grows until the end: two bounds, in parts of what it is.
+
+    `lead` and `line` are the lead and what it takes to win, in standard errors. A `flat` line stays
+    where it is for the total, as it does for a test with a horizon, and others rise by the law of
+    the iterated logarithm. The test ends after `most` at the latest. None where the end is too far
+    away to say.
+
+    >>> low, high = growth_range(2.0, 2.5, flat=True, most=1.0)
+    >>> 0.0 < low < 0.2 < high <= 1.0
+    True
+    """
+    if line <= 0.0 or not math.isfinite(line) or math.isnan(lead):
+        return None
+    reached = _reached(round(lead, 2), round(line, 2), flat)
+    low, high = (
+        float(np.interp(share, reached, GROWTH, left=0.0, right=math.inf)) for share in SHARES
+    )
+    low, high = min(low, most), min(high, most)
+    return (low, high) if math.isfinite(high) else None
+
+
+@lru_cache(maxsize=512)
+def _reached(lead: float, line: float, flat: bool) -> FloatArray:
+    """Return the probability that the test has ended by each growth of its information."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    drift = (lead + nodes)[None, :]
+    height = np.full(GROWTH.shape, line)
+    if not flat:
+        height = np.sqrt((1.0 + GROWTH) * (line * line + np.log1p(GROWTH)))
+    grown = GROWTH[:, None]
+    up = _crossed(np.maximum(height - lead, 0.0)[:, None], drift, grown)
+    down = _crossed((height + lead)[:, None], -drift, grown)
+    chance: FloatArray = np.minimum(1.0, up + down) @ (weights / weights.sum())
+    return np.maximum.accumulate(chance)
+
+
+def _crossed(distance: FloatArray, drift: FloatArray, clock: FloatArray) -> FloatArray:
+    """Return the probability that a walk has been this far above where it began by a clock."""
+    root = np.sqrt(2.0 * clock)
+    direct = 0.5 * _ERFC((distance - drift * clock) / root)
+    turned = 0.5 * _ERFC((distance + drift * clock) / root)
+    chance: FloatArray = direct + np.exp(np.minimum(2.0 * drift * distance, 500.0)) * turned
+    return np.minimum(1.0, chance)

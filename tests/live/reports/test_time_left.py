@@ -1,0 +1,82 @@
+"""The range of the time that a test still takes: how often it holds, and what it counts.
+
+`python -m bench.time_left` has more designs and effects.
+"""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from bench.time_left import course, covered
+
+import bascule as bs
+from bascule.live.reports.time_left import units_range
+from bascule.theory.time_left import growth_range
+
+
+@pytest.mark.parametrize("effect", [0.0, 0.4, 0.8])
+def test_the_range_holds_the_time_in_four_of_five_looks(effect: float) -> None:
+    rule = bs.Tilt(3, effect=0.4, power=0.9)
+    found = covered(bs.Design(["a", "b"], bs.Gaussian(1), rule), (0.0, effect), 30)
+    assert found.share >= 0.8 - 3 * found.error
+
+
+def test_a_range_without_a_horizon_is_given_once_it_means_something() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
+    found = course(design, (0.0, 0.5), 1)
+    assert units_range(design, found[4]) is None
+    shown = covered(design, (0.0, 0.5), 30)
+    assert shown.share >= 0.8 - 3 * shown.error
+
+
+def test_a_lead_near_its_line_takes_less_time() -> None:
+    far, near = growth_range(1.0, 2.5, flat=True, most=3.0), growth_range(2.4, 2.5, True, 3.0)
+    assert far is not None
+    assert near is not None
+    assert near[0] <= far[0]
+    assert near[1] < far[1] <= 3.0
+    assert growth_range(0.0, 3.5, flat=False, most=math.inf) is None
+
+
+def test_the_days_are_those_until_the_windows_close(store: bs.Store, clock: bs.ManualClock) -> None:
+    """Units arrive once an hour, and count a week later: 168 have not counted."""
+    rule = bs.Tilt(1, effect=0.3, power=0.9, baseline=0.2)
+    week = bs.Measure("7d", "any")
+    test = store.create("waits", bs.Design(["a", "b"], bs.Bernoulli(), rule, measure=week))
+    for i in range(400):
+        arm = test.evaluate(i)
+        if arm.enrolled and i % (3 if arm.arm == "b" else 5) == 0:
+            test.record(i, 1)
+        clock.advance("1h")
+        status = test.status()
+        if status.decision is not None or not status.is_open:
+            break
+        if status.time_left is not None:
+            left = status.time_left
+            assert left.low_days is not None
+            assert left.high_days is not None
+            assert 0.0 <= left.low_days <= left.high_days
+            if status.waiting is not None and left.high_units > status.waiting.units:
+                assert left.high_days >= 7.0
+    assert status.matured > 20
+
+
+def test_the_calendar_is_in_the_range(store: bs.Store, clock: bs.ManualClock) -> None:
+    rule = bs.Tilt(1, effect=0.3, power=0.9, baseline=0.2)
+    day = bs.Measure("1d", "any")
+    design = bs.Design(["a", "b"], bs.Bernoulli(), rule, measure=day, whole_weeks=True)
+    test = store.create("weeks", design)
+    for i in range(60):
+        test.assign(i)
+        if i % 4 == 0:
+            test.record(i, 1)
+        clock.advance("1h")
+    left = test.status().time_left
+    assert left is not None
+    assert left.low_days is not None
+    assert left.high_days is not None
+    passed = 60 / 24
+    assert (left.low_days + passed) % 7 == pytest.approx(0.0, abs=1e-6)
+    assert (left.high_days + passed) % 7 == pytest.approx(0.0, abs=1e-6)
+    assert "left" in test.status().headline
