@@ -11,15 +11,18 @@ from typing import Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.errors import NoPredictionError
+from bascule.core.errors import InfeasibleError, NoPredictionError
 from bascule.core.gaps import gaps_of
 from bascule.core.inputs.written_numbers import tidy
 from bascule.core.rules import Rule
 from bascule.core.types import NOBODY
 from bascule.planning.request.request import PlanRequest
-from bascule.simulation import Estimate, Simulation
+from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.shares import share_estimate, wilson
 from bascule.theory import Prediction, predict
+
+PLAYED = 100
+"""Runs of a test with early signals, of which theory says nothing."""
 
 PREDICTED_WITHIN = 0.02
 """How far a predicted probability of a decision may be from the true one."""
@@ -157,13 +160,33 @@ def _asked(request: PlanRequest, rule: Rule) -> Prediction | None:
         return None
 
 
+@lru_cache(maxsize=256)
+def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -> Forecast:
+    """Return what a few runs of a rule show in a world of the request, for each the same."""
+    design = played_design(request, design_of(request, rule))
+    try:
+        found = simulate(design, world=world, runs=runs)
+    except InfeasibleError:
+        return hopeless(request, world.start)
+    return forecast_of(found, request.enrolled_per_day)
+
+
+def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
+    """Return whether early signals change a test, of which theory says nothing then."""
+    return rule.uses_signals and request.delay is not None
+
+
 def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     """Return the forecast by theory, or None where it does not say when a test is decided.
+
+    Tests that use early signals are played.
 
     >>> import bascule as bs
     >>> round(predicted(PlanRequest(), bs.Tilt(3)).decided.mean, 2)
     1.0
     """
+    if goes_by_signals(request, rule):
+        return played(request, rule, request.world)
     found = prediction(request, rule)
     if found is None or not found.course:
         return None
@@ -230,6 +253,8 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     >>> round(predicted_at_zero(PlanRequest(), bs.Tilt(3)).days.mean)
     27
     """
+    if goes_by_signals(request, rule):
+        return played(request, rule, request.world_at((request.baseline,) * len(request.names)))
     found = _with_window(request, rule, _equal_arms)
     if found is None:
         return None
@@ -259,6 +284,8 @@ def _with_window(
     found = predicted(request, rule)
     if found is None or not request.waiting_units:
         return found
+    if rule.uses_signals:
+        return None
     even = even_rule(rule)
     if not design_of(request, even).procedure.even:
         return None

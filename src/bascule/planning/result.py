@@ -21,6 +21,7 @@ from bascule.planning.search.choose import Point, accepted, best_in_time, best_t
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.planning.search.paces import Pace, paces
 from bascule.planning.search.reach import Reach
+from bascule.planning.search.saving import SignalSaving, saving_of
 from bascule.simulation import Estimate
 from bascule.theory.guardrails import units_within_margin
 from bascule.theory.limit import least_regret, spread_between
@@ -188,11 +189,19 @@ class Plan:
 
     @property
     def paces(self) -> tuple[Pace, ...]:
-        """The fastest, the recommended and the cheapest design over shares of the traffic.
+        """The fastest, the balanced and the cheapest design over tilts and shares of the traffic.
 
         Empty without a window, where a smaller share saves nothing.
         """
         return paces(self.request, self.chosen)
+
+    @property
+    def early_signals(self) -> SignalSaving | None:
+        """What early signals save at the recommended design, and what they cost if they mislead.
+
+        None where the request does not say how long conversions take.
+        """
+        return saving_of(self.request, self.rule)
 
     @property
     def fixed_is_better(self) -> bool:
@@ -262,6 +271,7 @@ class Plan:
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict() for pace in self.paces],
+            "early_signals": None if self.early_signals is None else self.early_signals.to_dict(),
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,

@@ -38,6 +38,7 @@ TYPED = {
     "share": "50%",
     "deadline_days": "30",
     "window": "3d",
+    "delay": "12h",
     "covariate": "age:0:99",
     "correlation": "0.5",
     "metrics": GUARDRAIL,
@@ -77,9 +78,24 @@ def test_a_place_has_every_field_or_a_reason() -> None:
     assert set(NewPlan.model_fields) == {*PLAN, "seed"}
 
 
+def test_early_signals_have_the_same_meaning_in_every_place() -> None:
+    typed: dict[str, Any] = {"window": "3d", "delay": "12h", "early_signals": "auto"}
+    asked = plan_request(**typed)
+    assert asked.early_signals == "auto"
+    assert Form.read(typed).request() == asked
+    given = arguments(NewPlan.model_validate(typed))
+    assert given.pop("seed") == 0
+    assert plan_request(**given) == asked
+    options = [f"{PLAN[name].typed}={text}" for name, text in typed.items()]
+    assert command.requested(parsed(*options)) == asked
+    with pytest.raises(InputError, match="covariate"):
+        plan_request(**typed, covariate="age:0:99", correlation=0.5)
+
+
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
     shown = {name for name, field in PLAN.items() if not field.absent}
-    assert set(TYPED) == shown - OTHERS
+    # Early signals do not go with a covariate, which is among these fields.
+    assert set(TYPED) == shown - OTHERS - {"early_signals"}
     typed: dict[str, Any] = {**TYPED, "sides": 1, "metrics": [metric_of(GUARDRAIL)]}
     asked = plan_request(**typed)
     plain = PlanRequest()

@@ -17,6 +17,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Problem, Procedure
+from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.registry import Registry
 
@@ -118,6 +119,13 @@ class Rule(ABC):
 
     def without_futility(self) -> Rule:
         """Return the rule of tests that go on to their horizon also where they are futile."""
+        return self
+
+    def with_signals(
+        self,
+        early_signals: EarlySignals | None,
+    ) -> Rule:
+        """Return the rule that uses early signals so; itself if it cannot."""
         return self
 
     def for_metric(self) -> Rule:

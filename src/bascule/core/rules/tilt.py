@@ -248,6 +248,10 @@ class Tilt(Rule):
         """Return the rule of tests that go on to their horizon also where they are futile."""
         return replace(self, futility=None, on_futility=None)
 
+    def with_signals(self, early_signals: EarlySignals | None) -> Tilt:
+        """Return the rule that uses early signals so."""
+        return replace(self, early_signals=early_signals)
+
     def for_metric(self) -> Tilt:
         """Return tilted blocks of the same sizes without a planned effect."""
         return Tilt(self.tilt, batch=self.batch)

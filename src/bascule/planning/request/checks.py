@@ -9,7 +9,7 @@ from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
-from bascule.core.metrics.measure import Measure
+from bascule.core.metrics.measure import Measure, seconds
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.options import Lift
@@ -142,6 +142,29 @@ def checked_window(outcome: Outcome, window: float | str | None) -> float | None
     length = Measure(window).window
     assert length is not None
     return float(length)
+
+
+def checked_delay(
+    outcome: Outcome, window: float | str | None, delay: float | str | None
+) -> float | None:
+    """Return how long conversions take on average, in seconds; None if nothing is known of it.
+
+    >>> from bascule.core.outcomes import Bernoulli
+    >>> checked_delay(Bernoulli(), "7d", "1d")
+    86400.0
+    """
+    if delay is None:
+        return None
+    if not outcome.binary:
+        raise InputError("delay", f"delay is for 0/1 outcomes, not for {outcome!r}: leave it out")
+    length = seconds("delay", delay)
+    if not 0.0 < length < seconds("window", window):
+        raise InputError(
+            "delay",
+            f"delay must be above 0 and shorter than the window (got {delay}): it is how long "
+            "conversions take on average",
+        )
+    return length
 
 
 def checked_covariate(

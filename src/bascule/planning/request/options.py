@@ -15,6 +15,7 @@ from bascule.core.covariates.model import Covariate
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.sample import Sample
 
 Number = float | str
@@ -123,6 +124,26 @@ class PlanOptions(TypedDict, total=False):
     ]
     min_days: Annotated[Number | None, MIN_DAYS]
     whole_weeks: Annotated[bool, WHOLE_WEEKS]
+    delay: Annotated[
+        Number | None,
+        Option(
+            "How long after a unit arrives its conversion comes, on average, as 1d: the plan then "
+            "says what early signals save.",
+            label="Delay of conversions",
+            needs=("window",),
+            metavar="DURATION",
+        ),
+    ]
+    early_signals: Annotated[
+        EarlySignals | None,
+        Option(
+            "Tilt by events of open windows too: auto checks that delays agree.",
+            label="Early signals",
+            needs=("delay",),
+            excludes=("covariate",),
+            unset="off",
+        ),
+    ]
     error: Annotated[
         Number,
         Option(

@@ -21,11 +21,13 @@ from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
+from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.checks import (
     arm_names,
     check_calendar,
     check_means,
     checked_covariate,
+    checked_delay,
     checked_rate,
     checked_window,
     lifts_of,
@@ -35,6 +37,7 @@ from bascule.planning.request.sample import Sample
 from bascule.simulation import Delay, World
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
+DAY = SECONDS["d"]
 BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
 
@@ -55,7 +58,9 @@ class PlanRequest:
     where outcomes recur. `window` is how long a unit's events count: seconds, or text such as "7d".
     Its outcome is then known when the window closes, and no unit is enrolled whose window would
     close after the deadline. A decision is withheld until the test has lasted `min_days`, and with
-    `whole_weeks` a whole number of weeks. `share` is the share of the traffic that gets in.
+    `whole_weeks` a whole number of weeks. `delay` is how long a conversion takes on average, and
+    `early_signals` tilts by conversions of open windows. `share` is the share of the traffic that
+    gets in.
     `waiting_cost` is what a day is worth, in outcome units. With the goal "decrease" the lowest
     mean is the best, and a lift is usually negative. `error` bounds that
     either of two equal arms is declared the winner, or with `sides=1` that a worse arm is.
@@ -83,6 +88,8 @@ class PlanRequest:
     share: float = 1.0
     min_days: float | None = None
     whole_weeks: bool = False
+    delay: float | str | None = None
+    early_signals: EarlySignals | None = None
     waiting_cost: float | None = None
     spread: float | None = None
     outcomes_per_day: float | None = None
@@ -108,6 +115,9 @@ class PlanRequest:
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checked_window(self.outcome, self.window))
+        put(self, "delay", checked_delay(self.outcome, self.window, self.delay))
+        if self.early_signals is not None:
+            checks.choice("early_signals", self.early_signals, get_args(EarlySignals))
         checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
         if not LEAST_POWER <= self.power <= MOST_POWER:
             raise InputError(
@@ -251,6 +261,15 @@ class PlanRequest:
         """Units that arrive while the window of one is open."""
         return math.ceil(self.enrolled_per_day * self.window_days)
 
+    @property
+    def delay_units(self) -> float | None:
+        """Units that arrive on average until the conversion of one; None if nothing is known of it.
+
+        >>> PlanRequest(window="7d", delay="1d").delay_units
+        5000.0
+        """
+        return None if self.delay is None else self.enrolled_per_day * float(self.delay) / DAY
+
     def measure_of(self, outcome: Outcome) -> Measure | None:
         """Return what events of a unit add up to where that is certain; None without a window.
 
@@ -303,7 +322,7 @@ class PlanRequest:
 
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
-        delay = None if self.window is None else Delay(self.waiting_units)
+        delay = None if self.window is None else Delay(self.waiting_units, events=self.delay_units)
         daily = self.enrolled_per_day if self.withholds else None
         world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)
         if self.spread is None or self._spread_is_usual:
@@ -343,6 +362,8 @@ class PlanRequest:
             **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
             "window": self.window,
             "whole_weeks": self.whole_weeks,
+            "delay": self.delay,
+            "early_signals": self.early_signals,
             "sides": self.sides,
             "guarantee": self.guarantee,
             "correlation": self.correlation or None,

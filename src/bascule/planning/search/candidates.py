@@ -91,6 +91,8 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
         "power": request.power,
         "baseline": _baseline(request),
         "futility": request.futility,
+        # An even split has nothing to tilt.
+        "early_signals": None if tilt == 1.0 else request.early_signals,
     }
     proven = Tilt(tilt, tidy(request.gap), **planned)  # type: ignore[arg-type]
     return [rule for rule in (proven,) if is_possible(request, rule)]

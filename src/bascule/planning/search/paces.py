@@ -6,7 +6,8 @@ smaller share enrols fewer of them, and waits longer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from bascule.planning.search.choose import NEARLY, Point
 
 PaceName = Literal["fastest", "balanced", "cheapest"]
 
-SHARES = (1.0, 0.5, 0.3, 0.2)
+SHARES = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
 """Shares of the traffic of a request that are looked at."""
 
 TILTS = (1.0, 3.0, 8.0)
@@ -28,6 +29,10 @@ TILTS = (1.0, 3.0, 8.0)
 @dataclass(frozen=True, slots=True)
 class Pace:
     """A share of the traffic and a design: `name` is fastest, balanced or cheapest.
+
+    Of the designs that are in time, the fastest has the fewest days, weighed with those at no
+    effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes no
+    longer than the geometric mean of the days of both.
 
     `unwon` is what is not won meanwhile if the better arm is not in use yet: the days times what a
     day of the whole traffic gains by it.
@@ -61,7 +66,7 @@ class Pace:
 
 
 def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
-    """Return the fastest and the cheapest design over shares and tilts, around the recommended one.
+    """Return the fastest, the balanced and the cheapest design over shares and tilts.
 
     Without a window a smaller share saves nothing, and there are none. Nor are there where theory
     does not say how long designs take, or none is in time.
@@ -76,12 +81,23 @@ def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
     points = [point for point in _points(request) if point.in_time and point.accepted]
     if not points:
         return ()
-    least = min(point.expected.cost.mean for point in points)
-    cheap = [point for point in points if point.expected.cost.mean <= (1 + NEARLY) * least]
+    points.append(recommended)
+    fastest, cheapest = min(points, key=_soonness), _cheapest(points)
+    between = math.sqrt(fastest.expected.days.mean * cheapest.expected.days.mean)
+    within = [point for point in points if point.expected.days.mean <= between]
     return (
-        Pace("fastest", min(points, key=_soonness)),
-        Pace("balanced", recommended),
-        Pace("cheapest", min(cheap, key=_soonness)),
+        Pace("fastest", fastest),
+        Pace("balanced", _cheapest(within)),
+        Pace("cheapest", cheapest),
+    )
+
+
+def _cheapest(points: Sequence[Point]) -> Point:
+    """The soonest of the designs that cost nearly the least."""
+    least = min(point.expected.cost.mean for point in points)
+    return min(
+        (point for point in points if point.expected.cost.mean <= (1 + NEARLY) * least),
+        key=_soonness,
     )
 
 

@@ -44,7 +44,8 @@ def pace_rows(plan: Plan) -> list[Cells]:
         ("share of traffic", "tilt", *comparison(plan)[0][1:], "unwon while waiting"),
     ]
     for pace in plan.paces:
-        name = f"{pace.name} (recommended)" if pace.name == "balanced" else pace.name
+        is_chosen = pace.point.rule == plan.rule and pace.share == plan.request.share
+        name = f"{pace.name} (this design)" if is_chosen else pace.name
         knob = pace.point.rule.knob
         rows.append(
             (

@@ -306,6 +306,7 @@ def report(plan: Plan) -> Report:
     if plan.paces:
         tables.append(Table(tuple(pace_rows(plan)), strong=(1,)))
         parts.insert(1, waiting_words(plan))
+    parts.insert(2, signal_words(plan))
     notes = tuple(part for part in parts if part)
     return Report(headline(plan), question(plan), (), tuple(tables), notes, (plan,), details(plan))
 
@@ -317,6 +318,24 @@ def waiting_words(plan: Plan) -> str:
         "A smaller share of the traffic costs less in the test and takes longer (--share); each "
         f"day without the better arm for everyone leaves {amount(request.unwon_per_day)} "
         f"{request.cost_unit} unwon."
+    )
+
+
+def signal_words(plan: Plan) -> str:
+    """Say what early signals save, and what they cost if the better arm converts later."""
+    saving = plan.early_signals
+    if saving is None:
+        return ""
+    unit, used = plan.request.cost_unit, plan.request.early_signals is not None
+    late, soon = map(duration, saving.delays)
+    first = "Early signals are used" if used else "Early signals are off (--early-signals auto)"
+    lost = f"{amount(saving.alike.cost.mean)} {unit} lost in {saving.alike.days.mean:.1f} days"
+    knob = saving.rule.knob
+    tilt = "" if knob is None else f" and {knob.name} {knob.value:g}"
+    return (
+        f"{first}: with them{tilt} {lost}, without them {amount(saving.without.cost.mean)} in "
+        f"{saving.without.days.mean:.1f}; {amount(saving.later.cost.mean)} if conversions of the "
+        f"better arm come after {late} and others after {soon}. The error holds in any case."
     )
 
 
