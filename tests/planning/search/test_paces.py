@@ -63,10 +63,8 @@ def test_what_early_signals_save_and_risk_is_played() -> None:
     (rule,) = with_horizon(request, 1.0)
     saving = saving_of(request, rule)
     assert saving is not None
-    assert (saving.rule.label, saving.delays) == (
-        "Tilt_3, effect 0.1, power 0.9, early signals",
-        pytest.approx((3.0, 1 / 3)),
-    )
+    assert saving.rule.label == "Tilt_3, effect 0.1, power 0.9, early signals"
+    assert saving.delays == pytest.approx((3.0, 1 / 3))
     assert saving.alike.cost.mean < saving.without.cost.mean < saving.later.cost.mean
     assert saving.to_dict()["best_arm_later"]["runs"] == saving.later.runs
     # Nothing is said where nobody knows how long conversions take, or where nothing can be tilted.
