@@ -69,16 +69,14 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
     raw = table[column]
     if not raw.type().is_string():
         return PLAIN
-    signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(CURRENCIES)}
-    (row,) = run(
-        table.agg(
-            **points(raw),
-            **signs,
-            commas=raw.contains(",").sum(),
-            spaced=raw.re_search(SPACED).sum(),
-        )
-    )
-    used = [sign for at, sign in enumerate(CURRENCIES) if row[f"c{at}"]]
+    others = raw.re_search(f"[{CURRENCIES}{SPACES}]")
+    (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum(), others=others.sum()))
+    spaced, used = False, []
+    if row["others"]:
+        signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(CURRENCIES)}
+        (more,) = run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
+        spaced = bool(more["spaced"])
+        used = [sign for at, sign in enumerate(CURRENCIES) if more[f"c{at}"]]
     if len(used) > 1:
         raise InputError(
             "metric", f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first"
@@ -91,7 +89,7 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
     if row["commas"]:
         return Written(_decimal_of_commas(table, column, whole=whole))
     if not unclear_points(row):
-        return Written(".") if row["spaced"] else PLAIN
+        return Written(".") if spaced else PLAIN
     if whole:
         return Written(",")
     thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")

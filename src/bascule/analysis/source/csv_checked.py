@@ -29,6 +29,9 @@ REJECTS, SCANS = "bascule_rejects", "bascule_scans"
 MOST_REJECTS = 100_000
 MOST_EXAMPLES = 3
 
+SAMPLE = 1000
+"""Lines in which an entry of each column is looked for first."""
+
 FITS = {
     "int64": r"^\s*[-+]?(0|[1-9][0-9]*)\s*$",
     "float64": r"^\s*[-+]?((0|[1-9][0-9]{0,17})(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$",
@@ -61,11 +64,12 @@ class _Reject(NamedTuple):
 
 
 def read_csv(
-    local: Any, paths: Sequence[str], shown: Sequence[str], folder: Path
-) -> tuple[str, Unreadable]:
-    """Write a copy of CSV files with types that fit every line; say which lines were left out.
+    local: Any, paths: Sequence[str], shown: Sequence[str], folder: Path, view: str
+) -> tuple[list[str], Unreadable]:
+    """Make a view of CSV files with types that fit every line; say which lines were left out.
 
-    `shown` has the names of the files for messages. Empty files are passed over.
+    `shown` has the names of the files for messages. Empty files are passed over. What is returned
+    first are the copies of the files that the view reads.
     """
     both = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
     files = [_opened(local, *names, alone=len(paths) == 1) for names in both]
@@ -74,15 +78,16 @@ def read_csv(
     copies = [f"{place}_{at}.parquet" for at in range(len(files))]
     each = [_copied(local, *pair) for pair in zip(files, copies, strict=True)]
     unreadable = sum(each, Unreadable())
-    local.con.read_parquet(copies, union_by_name=True).create_view("bascule_text", replace=True)
-    table, names = local.table("bascule_text"), files[0].names
+    text = f"{view}_text"
+    local.con.read_parquet(copies, union_by_name=True).create_view(text, replace=True)
+    table, names = local.table(text), files[0].names
     repeats = _repeats(table, names)
-    (row,) = run(table.agg(headers=repeats.sum()))
-    table = table.filter(~repeats)
+    headers = int(run(table.agg(headers=repeats.sum()))[0]["headers"] or 0)
+    table = table.filter(~repeats) if headers else table
     # Blank text among numbers and times is no value.
     casts = {name: table[name].try_cast(kind) for name, kind in _types(table, names).items()}
-    local.con.sql(local.compile(table.mutate(**casts))).write_parquet(f"{place}.parquet")
-    return f"{place}.parquet", unreadable + Unreadable(headers=int(row["headers"] or 0))
+    local.con.sql(local.compile(table.mutate(**casts))).create_view(view, replace=True)
+    return copies, unreadable + Unreadable(headers=headers)
 
 
 def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
@@ -185,13 +190,9 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     import ibis
 
     there = {name: table[name].notnull() & ~_blank(table[name]) for name in names}
-    some = [table[name].arbitrary(where=there[name]) for name in names]
-    (entries,) = run(table.agg(**{f"c{at}": entry for at, entry in enumerate(some)}))
-    tried = [
-        (name, kind)
-        for name, entry in zip(names, entries.values(), strict=True)
-        for kind in _candidates(entry)
-    ]
+    entries = _entries(table.limit(SAMPLE), names)
+    entries |= _entries(table, [name for name in names if entries[name] is None])
+    tried = [(name, kind) for name in names for kind in _candidates(entries[name])]
     misfits = {}
     for at, (name, kind) in enumerate(tried):
         text = table[name]
@@ -212,10 +213,16 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     return types
 
 
+def _entries(table: Any, names: Sequence[str]) -> dict[str, str | None]:
+    """Some entry of each column, None where all are blank."""
+    some = [table[name].arbitrary(where=~_blank(table[name])) for name in names]
+    (row,) = run(table.agg(**{f"c{at}": one for at, one in enumerate(some)})) if some else [{}]
+    return dict(zip(names, row.values(), strict=True))
+
+
 def _candidates(entry: str | None) -> list[str]:
-    """Types that a column may have by one of its entries; whole numbers may have fractions."""
-    kinds = [kind for kind, form in FITS.items() if entry is not None and re.search(form, entry)]
-    return ["int64", "float64"] if "float64" in kinds else kinds
+    """Types that a column may have by one of its entries: others may have fractions."""
+    return [kind for kind, form in FITS.items() if entry is not None and re.search(form, entry)]
 
 
 def _blank(entry: Any) -> Any:

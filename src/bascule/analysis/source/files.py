@@ -175,22 +175,25 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
     import duckdb
 
     local, folder = opened.local, opened.folder
-    used = [in_utf8(name, folder, source.encoding) for name in names]
+    used, view = (
+        [in_utf8(name, folder, source.encoding) for name in names],
+        f"bascule_{source.field}",
+    )
     note = Unreadable()
     try:
-        copy, unreadable = read_csv(local, used, names, folder)
+        copies, unreadable = read_csv(local, used, names, folder, view)
     except EncodingError:
         older = older_copies(used, folder)
         if older is None:
             raise
         note = Unreadable(encoding=OLDER)
-        copy, unreadable = read_csv(local, older, names, folder)
+        copies, unreadable = read_csv(local, older, names, folder, view)
     except duckdb.Error:
         # The usual reason is a mix of line endings.
         used = [plain_copy(name, folder) for name in used]
-        copy, unreadable = read_csv(local, used, names, folder)
+        copies, unreadable = read_csv(local, used, names, folder, view)
     opened.unreadable[source.field] = unreadable + note
-    return _read_typed(opened, [copy], "parquet", source.field)
+    return local.table(view), copies
 
 
 def _read_typed(
