@@ -18,9 +18,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from bench import honesty_meetings_page
 from bench.honesty_cells import Cell
 from bench.honesty_live import live_cells
 from bench.honesty_logs import log_cells
+from bench.honesty_meetings import MODE as MEETINGS
+from bench.honesty_meetings import meeting_cells
 from bench.honesty_metrics import metric_cells
 from bench.honesty_pure import pure_cells
 from bench.honesty_simulated import simulated_cells
@@ -34,6 +37,9 @@ MODES = {
     "analyze": log_cells,
     "simulate": simulated_cells,
 }
+
+ALL = {**MODES, MEETINGS: meeting_cells}
+"""All modes; the meetings have a page of their own."""
 
 CHUNK = 20
 """Tests that a process plays before it takes others."""
@@ -73,7 +79,7 @@ class Row:
 @cache
 def cells_of(mode: str, scale: float) -> list[Cell]:
     """Return the cells of a mode; `scale` multiplies how often each is played."""
-    return MODES[mode](lambda runs: max(10, int(scale * runs)))
+    return ALL[mode](lambda runs: max(6, int(scale * runs)))
 
 
 def play(cell: Cell) -> Row:
@@ -165,7 +171,12 @@ def page(lines: Sequence[str]) -> str:
 
 
 def write(rows: Sequence[Row]) -> None:
-    """Write the page with new rows, and the old ones of all other cells."""
+    """Write the pages with new rows, and the old ones of all other cells."""
+    meetings = {
+        (row.rule, row.adversary): (row.wrong, row.runs) for row in rows if row.mode == MEETINGS
+    }
+    honesty_meetings_page.write(meetings)
+    rows = [row for row in rows if row.mode != MEETINGS]
     cells = [cell for mode in MODES for cell in cells_of(mode, 1.0)]
     old = [text for text in OUT.read_text(encoding="utf-8").splitlines() if text.startswith("| ")]
     known = {text.split(" % | ")[0]: text for text in [*old, *map(line, rows)]}
@@ -177,7 +188,7 @@ def write(rows: Sequence[Row]) -> None:
 def main(*modes: str) -> int:
     """Measure the cells, write the page, and return 1 if an error was exceeded."""
     started = time.perf_counter()
-    chosen = modes or tuple(MODES)
+    chosen = modes or tuple(ALL)
     # Adversaries play short tests of small arrays, for which threads are of no use.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     rows: list[Row] = []

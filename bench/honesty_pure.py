@@ -12,7 +12,7 @@ import numpy as np
 import bascule as bs
 from bascule.core.ends import end_reason
 from bascule.core.rules import Rule
-from bench.honesty_cells import Cell, Play, cell_of, design_of, drawn
+from bench.honesty_cells import CLOSE, Cell, Play, cell_of, design_of, drawn
 
 
 def wrong_pair(effects: tuple[bs.progress.Effect, ...]) -> tuple[str, str] | None:
@@ -130,6 +130,35 @@ def turn_the_knob(steps: int) -> Play:
     return play
 
 
+def turn_at_the_right_block(spreads: tuple[float, float], steps: int) -> Play:
+    """Return the adversary of outcomes of unlike spread: tilt 50, and 1 where that is what b needs.
+
+    At each block it chooses the tilt at which the evidence so far decides for the second arm, and
+    stays at 50 while neither does.
+    """
+
+    def play(design: bs.Design, rng: np.random.Generator) -> bool:
+        seen = bs.progress.Statistics.empty(2)
+        patient, eager = (replace(design, rule=design.rule.with_knob(at)) for at in (50.0, 1.0))
+        for _ in range(steps):
+            block = bs.progress.next_block(patient, seen)
+            outcomes = []
+            for arm, spread in enumerate(spreads):
+                values = rng.normal(-CLOSE * arm, spread, block.units[arm])
+                total, squares, cubes = (float((values**power).sum()) for power in (1, 2, 3))
+                sums = bs.progress.ArmStatistics(len(values), total, squares, cubes)
+                outcomes.append(sums)
+            seen = bs.progress.fold_block(patient, seen, outcomes)
+            reached = [bs.progress.decision(one, seen) for one in (patient, eager)]
+            if any(one is not None and one.arm == 1 for one in reached):
+                return True
+            if reached[0] is not None or end_reason(patient, seen) is not None:
+                return False
+        return False
+
+    return play
+
+
 def pure_cells(times: Callable[[int], int]) -> list[Cell]:
     """Return the cells of pure functions; `times` says how often a cell is played."""
     mode = "pure functions"
@@ -145,6 +174,7 @@ def pure_cells(times: Callable[[int], int]) -> list[Cell]:
         return design_of(arms, rule, error, bs.Bernoulli())
 
     runs = times(240)
+    runs_of = {0.05: 1900, 0.1: 900}
     bets = bs.Tilt(3, batch=10, effect=0.3, baseline=0.3)
     ahead = bs.Tilt(1, effect=0.3, baseline=0.3, power=0.9)
     return [
@@ -177,4 +207,15 @@ def pure_cells(times: Callable[[int], int]) -> list[Cell]:
         ),
         cell_of(mode, coins(2, replace(bets, batch=1)), knob, turn_the_knob(150), runs),
         cell_of(mode, coins(2, ahead), knob, turn_the_knob(150), runs),
+        *[
+            cell_of(
+                mode,
+                design_of(2, bs.Tilt(50, effect=0.4, power=0.9), error, bs.Numeric()),
+                f"turns the tilt from 50 to 1 at the right block, spreads {words}",
+                turn_at_the_right_block(spreads, 2000),
+                times(runs_of[error]),
+            )
+            for error in (0.05, 0.1)
+            for words, spreads in (("1 and 0.02", (1.0, 0.02)), ("0.02 and 1", (0.02, 1.0)))
+        ],
     ]

@@ -1,0 +1,382 @@
+"""Operators who want b to win, in every cell of the table of meetings, for `bench.honesty`.
+
+A test takes a few days of a manual clock, through the public interface of a store. All arms are
+alike. An operator knows the truth, all outcomes so far, and which places of the open block are
+left; it wants an arm other than the first to win.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import bascule as bs
+from bench.honesty_cells import Cell
+from bench.honesty_meetings_table import (
+    GUARD,
+    NAME,
+    POPULATION,
+    Column,
+    Row,
+    allowed,
+    stated,
+)
+
+MODE = "meetings"
+STEPS, EACH = 6, 14
+"""Half days of a test, and units that arrive in each."""
+
+RAMP = bs.Audience(ramp=[("0d", 0.5), ("1d", 1)])
+
+
+@dataclass
+class Game:
+    """A test, or the tests of its segments, and all that its operator knows."""
+
+    row: Row
+    column: Column
+    rng: np.random.Generator
+    steps: int
+    clock: bs.ManualClock = field(default_factory=bs.ManualClock)
+    order: random.Random = field(default_factory=random.Random)
+    step: int = 0
+    arms: dict[str, str] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    blocks: dict[int, list[str]] = field(default_factory=dict)
+    late: list[tuple[Any, ...]] = field(default_factory=list)
+    folder: Path | None = None
+    attack_works: bool = False
+    """Whether outcomes are those that operators try to get: b by day only, and a by night."""
+
+    def begin(self) -> None:
+        """Create the test."""
+        self.order.seed(int(self.rng.integers(2**31)))
+        self.store = self.opened(":memory:")
+        self.design = self.row.design(self.column)
+        audience = RAMP if self.column.name == "ramp" else None
+        if self.design.segments is None:
+            self.tests = [self.store.create(NAME, self.design, audience=audience)]
+        else:
+            both = self.store.create_segments(NAME, self.design, audience=audience)
+            self.tests = [*both.tests.values()]
+        self.procedure = self.tests[0].design.procedure
+
+    def opened(self, location: str | Path) -> bs.Store:
+        """Open a store with the clock of the game."""
+        return bs.open(location, clock=self.clock, shuffle=self.order.shuffle)
+
+    @property
+    def is_day(self) -> bool:
+        """Whether outcomes are good at this hour."""
+        return self.step % 2 == 1
+
+    @property
+    def is_staged(self) -> bool:
+        """Whether units give an outcome every day."""
+        return self.procedure.counts == "stages"
+
+    def test_of(self, unit: str) -> int:
+        """Return the place of the test that a unit belongs to."""
+        return int(unit.rsplit("-", maxsplit=1)[-1]) % len(self.tests)
+
+    def arrivals(self) -> list[str]:
+        """Return who arrives in this step."""
+        if self.procedure.assigns == "hash":
+            return POPULATION if self.step == 0 else []
+        first = EACH * self.step
+        return [f"unit-{first + i}" for i in range(EACH)]
+
+    def assign(self, units: list[str]) -> None:
+        """Assign units; what each would give is drawn whatever its arm is."""
+        for place, test in enumerate(self.tests):
+            some = [unit for unit in units if self.test_of(unit) == place]
+            more: dict[str, Any] = {}
+            if self.design.covariates is not None:
+                more["covariates"] = [{"x": float(x)} for x in self.rng.normal(size=len(some))]
+            before = state_of(test).units
+            arms = test.assign_many(some, **more)
+            if self.procedure.assigns == "hash" or state_of(test).units - before == len(some):
+                enrolled = [True] * len(some)
+            else:
+                enrolled = [test.assignment(unit) is not None for unit in some]
+            for unit, arm, is_in in zip(some, arms, enrolled, strict=True):
+                if is_in:
+                    self._joined(unit, arm, place)
+
+    def assign_one(self, unit: str) -> None:
+        """Assign a unit, which the test may turn away."""
+        place = self.test_of(unit)
+        known = {"x": float(self.rng.normal())} if self.design.covariates is not None else None
+        shown = self.tests[place].evaluate(unit, covariates=known)
+        if shown.enrolled:
+            self._joined(unit, shown.arm, place)
+
+    def _joined(self, unit: str, arm: str, place: int) -> None:
+        hour = (1.0 if self.is_day else -1.0) * self.row.swings
+        if self.attack_works:
+            hour = 1.0 if arm == "b" else -1.0
+        self.arms[unit], self.values[unit] = arm, self.row.draw(self.rng, hour)
+        block = self.blocks.setdefault(place, [])
+        block.append(arm)
+        if len(block) >= len(self.design.arms):
+            block.clear()
+
+    def known_next(self, place: int) -> str | None:
+        """Return the arm of the next place where only one is left, in blocks of one unit an arm."""
+        left = [arm for arm in self.design.arms if arm not in self.blocks.get(place, ())]
+        return left[0] if len(left) == 1 and self.blocks.get(place) else None
+
+    def suits(self, place: int) -> bool:
+        """Return whether the operator wants somebody at the next place now."""
+        arm = self.known_next(place)
+        return arm is None or (arm != "a") == self.is_day
+
+    def events(self, units: list[str]) -> list[tuple[Any, ...]]:
+        """Return what is reported of units now."""
+        found: list[tuple[Any, ...]] = []
+        for unit in units:
+            if self.rng.random() < self.row.lost:
+                continue
+            value = self.values[unit]
+            if self.is_staged:
+                value += float(self.rng.normal())
+            found.append((unit, value, None, f"{unit}/{self.step}"))
+            if self.design.metrics:
+                number = value[0] if isinstance(value, tuple) else value
+                found.append((unit, number, None, f"{unit}/{self.step}", GUARD))
+        return found
+
+    def record(self, events: list[tuple[Any, ...]]) -> None:
+        """Record events where their units belong."""
+        for place, test in enumerate(self.tests):
+            some = [event for event in events if self.test_of(event[0]) == place]
+            if some and test.state == "running":
+                test.record_many(some)
+
+    def is_open(self, test: bs.Experiment) -> bool:
+        """Settle a test, and return whether it runs."""
+        test.settle()
+        return test.state in ("running", "paused")
+
+    def means(self, test: bs.Experiment) -> list[float]:
+        """Return the mean of each arm, minus infinity where it has none."""
+        seen = state_of(test).statistics
+        if isinstance(seen, bs.progress.Statistics):
+            return [one.mean if one.units else -math.inf for one in seen.arms]
+        return [-math.inf if one.mean is None else one.mean for one in test.status().arms]
+
+    def wrong(self) -> bool:
+        """Return whether some test has declared another arm than the best one left the winner."""
+        for test in self.tests:
+            state = state_of(test)
+            left = [i for i in range(len(self.design.arms)) if i not in state.statistics.removed]
+            if state.verdict is not None and state.verdict.arm not in (None, left[0]):
+                return True
+        return False
+
+
+def state_of(test: bs.Experiment) -> Any:
+    """Return what is stored of a test, without the forecasts and estimates of a status."""
+    with test.store.reading() as connection:
+        return test.store.load(connection, test.id, test.name).state
+
+
+Step = Callable[[Game], None]
+
+
+def paused(game: Game, place: int) -> None:
+    """Pause a test while the next place had better wait, and start it again."""
+    test, wanted = game.tests[place], game.suits(place)
+    if wanted and test.state == "paused":
+        test.start()
+    elif not wanted and test.state == "running":
+        test.pause()
+
+
+def shared(game: Game, place: int) -> None:
+    """Set the share to 0 while the next place had better wait, and to 1 again."""
+    test, wanted = game.tests[place], float(game.suits(place))
+    audience = test.audience
+    is_changed = (1.0 if audience is None else audience.share) != wanted
+    if is_changed and test.state == "running":
+        test.set_share(wanted)
+
+
+BEFORE: dict[str, Callable[[Game, int], None]] = {
+    "pause": paused,
+    "ramp": paused,
+    "share": shared,
+}
+"""What an operator does before a unit arrives at a test."""
+
+
+def turn_knob(game: Game) -> None:
+    """Turn the knob towards the arm that leads by chance."""
+    for test in game.tests:
+        knob = test.design.rule.knob
+        name = "tilt" if knob is None else knob.name
+        if game.is_open(test):
+            means = game.means(test)
+            value = {"tilt": (1.0, 8.0), "alpha": (6.0, 2.0)}[name][max(means[1:]) > means[0]]
+            test.knob(**{name: value})
+
+
+def drop(game: Game) -> None:
+    """Drop the arm that is furthest behind, so that the leader has fewer rivals."""
+    control = game.design.control_index if game.design.metrics else None
+    for test in game.tests:
+        means = game.means(test)
+        removed = state_of(test).statistics.removed
+        left = [arm for arm in range(len(means)) if arm not in removed]
+        lowest = min(left, key=means.__getitem__)
+        is_early = game.step < 2 and not game.is_staged
+        if game.is_open(test) and len(left) > 2 and lowest != control and not is_early:
+            test.drop_arm(game.design.arms[lowest])
+
+
+def erase(game: Game) -> None:
+    """Erase units of the first arm whose outcomes are good and have not been recorded yet."""
+    # The store knows units of a static population by their outcomes only.
+    later = POPULATION if game.step > 1 else []
+    units = later if game.procedure.assigns == "hash" else game.arrivals()
+    for unit in units:
+        if game.arms.get(unit) == "a" and _number(game.values[unit]) > 0.5:
+            game.store.erase(unit)
+
+
+def link(game: Game) -> None:
+    """Link two names of a person, both in the test; a coin decides who signs in, not the arms."""
+    arrived = [unit for unit in game.arrivals() if unit in game.arms]
+    for first, second in zip(arrived[::4], arrived[2::4], strict=False):
+        if game.rng.random() < 0.5:
+            game.tests[game.test_of(first)].link(first, second)
+
+
+def restore(game: Game) -> None:
+    """Go on with a copy of the store, once."""
+    if game.step != game.steps // 2:
+        return
+    assert game.folder is not None
+    before = [test.status() for test in game.tests]
+    game.store.backup(game.folder / "copy.db")
+    game.store = game.opened(game.folder / "copy.db")
+    game.tests = [game.store.get(test.name) for test in game.tests]
+    if [test.status() for test in game.tests] != before:
+        raise AssertionError(f"the copy of {game.row.name} differs from the store")
+
+
+def export(game: Game) -> None:
+    """Analyse the export, whose decision has to be that of the test."""
+    if game.step % 3 != 2:
+        return
+    for test in game.tests:
+        status = test.status()
+        if not status.matured:
+            continue
+        verdict = bs.analyze_experiment(test).decision
+        names = [one and one.name for one in (verdict, status.decision)]
+        if names[0] != names[1]:
+            raise AssertionError(f"{game.row.name}: the export says {names[0]}, not {names[1]}")
+
+
+AFTER: dict[str, Step] = {
+    "knob": turn_knob,
+    "drop": drop,
+    "restore": restore,
+    "export": export,
+}
+"""What an operator does after a look."""
+
+PENDING: dict[str, Step] = {"erase": erase, "link": link}
+"""What an operator does between the assignment of units and their outcomes."""
+
+
+def held_back(game: Game, events: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Hold bad outcomes of other arms than the first back for a step, and send good ones twice."""
+    sent, game.late = game.late, []
+    for event in events:
+        if game.arms[event[0]] != "a" and len(event) == 4:
+            if _number(event[1]) <= 0.5 and not game.is_staged:
+                game.late.append(event)
+                continue
+            sent.append(event)
+        sent.append(event)
+    return sent
+
+
+def _number(value: Any) -> float:
+    return float(value[0] / value[1] if isinstance(value, tuple) else value)
+
+
+def play(
+    row: Row,
+    column: Column,
+    seed: int,
+    steps: int = STEPS,
+    verify: bool = False,
+    attack_works: bool = False,
+) -> bool:
+    """Play one test of a cell to its end, and return whether its decision is wrong.
+
+    With `verify` the log is replayed afterwards, which raises an error where it differs.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        rng = np.random.default_rng([*map(ord, f"{row.name}/{column.name}"), seed])
+        game = Game(row, column, rng, steps, folder=Path(folder), attack_works=attack_works)
+        game.begin()
+        for step in range(steps):
+            game.step = step
+            running = [game.is_open(test) for test in game.tests]
+            if not any(running):
+                break
+            _half_day(game)
+        game.record(game.late)
+        game.clock.advance("4d")
+        for test in game.tests:
+            test.settle()
+            if verify and not (found := test.verify()).agrees:
+                raise AssertionError(f"{row.name}, {column.name}: {found.differences}")
+        wrong = game.wrong()
+        game.store.close()
+        return wrong
+
+
+def _half_day(game: Game) -> None:
+    name = game.column.name
+    if name not in BEFORE:
+        game.assign(game.arrivals())
+    for unit in game.arrivals() if name in BEFORE else ():
+        BEFORE[name](game, game.test_of(unit))
+        game.assign_one(unit)
+    if name in PENDING:
+        PENDING[name](game)
+    units = [unit for unit in game.arrivals() if unit in game.arms]
+    if game.is_staged:
+        units = [*game.arms] if game.is_day else []
+    events = game.events(units)
+    game.record(held_back(game, events) if name == "late" else events)
+    game.clock.advance("12h")
+    if name in AFTER:
+        AFTER[name](game)
+
+
+def meeting_cells(times: Callable[[int], int]) -> list[Cell]:
+    """Return the cells of the table that can be played."""
+
+    def one(row: Row, column: Column) -> Cell:
+        error, guarantee = stated(row, column)
+
+        def count(first: int, last: int) -> int:
+            return sum(play(row, column, seed) for seed in range(first, last))
+
+        arms = row.arms + column.more_arms
+        return Cell(MODE, row.name, arms, column.name, guarantee, error, times(column.runs), count)
+
+    return [one(row, column) for row, column in allowed()]
