@@ -163,8 +163,11 @@ def test_outcomes_of_a_users_model_are_checked_when_they_are_recorded() -> None:
         test = store.create("counts", design, reports="always")
         test.assign("u")
         assert not test.record("u", 2.5).accepted
-        assert not test.record("u", 6).accepted
-        assert test.record("u", 5).accepted
+        # Amounts beyond the limits are accepted, and capped when the unit counts.
+        assert test.record("u", 6).accepted
+        test.assign("v")
+        test.record("v", 1)
+        assert {arm.mean for arm in test.status().arms} == {5.0, 1.0}
 
 
 @dataclass(frozen=True, slots=True)
