@@ -10,7 +10,7 @@ docs/research/guardrails.md has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,8 +29,8 @@ Standing = Literal["open", "within margin", "harmed"]
 STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed")
 """What `guard_rule.standing_of` returns, in words."""
 
-Blocks = Sequence[Sequence[ArmStatistics]]
-"""For each metric what the arms have given in a block."""
+Blocks = Sequence[Sequence[ArmStatistics] | None]
+"""For each metric what the arms have given in a block; None for one that counts ahead of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,37 @@ def fold_metrics(
     folded = []
     parts = zip(design.metric_designs, known, blocks, lacking or none, strict=True)
     for one, statistics, block, without in parts:
-        seen, added = one.oriented_statistics(statistics), one.oriented_block(block)
-        rows = one.procedure.fold_block(seen, added, look=False)
-        rows = replace(rows, arms=statistics.with_block(block).arms)
+        rows = statistics if block is None else _with_block(one, statistics, block)
         folded.append(with_lacking(one, rows, units, without))
-    return _judged(design, before, after, folded)
+    return _judged(design, before, after, folded, [block is not None for block in blocks])
+
+
+def _with_block(
+    design: Design, statistics: Statistics, block: Sequence[ArmStatistics]
+) -> Statistics:
+    """Return a metric's statistics with one more block."""
+    seen, added = design.oriented_statistics(statistics), design.oriented_block(block)
+    rows = design.procedure.fold_block(seen, added, look=False)
+    return replace(rows, arms=statistics.with_block(block).arms)
+
+
+def fold_ahead(
+    design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
+) -> Statistics:
+    """Return the statistics with a block of metrics that count before the primary one does.
+
+    `blocks` has what the arms have given, by the place of the metric in the design. Each metric is
+    looked at by its own units.
+    """
+    metrics = list(statistics.metrics or empty_metrics(design))
+    for which, block in blocks.items():
+        before = metrics[which]
+        after = _with_block(design.metric_designs[which], before, block)
+        is_due = guard_rule.look_is_due(before.units, after.units, True)
+        if design.metrics[which].is_guardrail and is_due:
+            after = _looked(design, which, after)
+        metrics[which] = after
+    return replace(statistics, metrics=tuple(metrics))
 
 
 def with_lacking(
@@ -104,7 +130,7 @@ def record_metrics(
     for one, statistics, value, without in parts:
         one.outcome.check_value(value)
         recorded.append(with_lacking(one, statistics.record(arm, value), without, without))
-    return _judged(design, before, after, recorded)
+    return _judged(design, before, after, recorded, [True] * len(recorded))
 
 
 def _check_count(design: Design, given: Sequence[object]) -> None:
@@ -117,12 +143,18 @@ def _check_count(design: Design, given: Sequence[object]) -> None:
 
 
 def _judged(
-    design: Design, before: Statistics, after: Statistics, metrics: Sequence[Statistics]
+    design: Design,
+    before: Statistics,
+    after: Statistics,
+    metrics: Sequence[Statistics],
+    counted: Sequence[bool],
 ) -> Statistics:
     """Return the statistics with intervals and harm of guardrails as of now, if a look is due."""
     if guard_rule.look_is_due(before.units, after.units, guardrails_decide(design, after)):
         metrics = [
-            _looked(design, which, seen) if design.metrics[which].is_guardrail else seen
+            _looked(design, which, seen)
+            if design.metrics[which].is_guardrail and counted[which]
+            else seen
             for which, seen in enumerate(metrics)
         ]
     return replace(after, metrics=tuple(metrics))

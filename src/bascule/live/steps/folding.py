@@ -63,9 +63,9 @@ def fold_unit(
             value = value._replace(numerator=value.numerator - explained)
         else:
             value -= explained
-    sums = _with_unit(design, state.open, arm, value)
+    sums = with_unit(design, state.open, arm, value)
     if metrics:
-        others = map(_with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
+        others = map(with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
         state = state._replace(metric_open=tuple(others))
     if any(lacking) or state.open_lacking:
         state = state._replace(open_lacking=_with_lacking(state, arm, lacking))
@@ -97,7 +97,7 @@ def _rest(seen: Statistics, value: Value) -> float:
     return value.numerator - ratio * value.denominator
 
 
-def _with_unit(
+def with_unit(
     design: Design, sums: tuple[ArmStatistics, ...], arm: int, value: Value | None
 ) -> tuple[ArmStatistics, ...]:
     """Return the sums of a block with one more unit, unless it has no value."""
@@ -125,15 +125,18 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
     before = state.once.dropped
     while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
         last = state.part == len(sizes) - 1
-        block = (state.open, last, state.metric_open, state.open_covariates, state.open_lacking)
+        ahead = {which for front in state.fronts for which in front.metrics}
+        others = [None if k in ahead else its for k, its in enumerate(state.metric_open)]
+        block = (state.open, last, others, state.open_covariates, state.open_lacking)
         seen = fold_block(design, state.once, *block)
         if design.procedure.uses_signals:
             state = without_block(state, deal, state.open)
         empty = (ArmStatistics(),) * len(state.open)
+        kept = (its if k in ahead else empty for k, its in enumerate(state.metric_open))
         state = state._replace(
             statistics=seen,
             open=empty,
-            metric_open=(empty,) * len(state.metric_open),
+            metric_open=tuple(kept),
             open_covariates=(),
             open_lacking=(),
             part=state.part + 1,

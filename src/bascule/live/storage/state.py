@@ -21,6 +21,7 @@ from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.storage.early import Delays, Early, Used, delays_of, early_of
+from bascule.live.storage.front import Front, fronts_of
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -222,7 +223,8 @@ class ExperimentState(NamedTuple):
     it, and `crowd` has who came in each stage. `clipped` counts, for the primary
     metric and then for the others, the units of each arm whose outcome lay beyond the limits; it is
     empty while there are none. `events` counts the events of folded units, and `late`
-    those that came after the windows of their units.
+    those that came after the windows of their units. `fronts` say how far metrics have counted
+    whose windows close before those of their units.
 
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
     how many there were, and when, as they had last grown by a twentieth. `deal` is
@@ -282,6 +284,7 @@ class ExperimentState(NamedTuple):
     held: Verdict | None = None
     final: Statistics | None = None
     enrolled: int = 0
+    fronts: tuple[Front, ...] = ()
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
@@ -289,7 +292,8 @@ class ExperimentState(NamedTuple):
         arms = len(design.arms)
         empty = (ArmStatistics(),) * arms
         metrics = (empty,) * len(design.metrics)
-        return cls(design.procedure.empty(), (0,) * arms, empty, metric_open=metrics)
+        start = (design.procedure.empty(), (0,) * arms, empty)
+        return cls(*start, metric_open=metrics, fronts=fronts_of(design))
 
     @property
     def once(self) -> Statistics:
@@ -462,6 +466,9 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     for name in ("assigned", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
     data["grown"] = tuple(data.get("grown", (0, 0.0)))
+    data["fronts"] = tuple(
+        Front(wait, tuple(metrics), *rest) for wait, metrics, *rest in data.get("fronts", ())
+    )
     data["open"] = tuple(_arm(*arm) for arm in data["open"])
     data["control"] = _control(**data.get("control", {}))
     data["metric_open"] = tuple(

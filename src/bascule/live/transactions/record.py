@@ -23,7 +23,7 @@ from bascule.live.steps.signals import with_event
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.first_events import first_events
-from bascule.live.storage.state import OPEN
+from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
@@ -281,12 +281,18 @@ def _no_metric(design: Design, metric: str) -> str:
     return f"metric {metric!r:.60} is not in the design: {there}"
 
 
+def _counted(state: ExperimentState, measure: Measure) -> int:
+    """Return how many units have counted in a metric with this window."""
+    wait = measure.matures(0.0)
+    return max((state.folded, *(front.folded for front in state.fronts if front.wait == wait)))
+
+
 def _timely(
     work: UnitOfWork, measure: Measure | None, assigned: Assignment, at: float, now: float
 ) -> Receipt:
     state = work.state
     if measure is None or measure.period is None:
-        if measure is not None and assigned.number < state.folded:
+        if measure is not None and assigned.number < _counted(state, measure):
             # A program whose clock is ahead has counted the unit already.
             return Receipt(False, "late", "it came after its unit had counted")
         return judge_time(measure, at, assigned.time, now)

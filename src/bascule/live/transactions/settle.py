@@ -15,6 +15,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
+from bascule.live.steps.ahead import fold_ahead_unit, with_front
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import announce, due_announcement, fold_unit, take_out
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
@@ -51,6 +52,8 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
     work.write("outcomes")
     staged = work.design.procedure.counts == "stages"
     more = _close_stages(work, _end(work)) if staged else _fold(work, most)
+    for place in range(len(work.state.fronts)):
+        more = _fold_front(work, place, _end(work), most) or more
     until = due_announcement(work.design, work.state)
     if not more and until <= work.now:
         work.state = announce(work.state, until)
@@ -105,6 +108,9 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
         assert measure is not None
         origin = state.origin
         return origin is None or stages.due(measure, origin, state.progress + 1) > now
+    pending = (front for front in state.fronts if front.folded < state.units)
+    if any(front.due is None or front.due <= now for front in pending):
+        return False
     if measure is None or state.folded >= state.units:
         return not state.backlog
     return state.due is not None and state.due > now
@@ -171,6 +177,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     if design.procedure.uses_signals:
         heard = first_events_between(work.connection, work.before.id, first, last)
     work.read_deals([row.deal for row in ready if row.deal is not None])
+    ahead = {which for front in work.state.fronts for which in front.metrics}
     for row in ready:
         its = others.get(row.number, {})
         if measure is None and (row.number not in events or len(its) < len(design.metrics)):
@@ -179,10 +186,11 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         value = _outcome(work, row, events.get(row.number, ()))
         assert value is not None
         metrics, lacking = [], [lacks_value(design, events.get(row.number, ()))]
-        for which, metric in enumerate(design.metrics, 1):
+        for which, metric in enumerate(design.metrics):
             its_events = its.get(metric.name, ())
-            metrics.append(_outcome(work, row, its_events, which))
-            lacking.append(lacks_value(design.metric_designs[which - 1], its_events))
+            counted = which in ahead
+            metrics.append(None if counted else _outcome(work, row, its_events, 1 + which))
+            lacking.append(lacks_value(design.metric_designs[which], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
         some = len(events.get(row.number, ())) + sum(map(len, its.values()))
         work.state = work.state._replace(events=work.state.events + some)
@@ -221,6 +229,38 @@ def _end_reason(work: UnitOfWork, time: float) -> EndReason | None:
     reason, first = end_reason(work.design, work.state.statistics), work.state.origin
     is_early = first is not None and time < first + DAY * (work.design.min_days or 0.0)
     return None if reason == "futility" and is_early else reason
+
+
+def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
+    """Fold units into metrics whose windows close first; return whether there may be more."""
+    design, state, front = work.design, work.state, work.state.fronts[place]
+    is_due = front.due is None or front.due <= end
+    if state.verdict is not None or front.folded >= state.units or not is_due:
+        return False
+    work.write("assignments")
+    rows = queries.assigned_from(work.connection, work.before.id, front.folded, most)
+    ready = [*takewhile(lambda row: row.time + front.wait <= end, rows)]
+    events: dict[int, dict[str, list[Value]]] = {}
+    if ready:
+        numbers = ready[0].number, ready[-1].number
+        events = queries.metric_events_of(work.connection, work.before.id, *numbers)
+        work.read_deals([row.deal for row in ready if row.deal is not None])
+    for row in ready:
+        assert row.deal is not None
+        its = events.get(row.number, {})
+        values = [
+            _outcome(work, row, its.get(design.metrics[which].name, ()), 1 + which)
+            for which in front.metrics
+        ]
+        deal = work.deal(row.deal)
+        work.state = fold_ahead_unit(design, work.state, place, deal, row.arm, values, work.now)
+        if work.state.verdict is None:
+            _remove_harmful(work)
+        if work.state.verdict is not None:
+            return False
+    due = rows[len(ready)].time + front.wait if len(ready) < len(rows) else None
+    work.state = with_front(work.state, place, work.state.fronts[place]._replace(due=due))
+    return len(ready) == most
 
 
 def _outcome(

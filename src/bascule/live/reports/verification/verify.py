@@ -14,7 +14,9 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
+from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.outcomes import Pair, Value
+from bascule.core.statistics import Statistics
 from bascule.live.reports.verification.row_checks import (
     AUDIT,
     BLOCKS,
@@ -32,14 +34,16 @@ from bascule.live.reports.verification.row_checks import (
     short,
 )
 from bascule.live.reports.verification.signal_checks import SignalCheck
+from bascule.live.steps.ahead import fold_ahead_unit
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.folding import with_knob
+from bascule.live.steps.folding import announced, with_knob
 from bascule.live.steps.maturity import lacks_value, unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
+from bascule.live.storage.front import Front
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, UnderWay, run_from_json, with_blocks
+from bascule.live.storage.state import Deal, ExperimentState, UnderWay, run_from_json, with_blocks
 from bascule.live.transactions.settle import read_stage
 
 
@@ -166,6 +170,9 @@ class _UnitLog:
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[Value]]] = {}
         self._signals = SignalCheck(connection, stored, findings)
+        self._ahead = ExperimentState.empty(stored.design)._replace(
+            fronts=tuple(Front(*front[:2]) for front in stored.state.fronts)
+        )
         changes = _changes(connection, stored, findings)
         self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
 
@@ -199,8 +206,9 @@ class _UnitLog:
             self._compare_totals()
         elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
-        wanted, verdict, held = self.stored.state, self.replay.state.verdict, None
-        reached = verdict or self.replay.state.held
+        replayed = self._with_ahead(self.replay.state)
+        wanted, verdict, held = self.stored.state, replayed.verdict, None
+        reached = verdict or replayed.held
         if reached is not None and wanted.verdict is not None:
             # The raw log knows after which unit it was, not when somebody looked.
             verdict = replace(reached, time=wanted.verdict.time)
@@ -210,7 +218,7 @@ class _UnitLog:
         under_way = self._dealt
         for *shape, folded in self.replay.state.under_way:
             under_way = with_blocks(under_way, (shape[0], shape[1]), folded)
-        computed = self.replay.state._replace(
+        computed = replayed._replace(
             assigned=assigned,
             verdict=verdict,
             held=held,
@@ -258,6 +266,8 @@ class _UnitLog:
             self._handed.append(row.arm)
             self._signals.take(row, self._deals.get(row.deal))
         sound = self._rows.check(row, self._chances(row, slot))
+        if sound and self._folds:
+            self._take_ahead(row)
         if row.number >= self.stored.state.folded:
             return
         if not self._folds and self._since is None:
@@ -289,13 +299,58 @@ class _UnitLog:
                 row.arm,
                 row.deal,
                 value,
-                metrics=[unit_outcome(one, events)[0] for one, events in others],
+                metrics=[
+                    None if which in self._places_ahead else unit_outcome(*its)[0]
+                    for which, its in enumerate(others)
+                ],
                 covariates=row.known,
                 lacking=[lacks_value(one, events) for one, events in ((design, values), *others)],
             )
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False
+
+    @property
+    def _places_ahead(self) -> frozenset[int]:
+        """The places of the metrics that count before their units do."""
+        return frozenset(which for front in self._ahead.fronts for which in front.metrics)
+
+    def _take_ahead(self, row: Assignment) -> None:
+        """Fold a unit into the metrics that count before it does, as far as they have."""
+        design, its = self.stored.design, self._others.get(row.number, {})
+        for place, front in enumerate(self.stored.state.fronts):
+            if row.number >= front.folded or row.deal not in self._deals:
+                continue
+            values = [
+                unit_outcome(design.metric_designs[which], its.get(design.metrics[which].name, ()))[
+                    0
+                ]
+                for which in front.metrics
+            ]
+            deal = self._deals[row.deal]
+            self._ahead = fold_ahead_unit(design, self._ahead, place, deal, row.arm, values, 0.0)
+
+    def _with_ahead(self, state: ExperimentState) -> ExperimentState:
+        """Return the state with what metrics have shown that count before their units."""
+        places = self._places_ahead
+        if not places or not self._folds:
+            return state
+        design = self.stored.design
+        metrics: tuple[Statistics, ...] = ()
+        if self._ahead.once.metrics or state.once.metrics:
+            ahead = self._ahead.once.metrics or empty_metrics(design)
+            metrics = tuple(
+                replace(ahead[which], lacking=its.lacking) if which in places else its
+                for which, its in enumerate(state.once.metrics or empty_metrics(design))
+            )
+        opened = (
+            (self._ahead if which in places else state).metric_open[which]
+            for which in range(len(design.metrics))
+        )
+        merged = state._replace(
+            statistics=replace(state.once, metrics=metrics), metric_open=tuple(opened)
+        )
+        return announced(design, merged, 0.0)
 
     def _chances(self, row: Assignment, slot: int | None) -> frozenset[float]:
         """Return the probabilities that a unit's arm may have had."""
