@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,11 @@ MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure(
 
 def ahead(**by: float) -> bs.ManualClock:
     return bs.ManualClock(datetime.now(UTC) + timedelta(**by))
+
+
+def set_back(clock: bs.ManualClock, by: float) -> None:
+    """Set a clock back, which `advance` does not."""
+    clock._now -= by
 
 
 def test_a_clock_that_is_given_may_not_differ_from_the_machine_s_on_which_a_test_was_created(
@@ -68,7 +75,9 @@ def test_a_test_that_was_created_on_a_clock_of_its_own_takes_any_but_no_step_bac
         store.get("test").assign("later")
     with bs.open(path, clock=bs.ManualClock(datetime(2020, 1, 4, tzinfo=UTC))) as store:
         test = store.get("test")
-        with pytest.raises(bs.InputError, match="its last one came at 2020-01-05") as refused:
+        with pytest.raises(
+            bs.InputError, match="its last one came, or it was created, at 2020-01-05"
+        ) as refused:
             test.assign("earlier")
         assert refused.value.field == "clock"
         # A unit that is in the test keeps its arm, whatever the clock says.
@@ -92,6 +101,109 @@ def test_on_postgresql_the_machine_s_clock_has_to_agree_with_the_database_s(
     monkeypatch.undo()
     with bs.open(location) as store:
         assert store.get("test").status().matured == 0
+
+
+RAMP = {"ramp": [["0h", 0.2], ["3h", 0.5], ["6h", 1.0]]}
+HOURS = bs.Measure("2h", "last", missing="zero")
+GUARDED = bs.Design(
+    ["a", "b"],
+    bs.Gaussian(1),
+    bs.Tilt(3),
+    metrics=[bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0, measure=HOURS)],
+    measure=HOURS,
+)
+
+
+@pytest.mark.parametrize("jump", [0.0, 3600.0])
+@pytest.mark.parametrize(
+    ("design", "audience"),
+    [
+        (bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), measure=HOURS), None),
+        (bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always"), {"share": 0.8}),
+        (GUARDED, RAMP),
+    ],
+)
+def test_two_programs_whose_clocks_differ_by_an_hour_keep_one_order(
+    tmp_path: Path, design: bs.Design, audience: dict[str, Any] | None, jump: float
+) -> None:
+    """One clock is an hour ahead, or goes back now and then: windows, ramps and the log stand."""
+    chance, clocks = random.Random(1), [bs.ManualClock(), bs.ManualClock()]
+    clocks[1].advance("1h")
+    path, arms, refused = tmp_path / "shop.db", {}, []
+    with bs.open(path, clock=clocks[0]) as one, bs.open(path, clock=clocks[1]) as other:
+        one.create("test", design, audience=audience)
+        tests = [one.get("test"), other.get("test")]
+        before = tests[0]._loaded().state.control
+        for i in range(40):
+            test = tests[chance.random() < 0.5]
+            try:
+                units = [f"unit {i} {k}" for k in range(4)]
+                arms |= dict(zip(units, test.assign_many(units), strict=True))
+                test.record(chance.choice([*arms]), 1.0, id=str(i))
+                if i % 20 == 7 and test.state == "running":
+                    test.pause()
+                elif i % 20 == 12 and test.state == "paused":
+                    test.start()
+            except bs.InputError as problem:
+                refused.append(problem.field)
+            # Forecast, diagnostics and history are there, whatever this program's clock says.
+            if i % 4 == 0:
+                test.status(diagnostics=i % 20 == 0).report()
+            control = test._loaded().state.control
+            assert control.step >= before.step
+            assert control.ran >= before.ran
+            before = control
+            for clock in clocks:
+                clock.advance(60.0 * chance.randint(0, 10))
+            if chance.random() < 0.1:
+                set_back(clocks[1], jump)
+        assert "clock" in refused
+        assert set(refused) <= {"clock", "state"}
+        enrolled = [unit for unit in arms if tests[0].assignment(unit) is not None]
+        for store in (one, other):
+            assert all(found.agrees for found in store.verify())
+            assert store.get("test").assign_many(enrolled) == [arms[one] for one in enrolled]
+        times = [point.time for point in tests[0].history()]
+        assert times == sorted(times)
+
+
+def test_no_unit_comes_before_its_test(tmp_path: Path) -> None:
+    clock = bs.ManualClock()
+    with bs.open(tmp_path / "shop.db", clock=clock) as store:
+        test = store.create("test", MEASURED)
+        set_back(clock, 3600.0)
+        with pytest.raises(bs.InputError, match="it was created, at 2026-01-01") as refused:
+            test.assign("ann")
+        assert refused.value.field == "clock"
+        clock.advance(3570.0)
+        assert test.assign("ann") in ("a", "b")
+        assert test.verify().agrees
+
+
+def test_on_postgresql_two_workers_have_the_time_of_the_database(
+    new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clocks 50 s ahead and behind put no unit into the future, nor keep the other's out."""
+    location, real, stores = new_database(), time.time, []
+    for skew in (50.0, -50.0, 3600.0):
+        monkeypatch.setattr(time, "time", lambda skew=skew: real() + skew)
+        stores.append((skew, bs.open(location)))
+    for turn in range(3):
+        for skew, store in stores:
+            monkeypatch.setattr(time, "time", lambda skew=skew: real() + skew)
+            if skew == 3600.0:
+                with pytest.raises(bs.StoreError, match=r"ahead of the database's"):
+                    store.get("test").assign("late")
+                continue
+            if turn == 0 and skew > 0:
+                store.create("test", MEASURED)
+            test, unit = store.get("test"), f"{skew} {turn}"
+            test.assign(unit)
+            assert test.record(unit, 1.0).accepted
+            assert abs(test._loaded().state.latest - real()) < 20.0
+            assert test.verify().agrees
+    for _, store in stores:
+        store.close()
 
 
 def test_every_number_is_shown_as_some_date() -> None:

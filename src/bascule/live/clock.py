@@ -5,7 +5,8 @@ a test for good: a status two days ahead would count every unit as matured witho
 the time is checked before it is used, and a call with a wrong one is refused and changes nothing.
 
 - The machine's clock must not jump: it is compared with how long the machine has been running.
-- On PostgreSQL it must agree with the database's clock, within a minute.
+- On PostgreSQL it must agree with the database's clock, within a minute. Changes then have the
+  database's time, so that programs whose clocks differ agree on what came first.
 - An experiment that was created on the machine's clock runs on it for ever: a clock that you give
   to `open` may be used with it only while it agrees with the machine's.
 - An experiment that was created on a clock of your own (a replay, a test, a demonstration) takes
@@ -113,7 +114,7 @@ class ClockGuard:
                 "experiment was created: open the store without a clock; nothing of this call was "
                 "kept"
             )
-        return now
+        return now if database_time is None or self.kind != "machine" else database_time
 
     def _check_jump(self, machine: float) -> None:
         last, running_then = self._last

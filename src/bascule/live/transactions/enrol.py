@@ -207,10 +207,11 @@ def _enrol(
     `terms` are those of blocks that begin now.
     """
     state, design = work.state, work.design
-    if work.now < state.latest - TOLERANCE:
-        return _clock_behind(work.before.name, state.latest, work.now)
+    latest = max(state.latest, work.before.created)
+    if work.now < latest - TOLERANCE:
+        return _clock_behind(work.before.name, latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
-    time = max(work.now, state.latest)
+    time = max(work.now, latest)
     deal = work.deal(state.deal) if state.deal and state.verdict is None else None
     placed = place(design, state, deal, work.shuffle, len(units), time)
     work.add_blocks(state.deal + 1, placed.dealt, placed.used)
@@ -257,8 +258,9 @@ def not_enrolling(name: str, phase: str) -> InputError:
 def _clock_behind(name: str, latest: float, now: float) -> InputError:
     return InputError(
         "clock",
-        f"{name} takes no new units: its last one came at {moment(latest):%Y-%m-%d %H:%M:%S} UTC, "
-        f"and the clock says {moment(now):%Y-%m-%d %H:%M:%S}; set the clock right, or if the "
-        "last unit's time is wrong, stop this experiment and create another",
+        f"{name} takes no new units: its last one came, or it was created, at "
+        f"{moment(latest):%Y-%m-%d %H:%M:%S} UTC, and the clock says "
+        f"{moment(now):%Y-%m-%d %H:%M:%S}; set the clock right, or if the last unit's time is "
+        "wrong, stop this experiment and create another",
         kind="conflict",
     )
