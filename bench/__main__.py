@@ -9,7 +9,18 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from bench import analyze, gpu, live, live_rate, planning, service, simulator, startup, units
+from bench import (
+    analyze,
+    gpu,
+    live,
+    live_rate,
+    planning,
+    reports,
+    service,
+    simulator,
+    startup,
+    units,
+)
 from bench.measure import Figure
 
 
@@ -40,6 +51,7 @@ def main() -> None:
         *gpu.figures(),
         *live.figures(),
         *live_rate.figures(),
+        *reports.figures(),
         *service.figures(),
         *startup.figures(),
         *planning.figures(),
