@@ -129,7 +129,9 @@ def test_two_programs_whose_clocks_differ_by_an_hour_keep_one_order(
     """One clock is an hour ahead, or goes back now and then: windows, ramps and the log stand."""
     chance, clocks = random.Random(1), [bs.ManualClock(), bs.ManualClock()]
     clocks[1].advance("1h")
-    path, arms, refused = tmp_path / "shop.db", {}, []
+    path = tmp_path / "shop.db"
+    arms: dict[str, str] = {}
+    refused: list[str | None] = []
     with bs.open(path, clock=clocks[0]) as one, bs.open(path, clock=clocks[1]) as other:
         one.create("test", design, audience=audience)
         tests = [one.get("test"), other.get("test")]
