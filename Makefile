@@ -20,7 +20,7 @@ LONG := tests/research docs/research/regenerate-the-paper.md docs/research/compa
 	tests/live/test_knob.py tests/live/test_early_signals.py tests/live/storage/databases/test_attacks.py \
 	tests/live/test_meetings.py tests/core/evidence/test_own_estimate.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
-	tests/planning/test_played_rollouts.py tests/cli/test_frontier.py tests/test_contract.py \
+	tests/planning/test_played_rollouts.py tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
 	tests/test_outside_rules.py \
 	docs/research/add-a-rule.md \
 	docs/research/tilted-blocks.md
