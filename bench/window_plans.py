@@ -45,12 +45,18 @@ class Compared(NamedTuple):
     planned: Forecast
     days: Estimate
     cost: Estimate
+    tests: int
 
     @property
     def apart(self) -> tuple[float, float]:
-        """How many standard errors days and cost are apart."""
+        """How many standard errors days and cost are apart.
+
+        The spread is that of the simulated tests: few live ones, which last one week or two, do not
+        show it.
+        """
+        more = math.sqrt(1.0 + self.planned.runs / self.tests)
         pairs = ((self.days, self.planned.days), (self.cost, self.planned.cost))
-        days, cost = ((a.mean - b.mean) / math.hypot(a.se, b.se, 1e-9) for a, b in pairs)
+        days, cost = ((a.mean - b.mean) / max(1e-9, more * b.se) for a, b in pairs)
         return days, cost
 
 
@@ -83,7 +89,7 @@ def compared(parts: dict[str, Any], tests: int, runs: int = RUNS) -> Compared:
     result = bs.simulate(played, runs=runs, seed=1, world=request.world, threads=1)
     found = np.array([live(design, request, seed) for seed in range(tests)])
     days, cost = (Estimate.of(column) for column in found.T)
-    return Compared(design, forecast_of(result, request.enrolled_per_day), days, cost)
+    return Compared(design, forecast_of(result, request.enrolled_per_day), days, cost, tests)
 
 
 def main() -> None:
