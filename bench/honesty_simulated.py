@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
+from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.core.rules import Rule
 from bench.honesty_cells import Cell, design_of, label_of
 from bench.unknown_spread import money_worlds, null_worlds
@@ -49,6 +50,14 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
             design, f"{LOOKS}; {name}", times(2000), world=bs.worlds.World([1.0, 1.0], noise=turned)
         )
 
+    def signalled(arms: int, tilt: float, lags: tuple[float, ...], mode: EarlySignals) -> Cell:
+        rule = bs.Tilt(tilt, effect=0.1, baseline=0.3, power=0.9, futility=0.2, early_signals=mode)
+        delay = bs.worlds.Delay(600, events=lags)
+        name = "the first arm converts later" if lags[0] > lags[1] else "it converts sooner"
+        world = bs.worlds.World([0.3] * arms, delay=delay)
+        design = design_of(arms, rule, ERROR, coin, reports=None, max_units=5 * CAP)
+        return _cell(design, f"{LOOKS}; {name}", runs, world=world)
+
     related = bs.worlds.World([0.3, 0.3], correlation=0.7)
     trend = bs.worlds.World([0.0, 0.0], correlation=0.7, trend=bs.worlds.Trend("fading", -1, 500))
     return [
@@ -88,6 +97,10 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
             "related covariate, trend", trend, bs.Tilt(3), bs.Numeric(1), covariates=covariate
         ),
         *[_guarded(harmed, runs) for harmed in (True, False)],
+        signalled(2, 8.0, (300.0, 30.0), "always"),
+        signalled(2, 8.0, (30.0, 300.0), "always"),
+        signalled(2, 8.0, (300.0, 30.0), "auto"),
+        signalled(3, 8.0, (300.0, 30.0, 30.0), "always"),
     ]
 
 
