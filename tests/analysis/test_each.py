@@ -134,3 +134,32 @@ def test_public_collections_are_read_as_they_come(
     (row,) = asos(snapshots).rows
     assert (row.test, row.decision, row.units) == ("e/1/4", "treatment", 8000)
     assert row.difference == pytest.approx(0.2)
+
+
+def test_a_design_of_ratios_is_asked_of_a_log_with_a_row_for_each_request() -> None:
+    day = bs.Measure("1d")
+    good = bs.Metric("good", bs.Ratio(), margin=0.2, measure=day)
+    design = bs.Design(
+        *(["a", "b"], bs.Ratio(), bs.Tilt(1)),
+        goal="decrease",
+        measure=day,
+        metrics=[good],
+        decides="guardrails",
+    )
+    rows = range(6000)
+    log = {
+        "user": [i // 3 for i in rows],
+        "arm": ["ab"[i // 3 % 2] for i in rows],
+        "day": [i // 600 for i in rows],
+        "latency": [1.0 + i % 7 for i in rows],
+        # Every fifth is not judged, and four of five others are good.
+        "good": [None if i % 5 == 0 else float(i * 7919 % 25 >= 5) for i in rows],
+    }
+    found = bs.analyze(log, "latency", unit="user", design=design)
+    (quality,) = found.metrics
+    assert quality.standings == {"b": "within margin"}
+    means = [arm.mean for arm in quality.arms]
+    assert means == pytest.approx([0.75, 0.75], abs=0.06)
+    assert any("good: the mean of the rows that have a value" in note for note in found.notes)
+    wanted = "No decision yet on latency per row; b is within its margin (good per row)"
+    assert found.headline == wanted

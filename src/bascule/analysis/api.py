@@ -9,7 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
-from bascule.analysis.call import Asked, Assigned, Log, LogMetric, Looks, metrics_of
+from bascule.analysis.call import PER_ROW, Asked, Assigned, Log, LogMetric, Looks, metrics_of
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named_segments, plain
 from bascule.analysis.reduce.reduction import reduced
@@ -119,9 +119,6 @@ def analyze(
 def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analysis:
     """The answer to all metrics of a log."""
     request, design = Request.of(first, asked), asked.design
-    if design is not None and design.outcome.pairs:
-        # As tests export it.
-        first = replace(first, per=first.per or "per")
     days = request.by_day or request.measure
     sources = [asked.log.where]
     if asked.assignments is not None:
@@ -129,6 +126,9 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
     with connections(limit) as opened, one_line():
         events, assignments = [*open_tables(opened, sources), None][:2]
+        if design is not None and design.outcome.pairs:
+            first, asked = _of_ratio(first, asked, design, events)
+            request = Request.of(first, asked) if asked.design is None else request
         if request.whole is not None and request.whole.segments is not None:
             segments = request.whole.segments
             column = asked.segment or segments.attribute
@@ -161,17 +161,39 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     return replace(analysis, notes=(*analysis.notes, *absent))
 
 
+def _of_ratio(
+    metric: LogMetric, asked: Asked, design: Design, events: Any
+) -> tuple[LogMetric, Asked]:
+    """Return how a ratio of a design is read, and what is asked of it.
+
+    Tests export both of its parts. Another log has a row for each request, with a value or none,
+    and is judged as any log is, by the error of the design.
+    """
+    if "per" in map(plain, events.columns) or design.segments is not None:
+        return replace(metric, per=metric.per or "per"), asked
+    metric = replace(metric, per=metric.per or PER_ROW, goal=metric.goal or design.goal)
+    parts = {"error": design.error, "sides": design.sides, "control": design.control_arm}
+    return metric, replace(asked, design=None, **parts)  # type: ignore[arg-type]
+
+
 def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], list[str]]:
     """The metrics of a design that the log has columns for, and a note on the others."""
     metrics = [] if design is None else list(design.metrics)
     columns = {plain(name) for name in table.columns}
-    there = [one for one in metrics if plain(one.name) in columns and not one.outcome.pairs]
+    there = [one for one in metrics if plain(one.name) in columns]
     absent = ", ".join(one.name for one in metrics if one not in there)
-    note = (
-        f"this is about the primary metric alone; the design also has {absent}, and what may be "
-        "shipped depends on its guardrails"
-    )
-    return [LogMetric.of(one) for one in there], [note] if absent else []
+    notes = []
+    if absent:
+        notes.append(
+            f"this is about the primary metric alone; the design also has {absent}, and what may "
+            "be shipped depends on its guardrails"
+        )
+    ratios = ", ".join(one.name for one in there if one.outcome.pairs)
+    if ratios:
+        notes.append(
+            f"{ratios}: the mean of the rows that have a value, all of them, whatever its window"
+        )
+    return [LogMetric.of(one) for one in there], notes
 
 
 @contextmanager

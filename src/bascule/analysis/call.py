@@ -207,14 +207,12 @@ class LogMetric:
 
     @classmethod
     def _of_design(cls, metric: Metric) -> LogMetric:
-        if metric.outcome.pairs:
-            raise InputError(
-                "metrics",
-                f"metric {metric.name} is a ratio: name its columns, as in "
-                'LogMetric("revenue", per="sessions")',
-            )
-        alike = ("outcome", "goal", "margin", "error", "harm")
+        alike = ("goal", "margin", "error", "harm")
         parts = {name: getattr(metric, name) for name in alike}
+        if metric.outcome.pairs:
+            # Its columns are those of its requests: one row each, with a value where it has one.
+            return cls(metric.name, per=PER_ROW, **parts)
+        parts["outcome"] = metric.outcome
         if (measure := metric.measure) is not None:
             parts |= {name: getattr(measure, name) for name in ("window", "aggregate", "missing")}
             parts["grace"] = measure.grace or None

@@ -299,8 +299,10 @@ def _answer(analysis: Analysis) -> str:
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
-    pairs = compared_pairs(analysis) + judged_words(analysis)
-    if analysis.days_left is not None:
+    judged = judged_words(analysis)
+    pairs = compared_pairs(analysis) + judged
+    # What is decided on a margin is not to wait for the first metric.
+    if analysis.days_left is not None and not judged:
         return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
     return f"No decision yet{pairs}"
 
