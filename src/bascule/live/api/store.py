@@ -36,7 +36,8 @@ from bascule.live.storage.queries import (
     phase_of,
 )
 from bascule.live.storage.records import all_descriptions, audit_entries, describe, log
-from bascule.live.storage.state import OPEN, ExperimentState, state_to_json, statistics_to_json
+from bascule.live.storage.state import OPEN, ExperimentState
+from bascule.live.storage.state_json import state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:

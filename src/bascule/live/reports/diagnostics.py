@@ -25,7 +25,8 @@ from bascule.live.reports.waiting import waiting_of
 from bascule.live.storage.queries import Loaded, oldest_waiting
 from bascule.live.storage.records import history_of
 from bascule.live.storage.schema import assignments, audit, blocks
-from bascule.live.storage.state import Deal, is_struck, run_from_json
+from bascule.live.storage.state import Deal, is_struck
+from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:

@@ -16,10 +16,8 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import is_storable
-from bascule.live.storage.state import (
-    Deal,
-    ExperimentState,
-    Phase,
+from bascule.live.storage.state import Deal, ExperimentState, Phase
+from bascule.live.storage.state_json import (
     run_from_json,
     run_to_json,
     state_from_json,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import is_storable
-from bascule.live.storage.state import statistics_from_json
+from bascule.live.storage.state_json import statistics_from_json
 from bascule.live.storage.statements import execute, fetch
 
 if TYPE_CHECKING:

@@ -1,26 +1,23 @@
 """The state of a live test: all that its next step and its status need.
 
-It is stored as JSON: a new field needs a default, and one that goes a migration.
+It is stored as JSON, which `storage.state_json` writes and reads.
 Nothing here grows with the number of units. The raw log, from which all of it can be computed
 again, is in the tables of assignments and outcomes.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain, count, starmap
-from typing import Any, Literal, NamedTuple
+from itertools import chain, count
+from typing import Literal, NamedTuple
 
-from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.early import Delays, Early, Used, delays_of, early_of
+from bascule.live.storage.early import Delays, Early, Used
 from bascule.live.storage.front import Front, fronts_of
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
@@ -331,195 +328,3 @@ class ExperimentState(NamedTuple):
 
 
 # To make an encoder takes as long as to write a short text.
-_written = json.JSONEncoder(separators=(",", ":")).encode
-
-
-def statistics_to_json(statistics: AnyStatistics) -> str:
-    """Statistics as text.
-
-    >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
-    True
-    """
-    if isinstance(statistics, CohortStatistics):
-        return _cohorts_to_json(statistics)
-    data = {
-        "arms": [_arm_data(arm) for arm in statistics.arms],
-        "dropped": sorted(statistics.dropped),
-        "removed": sorted(statistics.removed),
-        "pairs": statistics.pairs,
-    }
-    if statistics.covariates:
-        data["covariates"] = list(statistics.covariates)
-    if statistics.lacking:
-        data["lacking"] = statistics.lacking
-    text = _written(data | _bounds_data(statistics))
-    if statistics.metrics:
-        metrics = ",".join(map(statistics_to_json, statistics.metrics))
-        text = f'{text[:-1]},"metrics":[{metrics}]}}'
-    return text
-
-
-def _cohorts_to_json(statistics: CohortStatistics) -> str:
-    data = {
-        "cohorts": [
-            [[cohort.outcomes, cohort.units, cohort.total] for cohort in arm.cohorts]
-            for arm in statistics.arms
-        ],
-        "stage": statistics.stage,
-        "dropped": sorted(statistics.dropped),
-        "removed": sorted(statistics.removed),
-    }
-    return _written(data | _bounds_data(statistics))
-
-
-def _bounds_data(statistics: AnyStatistics) -> dict[str, Any]:
-    """Return the running intersections as data; JSON has no infinity, so null stands for it."""
-    if not statistics.bounds:
-        return {}
-    ends = ([end if math.isfinite(end) else None for end in pair] for pair in statistics.bounds)
-    return {"bounds": list(ends)}
-
-
-def _bounds(data: dict[str, Any]) -> tuple[tuple[float, float], ...]:
-    """Read running intersections; null stands for infinity."""
-    return tuple(
-        (-math.inf if low is None else low, math.inf if high is None else high)
-        for low, high in data.get("bounds", ())
-    )
-
-
-def statistics_from_json(text: str) -> AnyStatistics:
-    """What `statistics_to_json` wrote."""
-    return _statistics(json.loads(text))
-
-
-def _statistics(data: dict[str, Any]) -> AnyStatistics:
-    if "cohorts" in data:
-        return CohortStatistics(
-            tuple(ArmCohorts(tuple(Cohort(*one) for one in arm)) for arm in data["cohorts"]),
-            data["stage"],
-            frozenset(data["dropped"]),
-            frozenset(data["removed"]),
-            _bounds(data),
-        )
-    return Statistics(
-        tuple(_arm(*arm) for arm in data["arms"]),
-        frozenset(data["dropped"]),
-        frozenset(data["removed"]),
-        tuple(map(tuple, data["pairs"])),
-        _bounds(data),
-        metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
-        covariates=tuple(data.get("covariates", ())),
-        lacking=tuple(map(tuple, data.get("lacking", ()))),
-    )
-
-
-def _arm_data(arm: ArmStatistics) -> list[float]:
-    """The sums of an arm; cubes, and sums with denominators, only where they are kept."""
-    sums = [arm.units, arm.total, arm.squares]
-    if arm.per:
-        return [*sums, arm.cubes, *arm.per]
-    return [*sums, arm.cubes] if arm.cubes else sums
-
-
-def _arm(
-    units: int, total: float, squares: float, cubes: float = 0.0, *per: float
-) -> ArmStatistics:
-    """What `_arm_data` wrote."""
-    return ArmStatistics(units, total, squares, cubes, per)
-
-
-_FIELDS = ExperimentState._fields
-_DEFAULTS = tuple(ExperimentState._field_defaults.get(name, ...) for name in _FIELDS)
-
-
-def state_to_json(state: ExperimentState) -> str:
-    """Return the state as JSON, without its statistics and without fields at their defaults."""
-    data: dict[str, Any] = {
-        name: value
-        for name, value, default in zip(_FIELDS, state, _DEFAULTS, strict=True)
-        if value is not default
-    }
-    del data["statistics"]
-    data["open"] = [_arm_data(arm) for arm in state.open]
-    if state.metric_open:
-        data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
-    for name in ("verdict", "held"):
-        if name in data:
-            data[name] = asdict(data[name])
-    if state.final is not None:
-        data["final"] = statistics_to_json(state.final)
-    if "control" in data:
-        data["control"] = state.control._asdict()
-    return _written(data)
-
-
-def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
-    """What `state_to_json` wrote, with its statistics.
-
-    >>> import bascule as bs
-    >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
-    >>> state_from_json(state_to_json(start), start.statistics) == start
-    True
-    """
-    data = json.loads(text)
-    for name in ("assigned", "erasing", "open_covariates"):
-        data[name] = tuple(data.get(name, ()))
-    data["grown"] = tuple(data.get("grown", (0, 0.0)))
-    data["fronts"] = tuple(
-        Front(wait, tuple(metrics), *rest) for wait, metrics, *rest in data.get("fronts", ())
-    )
-    data["open"] = tuple(_arm(*arm) for arm in data["open"])
-    data["control"] = _control(**data.get("control", {}))
-    data["metric_open"] = tuple(
-        tuple(_arm(*arm) for arm in block) for block in data.get("metric_open", ())
-    )
-    for name in ("under_way", "clipped", "open_lacking"):
-        data[name] = tuple(map(tuple, data.get(name, ())))
-    data["early"] = early_of(data.get("early", ()))
-    data["delays"] = delays_of(data.get("delays", ()))
-    data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
-    for name in ("verdict", "held"):
-        if data.get(name) is not None:
-            data[name] = Verdict(**data[name] | {"harm": tuple(data[name]["harm"])})
-    if "final" in data:
-        data["final"] = statistics_from_json(data["final"])
-    return ExperimentState(statistics=statistics, **data)
-
-
-def _control(paused: Any = (), moved: Any = (), **rest: Any) -> Control:
-    pairs = tuple((arm, to) for arm, to in moved)
-    return Control(paused=tuple(paused), moved=pairs, **rest)
-
-
-def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
-    """Return blocks dealt one after the other as text: parts, what was struck, what was used."""
-    return f"[{','.join(starmap(_block_to_json, dealt))}]"
-
-
-def run_from_json(first: int, text: str) -> list[Deal]:
-    """What `run_to_json` wrote, from the number of the first block.
-
-    >>> run_from_json(7, run_to_json([(((0, 1),), (), None)]))
-    [Deal(number=7, parts=((0, 1),), struck=(), used=None)]
-    """
-    return [
-        Deal(
-            number,
-            tuple(tuple(part) for part in parts),
-            tuple((arm, since) for arm, since in struck),
-            Used.of(*used[0]) if used else None,
-        )
-        for number, (parts, struck, *used) in enumerate(json.loads(text), first)
-    ]
-
-
-def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:
-    text = _parts_to_json(parts, struck)
-    return text if used is None else f"{text[:-1]},{_written(used)}]"
-
-
-# Blocks that are dealt in a row come in few orders.
-@lru_cache(maxsize=1024)
-def _parts_to_json(parts: Parts, struck: Struck) -> str:
-    return _written([parts, struck])

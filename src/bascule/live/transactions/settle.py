@@ -24,7 +24,8 @@ from bascule.live.steps.signals import with_delay
 from bascule.live.storage import queries
 from bascule.live.storage.first_events import first_events_between
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import OPEN, ExperimentState, statistics_to_json
+from bascule.live.storage.state import OPEN, ExperimentState
+from bascule.live.storage.state_json import statistics_to_json
 from bascule.live.transactions.erase import finish
 
 if TYPE_CHECKING:

@@ -18,15 +18,8 @@ from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.early import Used
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import (
-    Deal,
-    ExperimentState,
-    Parts,
-    Phase,
-    run_to_json,
-    state_to_json,
-    statistics_to_json,
-)
+from bascule.live.storage.state import Deal, ExperimentState, Parts, Phase
+from bascule.live.storage.state_json import run_to_json, state_to_json, statistics_to_json
 
 TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
 

@@ -9,7 +9,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.families.rows import CLOCK
-from bascule.live.storage.state import statistics_from_json, statistics_to_json
+from bascule.live.storage.state_json import statistics_from_json, statistics_to_json
 
 TILT = bs.Tilt(3)
 

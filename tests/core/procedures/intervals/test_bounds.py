@@ -16,7 +16,7 @@ from bascule.core.procedures.intervals.bounds import (
     pair_index,
     with_lower_end,
 )
-from bascule.live.storage.state import statistics_from_json, statistics_to_json
+from bascule.live.storage.state_json import statistics_from_json, statistics_to_json
 
 ONCE = [
     (bs.Gaussian(1), bs.Tilt(3), 0.5),

@@ -22,7 +22,8 @@ from bascule.live.steps.maturity import judge_value
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, records, schema, statements
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Phase, run_from_json
+from bascule.live.storage.state import Phase
+from bascule.live.storage.state_json import run_from_json
 
 READ_AT_ONCE = 5000
 UNITS_AT_ONCE = 1000

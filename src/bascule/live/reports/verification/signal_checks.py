@@ -17,7 +17,8 @@ from bascule.live.storage import statements
 from bascule.live.storage.early import Early, Used
 from bascule.live.storage.first_events import first_events_between
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, run_from_json
+from bascule.live.storage.state import Deal
+from bascule.live.storage.state_json import run_from_json
 
 
 class SignalCheck:

@@ -43,7 +43,8 @@ from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.front import Front
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, ExperimentState, UnderWay, run_from_json, with_blocks
+from bascule.live.storage.state import Deal, ExperimentState, UnderWay, with_blocks
+from bascule.live.storage.state_json import run_from_json
 from bascule.live.transactions.settle import read_stage
 
 
