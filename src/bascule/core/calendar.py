@@ -40,7 +40,7 @@ def announced_after(reached: float, least: float, week: float) -> float:
     Times are counted from the first unit, in any unit of time; a `week` of 0 is for any moment.
 
     >>> announced_after(9.5, 0.0, 7.0), announced_after(3.0, 10.0, 0.0), announced_after(7.0, 0, 7)
-    (14.0, 10.0, 7)
+    (14.0, 10.0, 7.0)
     """
     at = max(reached, least)
     if week <= 0.0:

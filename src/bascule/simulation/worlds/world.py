@@ -304,8 +304,8 @@ class World:
 
         A delay that it has already stays, and nothing changes without `units_per_day`.
 
-        >>> World([0, 1], units_per_day=100).with_window(7 * 86_400.0).delay
-        Delay(mean=700.0, kind='fixed', high_outcomes=1.0, window=None)
+        >>> World([0, 1], units_per_day=100).with_window(7 * 86_400.0).words
+        'fixed delay of 700 units'
         """
         if self.units_per_day is None or self.delay is not None or not seconds:
             return self
