@@ -352,3 +352,18 @@ def test_a_plan_with_guardrails_says_what_they_cost_by_playing_them() -> None:
     unknown = bs.Metric("failed", bs.Bernoulli(), margin=0.1)
     made = bs.plan(bs.Gaussian(1), baseline=0, lift=0.8, metrics=[unknown], runs=2, **asked)
     assert made.guarded is None
+
+
+def test_a_plan_says_what_early_signals_save_and_risk() -> None:
+    asked = {"baseline": 0.2, "lift": 0.1, "units_per_day": 200, "window": "7d", "delay": "1d"}
+    matured = bs.plan(**asked, seed=1)  # type: ignore[arg-type]
+    said = " ".join(repr(matured).split())
+    assert "Early signals are off (--early-signals auto): with them and tilt 3" in said
+    assert "The error holds in any case." in said
+    early = bs.plan(**asked, early_signals="auto", seed=1)  # type: ignore[arg-type]
+    assert "Early signals are used: with them" in " ".join(repr(early).split())
+    assert early.rule.uses_signals
+    assert early.expected_cost.mean < matured.expected_cost.mean
+    found = early.to_dict()
+    assert [one["name"] for one in found["paces"]] == ["fastest", "balanced", "cheapest"]
+    assert found["early_signals"]["delays_days"][0] > found["early_signals"]["delays_days"][1]
