@@ -15,6 +15,7 @@ from bench.honesty_pure import wrong_pair
 
 GUARD = "guard"
 MARGIN = 0.5
+SHARE = 0.1
 
 NewTest = Callable[[bs.Design, np.random.Generator], tuple[bs.Experiment, random.Random]]
 
@@ -164,6 +165,35 @@ def ship_at_the_margin(batches: int, each: int) -> Play:
     return play
 
 
+def ship_requests_at_the_margin(batches: int, each: int) -> Play:
+    """Return rollouts of a model whose share of good answers is worse by just its margin.
+
+    Users make different numbers of requests, the most active come first, and 80 % of the present
+    model's requests are judged but 25 % of the new one's. Wrong is that it is shipped.
+    """
+    new_test = _tests_of_one_store()
+
+    def play(design: bs.Design, rng: np.random.Generator) -> bool:
+        test, _ = new_test(design, rng)
+        activity = np.sort(rng.geometric(0.1, batches * each))[::-1]
+        for batch in range(batches):
+            units = [str(batch * each + i) for i in range(each)]
+            outcomes: list[Any] = []
+            for unit, arm in zip(units, test.assign_many(units), strict=True):
+                is_new, requests = arm == design.arms[1], int(activity[int(unit)])
+                judged = int(rng.binomial(requests, 0.25 if is_new else 0.8))
+                good = int(rng.binomial(judged, 0.8 - (SHARE + CLOSE) * is_new))
+                outcomes.append((unit, (float(requests), float(requests))))
+                outcomes.append((unit, (float(good), float(judged)), None, None, GUARD))
+            test.record_many(outcomes)
+            _, decision = _shown(test)
+            if decision is not None or test.state != "running":
+                return decision == design.arms[1]
+        return False
+
+    return play
+
+
 def _increasing(
     design: bs.Design, found: tuple[bs.progress.Effect, ...]
 ) -> tuple[bs.progress.Effect, ...]:
@@ -209,6 +239,7 @@ def live_cells(times: Callable[[int], int]) -> list[Cell]:
     x, limited = [bs.Covariate("x")], [bs.Covariate("x", 0, 6)]
     guard = bs.Metric(GUARD, bs.Gaussian(1), margin=MARGIN, error=0.3)
     shipped = of(2, bs.Tilt(3), metrics=[guard])
+    quality = bs.Metric(GUARD, bs.Ratio(), margin=SHARE, error=0.3)
     kinds: Sequence[tuple[Rule, Any, dict[str, Any]]] = [
         (horizon, None, {}),
         (normal, None, {}),
@@ -237,6 +268,14 @@ def live_cells(times: Callable[[int], int]) -> list[Cell]:
             shipped,
             "an arm at the margin of its guardrail is shipped",
             ship_at_the_margin(8, 40),
+            runs,
+            stated=0.3,
+        ),
+        cell_of(
+            mode,
+            of(2, bs.Tilt(1), bs.Ratio(), metrics=[quality], decides="guardrails"),
+            "a model at its margin is shipped, judged less often, heavy users first",
+            ship_requests_at_the_margin(8, 60),
             runs,
             stated=0.3,
         ),
