@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -29,13 +30,16 @@ GROWTH = np.geomspace(0.004, FURTHEST, 64)
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
-def growth_range(lead: float, line: float, flat: bool, most: float) -> tuple[float, float] | None:
+def growth_range(
+    lead: float, line: float, flat: bool, most: float, futile: tuple[float, float] = (0.0, 0.0)
+) -> tuple[float, float] | None:
     """Return by how much the information grows until the end: two bounds, in parts of what it is.
 
     `lead` and `line` are the lead and what it takes to win, in standard errors. A `flat` line stays
     where it is for the total, as it does for a test with a horizon, and others rise by the law of
-    the iterated logarithm. The test ends after `most` at the latest. None where the end is too far
-    away to say.
+    the iterated logarithm. The test ends after `most` at the latest; and before, if the planned
+    lead, `futile[0]` standard errors, has a probability of less than `futile[1]` to be shown by
+    then. None where the end is too far away to say.
 
     >>> low, high = growth_range(2.0, 2.5, flat=True, most=1.0)
     >>> 0.0 < low < 0.2 < high <= 1.0
@@ -43,7 +47,9 @@ def growth_range(lead: float, line: float, flat: bool, most: float) -> tuple[flo
     """
     if line <= 0.0 or not math.isfinite(line) or math.isnan(lead):
         return None
-    reached = _reached(round(lead, 2), round(line, 2), flat)
+    planned, share = futile
+    ends = (round(most, 3), round(planned, 2), share) if share > 0.0 else (math.inf, 0.0, 0.0)
+    reached = _reached(round(lead, 2), round(line, 2), flat, ends)
     low, high = (
         float(np.interp(share, reached, GROWTH, left=0.0, right=math.inf)) for share in SHARES
     )
@@ -52,8 +58,9 @@ def growth_range(lead: float, line: float, flat: bool, most: float) -> tuple[flo
 
 
 @lru_cache(maxsize=512)
-def _reached(lead: float, line: float, flat: bool) -> FloatArray:
+def _reached(lead: float, line: float, flat: bool, ends: tuple[float, float, float]) -> FloatArray:
     """Return the probability that the test has ended by each growth of its information."""
+    most, planned, share = ends
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     drift = (lead + nodes)[None, :]
     height = np.full(GROWTH.shape, line)
@@ -62,6 +69,11 @@ def _reached(lead: float, line: float, flat: bool) -> FloatArray:
     grown = GROWTH[:, None]
     up = _crossed(np.maximum(height - lead, 0.0)[:, None], drift, grown)
     down = _crossed((height + lead)[:, None], -drift, grown)
+    if share > 0.0:
+        left = np.maximum(most - GROWTH, 0.0)
+        least = line - planned * left + np.sqrt(left) * NormalDist().inv_cdf(share)
+        ahead = lead + drift * grown - least[:, None]
+        down = np.maximum(down, 0.5 * _ERFC(ahead / np.sqrt(2.0 * grown)))
     chance: FloatArray = np.minimum(1.0, up + down) @ (weights / weights.sum())
     return np.maximum.accumulate(chance)
 

@@ -11,6 +11,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.ends import horizon_share
 from bascule.core.metrics.effects import Effect, advantages
+from bascule.core.progress import next_block
 from bascule.core.statistics import Statistics
 from bascule.live.reports.forecast import lead
 from bascule.live.reports.metric_status import open_guardrails
@@ -19,6 +20,9 @@ from bascule.theory.time_left import growth_range
 
 TELLING = 10
 """Units of each arm that have to count before anything is said about the time left."""
+
+SIDE = 1.28
+"""Standard errors by which a horizon that follows an estimated variance may move."""
 
 EVIDENCE = 0.3
 """Without a horizon nothing is said below this part of the way to a decision: differences are as
@@ -59,21 +63,62 @@ def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
         return None
     if design.guardrails and open_guardrails(design, seen, design.arms.index(leader)):
         return None
-    most = 1.0 / share - 1.0 if share > 0.0 else math.inf
-    ranges = [
-        growth_range(ahead / error, (ahead - low) / error, flat, most)
-        for ahead, low, error in _rivals(design, seen, leader, found)
-        if error > 0.0
-    ]
-    if not ranges or None in ranges:
+    planned = getattr(design.rule, "effect", None) or 0.0
+    futility = getattr(design.rule, "futility", None) or 0.0
+    doubt = SIDE * _doubt(design, seen) if share > 0.0 else 0.0
+    bounds = []
+    for ahead, low, error in _rivals(design, seen, leader, found):
+        if error <= 0.0:
+            return None
+        place = ahead / error, (ahead - low) / error, flat
+        futile = planned / error, futility
+        most = [
+            max(0.0, (1.0 + side * doubt) / share - 1.0) if share > 0.0 else math.inf
+            for side in (-1.0, 1.0)
+        ]
+        soonest, latest = (growth_range(*place, one, futile) for one in most)
+        if soonest is None or latest is None:
+            return None
+        bounds.append((soonest[0], latest[1]))
+    if not bounds:
         return None
-    bounds = [one for one in ranges if one is not None]
     # The leader has to beat every rival.
-    low, high = (seen.units * max(one[side] for one in bounds) for side in (0, 1))
+    soon, late = _paces(design, seen, design.arms.index(leader)) if flat else (1.0, 1.0)
+    low = seen.units * soon * max(one[0] for one in bounds)
+    high = seen.units * late * max(one[1] for one in bounds)
     if design.max_units is not None:
         rest = float(max(0, design.max_units - seen.units))
         low, high = min(low, rest), min(high, rest)
     return low, high
+
+
+def _doubt(design: Design, seen: Statistics) -> float:
+    """Return the relative standard error of the variance, which a horizon goes by; 0 if known."""
+    if design.outcome.known_spread:
+        return 0.0
+    excess = 2.0
+    if design.outcome.binary:
+        mean = sum(arm.total for arm in seen.arms) / seen.units
+        excess = max(0.0, 1.0 / max(1e-9, mean * (1.0 - mean)) - 4.0)
+    return min(0.5, math.sqrt(excess / seen.units))
+
+
+def _paces(design: Design, seen: Statistics, leader: int) -> tuple[float, float]:
+    """Return how many units the same information takes from now on, in parts of those so far.
+
+    It is least in even blocks, and most in blocks that are tilted as far as they may be now.
+    """
+    block = next_block(design, seen).units
+    active = [i for i in range(len(block)) if block[i]]
+    rival = max((seen.arms[i].units for i in active if i != leader), default=0)
+    mine, all_units = seen.arms[leader].units, seen.units
+    if not rival or not mine or len(active) < 2:
+        return 1.0, 1.0
+    so_far = mine * rival / (mine + rival) / all_units
+    even = 0.5 / len(active)
+    lead_units, each = max(block), min(block[i] for i in active)
+    tilted = lead_units * each / (lead_units + each) / sum(block)
+    return min(1.0, so_far / even), max(1.0, so_far / tilted)
 
 
 def _rivals(
