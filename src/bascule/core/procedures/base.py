@@ -309,6 +309,11 @@ class Procedure(ABC):
         return math.inf
 
     @property
+    def futile_below(self) -> tuple[float, float]:
+        """The planned effect, and the conditional power below which the test ends; 0 for never."""
+        return 0.0, 0.0
+
+    @property
     def has_horizon(self) -> bool:
         """Whether the plan ends every test, whatever the outcomes."""
         return self.last_stage is not None

@@ -63,8 +63,7 @@ def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
         return None
     if design.guardrails and open_guardrails(design, seen, design.arms.index(leader)):
         return None
-    planned = getattr(design.rule, "effect", None) or 0.0
-    futility = getattr(design.rule, "futility", None) or 0.0
+    planned, futility = design.procedure.futile_below
     doubt = SIDE * _doubt(design, seen) if share > 0.0 else 0.0
     bounds = []
     for ahead, low, error in _rivals(design, seen, leader, found):

@@ -191,6 +191,13 @@ class BlockProcedure(Procedure):
         return self.horizon is not None
 
     @property
+    def futile_below(self) -> tuple[float, float]:
+        """The planned effect, and the conditional power below which the test ends; 0 for never."""
+        if self.horizon is None or self.horizon.advises:
+            return self.effect, 0.0
+        return self.effect, self.horizon.futility
+
+    @property
     def even(self) -> bool:
         """Whether the leader gets no more than a challenger."""
         return self.share(math.inf, self.tilt) == 1
