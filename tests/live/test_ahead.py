@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def play(
 
 def test_a_bad_arm_goes_back_hours_after_it_shows_although_units_count_after_a_week() -> None:
     clock = bs.ManualClock()
-    with bs.open(":memory:", clock=clock) as store:
+    with bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle) as store:
         test = store.create("models", design("a", "b"))
         play(test, clock, {"a": 0.9, "b": 0.6}, days=6)
         status = test.status()
@@ -69,7 +70,7 @@ def test_a_bad_arm_goes_back_hours_after_it_shows_although_units_count_after_a_w
 
 def test_one_of_three_arms_is_removed_ahead_and_the_other_is_shipped_by_all_windows() -> None:
     clock = bs.ManualClock()
-    with bs.open(":memory:", clock=clock) as store:
+    with bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle) as store:
         test = store.create("models", design("a", "b", "c"))
         play(test, clock, {"a": 0.9, "b": 0.5, "c": 0.9}, days=4)
         status = test.status()
@@ -86,7 +87,7 @@ def test_one_of_three_arms_is_removed_ahead_and_the_other_is_shipped_by_all_wind
 def test_metrics_that_count_ahead_end_as_they_would_with_their_units() -> None:
     """Of the same events in both windows: the same means, bounds and standings in the end."""
     clock = bs.ManualClock()
-    with bs.open(":memory:", clock=clock) as store:
+    with bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle) as store:
         test = store.create("models", design("a", "b"))
         play(test, clock, {"a": 0.8, "b": 0.8}, days=1, alike=True)
         early = test.status().metrics
@@ -105,7 +106,7 @@ def test_metrics_that_count_ahead_end_as_they_would_with_their_units() -> None:
 
 def test_events_of_a_short_window_count_by_it() -> None:
     clock = bs.ManualClock()
-    with bs.open(":memory:", clock=clock) as store:
+    with bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle) as store:
         test = store.create("models", design("a", "b"))
         test.assign("ann")
         clock.advance("2h")
