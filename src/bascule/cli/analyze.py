@@ -119,7 +119,7 @@ def command(
     if files["csv"] is not None:
         write_whole(files["csv"], csv_text(analysis.day_rows()).encode())
     write_files(analysis, files["figure"], files["html"])
-    print_result(analysis, as_json, lambda found: _show(found, "days" in given))
+    print_result(analysis, as_json, lambda result: _show(result, "days" in given))
     if not as_json:
         say_written(*files.values())
 

@@ -82,7 +82,7 @@ def command(**given: Any) -> None:
             **how,
         )
     note_compilation(result.compile_seconds)
-    print_result(result, "json" in given, lambda found: print_report(found.report().whole))
+    print_result(result, "json" in given, lambda played: print_report(played.report().whole))
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:

@@ -66,11 +66,11 @@ class ArmCohorts:
 
     @classmethod
     def _sorted(cls, parts: Iterable[Cohort]) -> ArmCohorts:
-        found: dict[int, Cohort] = {}
+        by_outcomes: dict[int, Cohort] = {}
         for part in parts:
-            seen = found.get(part.outcomes)
-            found[part.outcomes] = part if seen is None else seen + part
-        return cls(tuple(found[outcomes] for outcomes in sorted(found)))
+            known = by_outcomes.get(part.outcomes)
+            by_outcomes[part.outcomes] = part if known is None else known + part
+        return cls(tuple(by_outcomes[outcomes] for outcomes in sorted(by_outcomes)))
 
     def __add__(self, other: ArmCohorts) -> ArmCohorts:
         return self._sorted((*self.cohorts, *other.cohorts))

@@ -92,20 +92,20 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
     if isinstance(statistics, Statistics) and guardrails_decide(design, statistics):
         # The plan is about the primary metric, which has decided already or does not decide.
         return None
-    procedure, seen = design.judging(statistics)
-    return procedure.end_reason(seen) if procedure.has_horizon else None
+    procedure, oriented = design.judging(statistics)
+    return procedure.end_reason(oriented) if procedure.has_horizon else None
 
 
 def is_futile(design: Design, statistics: AnyStatistics) -> bool:
     """Return whether the plan calls a test futile, also where it only advises to end it."""
-    procedure, seen = design.judging(statistics)
-    return procedure.is_futile(seen)
+    procedure, oriented = design.judging(statistics)
+    return procedure.is_futile(oriented)
 
 
 def horizon_share(design: Design, statistics: AnyStatistics) -> float:
     """Return which part of the way to the horizon is covered; 0 where there is none."""
-    procedure, seen = design.judging(statistics)
-    return procedure.horizon_share(seen)
+    procedure, oriented = design.judging(statistics)
+    return procedure.horizon_share(oriented)
 
 
 def blocks_left(
@@ -117,8 +117,8 @@ def blocks_left(
     """
     if not design.procedure.has_horizon or guardrails_decide(design, statistics):
         return math.inf
-    procedure, seen = design.judging(statistics)
-    return procedure.blocks_left(seen, block, under_way)
+    procedure, oriented = design.judging(statistics)
+    return procedure.blocks_left(oriented, block, under_way)
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
@@ -154,8 +154,8 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
     beaten = (statistics.dropped & beaten_by(design, judged, without=removed)) - removed
     after = replace(judged, dropped=beaten)
-    procedure, seen = design.judging(after)
-    return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), seen))
+    procedure, oriented = design.judging(after)
+    return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), oriented))
 
 
 def _is_over(design: Design, now: datetime | None) -> bool:

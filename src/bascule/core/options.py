@@ -207,20 +207,20 @@ def parameters(registry: Registry[Any]) -> dict[str, Option]:
     >>> parameters(RULES)["tilt"].help.startswith("For tilt: ")
     True
     """
-    found: dict[str, Option] = {}
+    options: dict[str, Option] = {}
     owners: dict[str, list[str]] = {}
     for kind in registry.kinds:
         for option in options_of(registry.get(kind)).values():
             name = option.flag or option.name
             owners.setdefault(name, []).append(kind)
-            if name in found:
-                more = tuple(word for word in option.choices if word not in found[name].choices)
-                found[name] = replace(found[name], choices=found[name].choices + more)
+            if name in options:
+                more = tuple(word for word in option.choices if word not in options[name].choices)
+                options[name] = replace(options[name], choices=options[name].choices + more)
             else:
-                found[name] = replace(option, name=name, flag="")
+                options[name] = replace(option, name=name, flag="")
     return {
         name: replace(option, help=f"For {', '.join(owners[name])}: {_inner(option.help)}")
-        for name, option in found.items()
+        for name, option in options.items()
     }
 
 

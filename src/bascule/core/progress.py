@@ -57,9 +57,9 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
     >>> intervals(design, Statistics.empty(2))[0].high
     inf
     """
-    procedure, seen = design.judging(statistics)
-    found = procedure.intervals(seen)
-    return tuple(Interval(design.oriented(one.mean), one.radius) for one in found)
+    procedure, oriented = design.judging(statistics)
+    bounds = procedure.intervals(oriented)
+    return tuple(Interval(design.oriented(one.mean), one.radius) for one in bounds)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -88,8 +88,10 @@ def record(
     says of the primary metric and each other one whether the unit has no value of it.
     """
     design.outcome.check_value(value)
-    procedure, seen = design.judging(statistics)
-    after = _with_bounds(procedure, seen, procedure.record(seen, arm, design.oriented(value)))
+    procedure, oriented = design.judging(statistics)
+    after = _with_bounds(
+        procedure, oriented, procedure.record(oriented, arm, design.oriented(value))
+    )
     after = replace(after, arms=statistics.record(arm, value).arms)
     after = _all_kept(design, statistics, after)
     one = [int(other == arm) for other in range(len(design.arms))]
@@ -115,9 +117,9 @@ def record_and_decide(
     if design.metrics:
         raise InputError("metrics", "a design with metrics needs them too: use record and decision")
     design.outcome.check_value(value)
-    procedure, seen = design.judging(statistics)
-    after, reached = procedure.record_and_decide(seen, arm, design.oriented(value))
-    after = _with_bounds(procedure, seen, after)
+    procedure, oriented = design.judging(statistics)
+    after, reached = procedure.record_and_decide(oriented, arm, design.oriented(value))
+    after = _with_bounds(procedure, oriented, after)
     after = replace(after, arms=statistics.record(arm, value).arms)
     return after, _promised(design, statistics, reached)
 
@@ -132,11 +134,11 @@ def next_block(design: Design, statistics: Statistics, signals: Signals | None =
     Block(units=(1, 1), leader=0, repeat=1)
     """
     compared = still_compared(design, statistics)
-    seen = design.oriented_statistics(compared)
+    known = design.oriented_statistics(compared)
     if signals is None or not design.procedure.uses_signals:
-        return design.procedure.next_block(seen)
+        return design.procedure.next_block(known)
     oriented = signals._replace(for_the_worse=design.goal == "decrease")
-    return design.procedure.block_by_signals(seen, oriented)
+    return design.procedure.block_by_signals(known, oriented)
 
 
 def fold_block(
@@ -162,9 +164,9 @@ def fold_block(
     >>> fold_block(design, bs.progress.Statistics.empty(2), seen).pairs[0][0]
     -0.125
     """
-    procedure, seen = design.judging(statistics)
-    after = procedure.fold_block(seen, design.oriented_block(block), look)
-    after = _with_bounds(procedure, seen, after, look)
+    procedure, oriented = design.judging(statistics)
+    after = procedure.fold_block(oriented, design.oriented_block(block), look)
+    after = _with_bounds(procedure, oriented, after, look)
     after = replace(after, arms=statistics.with_block(block).arms)
     after = _all_kept(design, statistics, after)
     if lacking:
@@ -187,8 +189,8 @@ def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistic
     >>> close_stage(design, bs.progress.CohortStatistics(arms, stage=90)).dropped
     frozenset({0})
     """
-    procedure, seen = design.judging(statistics)
-    after = _with_bounds(procedure, seen, procedure.close_stage(seen))
+    procedure, oriented = design.judging(statistics)
+    after = _with_bounds(procedure, oriented, procedure.close_stage(oriented))
     return replace(after, arms=statistics.arms)
 
 
@@ -205,8 +207,8 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, seen).name
     'b'
     """
-    procedure, seen = design.judging(statistics)
-    reached = _promised(design, statistics, procedure.decision(seen))
+    procedure, oriented = design.judging(statistics)
+    reached = _promised(design, statistics, procedure.decision(oriented))
     if not may_hold(design) or not isinstance(statistics, Statistics):
         return reached
     if all_harmed(design, statistics):

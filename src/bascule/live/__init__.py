@@ -9,14 +9,14 @@ from bascule.live.api.backup import backup, restore
 from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.clock import Clock
-from bascule.live.reports.history import Point
+from bascule.live.reports.history import HistoryPoint
 from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.reports.verification.doctor import StoreCheck, doctor
 from bascule.live.steps.maturity import Receipt
 
 __all__ = [
     "ArmStatus",
-    "Point",
+    "HistoryPoint",
     "Receipt",
     "SegmentTests",
     "Status",

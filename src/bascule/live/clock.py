@@ -143,5 +143,5 @@ def moment(now: float) -> datetime:
 
 
 def _apart(now: float, other: float) -> str:
-    way = "ahead of" if now > other else "behind"
-    return f"{about(abs(now - other) / 86400.0)} {way}"
+    direction = "ahead of" if now > other else "behind"
+    return f"{about(abs(now - other) / 86400.0)} {direction}"

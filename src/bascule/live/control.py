@@ -70,7 +70,7 @@ def for_next_block(
 
 
 def blocks_to_begin(
-    design: Design, state: ExperimentState, block: Block, seen: Statistics
+    design: Design, state: ExperimentState, block: Block, statistics: Statistics
 ) -> float:
     """Return how many blocks like this may begin now; infinitely many where nothing bounds them.
 
@@ -80,7 +80,7 @@ def blocks_to_begin(
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
     if pending > 0 or state.held is not None:
-        left = blocks_left(design, seen, block, state.under_way)
+        left = blocks_left(design, statistics, block, state.under_way)
         most = min(most, left if left == math.inf else math.ceil(left))
     return max(0.0, most)
 

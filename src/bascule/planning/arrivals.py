@@ -154,7 +154,7 @@ class Returning:
 
     def lines(self, design: Design, steps: Steps, deadline: float) -> list[str]:
         """Say how many users come, and what windows of other lengths would count and take."""
-        found = [
+        result = [
             f"{self.come(1.0):,.0f} of the users come on the first day, and "
             f"{self.come(deadline):,.0f} by day {deadline:g}",
             "",
@@ -168,12 +168,12 @@ class Returning:
             shown = f"{day:.2g}" if day <= deadline else "-"
             counted = self.requests_in(days) * self.units_after(steps, deadline - days)
             share = counted / (self.requests_per_day * deadline)
-            found.append(
+            result.append(
                 f"{f'{days:g} d':<8}{self.requests_in(days):>18.3g}{100 * share:>8.0f} %"
                 f"{needed:>15,.0f}{shown:>7}"
             )
         return [
-            *found,
+            *result,
             "(counted: of all requests until the deadline; day: when an unchanged version is "
             "out on average, - if not by the deadline)",
         ]

@@ -165,10 +165,10 @@ def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -
     """Return what a few runs of a rule show in a world of the request, for each the same."""
     design = played_design(request, design_of(request, rule))
     try:
-        found = simulate(design, world=world, runs=runs)
+        forecast = simulate(design, world=world, runs=runs)
     except InfeasibleError:
         return hopeless(request, world.start)
-    return forecast_of(found, request.enrolled_per_day)
+    return forecast_of(forecast, request.enrolled_per_day)
 
 
 def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
@@ -187,42 +187,44 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     """
     if goes_by_signals(request, rule):
         return played(request, rule, request.world)
-    found = prediction(request, rule)
-    if found is None or not found.course:
+    forecast = prediction(request, rule)
+    if forecast is None or not forecast.course:
         return None
     cap = float(request.max_units)
     # Nobody is enrolled while the units under way suffice for the horizon.
-    whole_way = prediction(request, rule.without_futility()) or found
+    whole_way = prediction(request, rule.without_futility()) or forecast
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
     waiting = min(float(request.waiting_units), enrolled)
-    decided = found.decided_by(cap)
-    whole = _open_time(found) or math.inf
+    decided = forecast.decided_by(cap)
+    whole = _open_time(forecast) or math.inf
 
     def days_after(units: float) -> float:
         return units / request.enrolled_per_day + request.window_days
 
     def days_until(share: float) -> float:
         if share > decided:
-            return days_after(found.open_until) if found.open_until <= cap else math.inf
-        return request.announced_days(days_after(found.time_until(share)))
+            return days_after(forecast.open_until) if forecast.open_until <= cap else math.inf
+        return request.announced_days(days_after(forecast.time_until(share)))
 
     # Units that arrive while the first window is open are shared evenly.
     blind = waiting * sum(request.gaps) / len(request.names)
-    held_days, held_units = _withheld(request, found, days_after, enrolled)
+    held_days, held_units = _withheld(request, forecast, days_after, enrolled)
     blind += held_units * _worse_share(rule) * request.gap
     return Forecast(
-        days=_exact(days_after(found.decision_time * _open_time(found, cap) / whole) + held_days),
+        days=_exact(
+            days_after(forecast.decision_time * _open_time(forecast, cap) / whole) + held_days
+        ),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
-        cost=_exact(blind + found.regret * _open_time(found, enrolled - waiting) / whole),
+        cost=_exact(blind + forecast.regret * _open_time(forecast, enrolled - waiting) / whole),
         decided=_exact(decided),
-        wrong=_exact(found.wrong),
+        wrong=_exact(forecast.wrong),
     )
 
 
 def _withheld(
     request: PlanRequest,
-    found: Prediction,
+    forecast: Prediction,
     days_after: Callable[[float], float],
     enrolled: float,
 ) -> tuple[float, float]:
@@ -230,7 +232,7 @@ def _withheld(
     if not request.withholds:
         return 0.0, 0.0
     days = units = before = 0.0
-    for time, decided in found.course:
+    for time, decided in forecast.course:
         reached = days_after(time)
         until, rate = request.announced_days(reached), request.enrolled_per_day
         days += (decided - before) * (until - reached)
@@ -255,11 +257,11 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     """
     if goes_by_signals(request, rule):
         return played(request, rule, request.world_at((request.baseline,) * len(request.names)))
-    found = _with_window(request, rule, _equal_arms)
-    if found is None:
+    forecast = _with_window(request, rule, _equal_arms)
+    if forecast is None:
         return None
-    days = found.decision_time / request.enrolled_per_day + request.window_days
-    decided = found.decided_by(request.max_units)
+    days = forecast.decision_time / request.enrolled_per_day + request.window_days
+    decided = forecast.decided_by(request.max_units)
     ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
     return Forecast(*ends)
 
@@ -281,19 +283,19 @@ def _with_window(
     request: PlanRequest, rule: Rule, predicted: Callable[[PlanRequest, Rule], Prediction | None]
 ) -> Prediction | None:
     """What theory says with the window of the request, in units whose outcomes are known."""
-    found = predicted(request, rule)
-    if found is None or not request.waiting_units:
-        return found
+    forecast = predicted(request, rule)
+    if forecast is None or not request.waiting_units:
+        return forecast
     if rule.uses_signals:
         return None
     even = even_rule(rule)
     if not design_of(request, even).procedure.even:
         return None
-    alike = found if even == rule else predicted(request, even)
-    return None if alike is None else after_even_start(found, alike, request.waiting_units)
+    alike = forecast if even == rule else predicted(request, even)
+    return None if alike is None else after_even_start(forecast, alike, request.waiting_units)
 
 
-def after_even_start(found: Prediction, even: Prediction, waiting: float) -> Prediction:
+def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> Prediction:
     """Return the prediction of a test whose first `waiting` units are shared evenly.
 
     As no outcome is known before the first window closes, a test proceeds as its `even` split up to
@@ -304,22 +306,22 @@ def after_even_start(found: Prediction, even: Prediction, waiting: float) -> Pre
     >>> after_even_start(slow, quick, 100.0).decision_time
     250.0
     """
-    mean = float(_mixed_time(found.decision_time, even.decision_time, waiting))
-    part = mean / found.decision_time
-    course, last = found.course, found.open_until
+    mean = float(_mixed_time(forecast.decision_time, even.decision_time, waiting))
+    part = mean / forecast.decision_time
+    course, last = forecast.course, forecast.open_until
     if course and even.course:
         times, decided = np.array(course).T
         at, reached = np.array(even.course).T
         mixed = _mixed_time(times, np.interp(decided, reached, at), waiting)
         ordered = np.maximum.accumulate(mixed)
         course = tuple(zip(ordered.tolist(), decided.tolist(), strict=True))
-        if found.limited and even.limited:
-            last = float(_mixed_time(found.open_until, even.open_until, waiting))
+        if forecast.limited and even.limited:
+            last = float(_mixed_time(forecast.open_until, even.open_until, waiting))
     return replace(
-        found,
+        forecast,
         decision_time=mean,
-        regret=part * found.regret,
-        units=tuple(part * one for one in found.units),
+        regret=part * forecast.regret,
+        units=tuple(part * one for one in forecast.units),
         course=course,
         open_until=last,
     )
@@ -393,13 +395,13 @@ def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> fl
     return float(np.sort(values)[math.ceil(share * len(values)) - 1])
 
 
-def _open_time(found: Prediction, end: float = math.inf) -> float:
+def _open_time(forecast: Prediction, end: float = math.inf) -> float:
     """The average time for which a test is open up to an end: the area above its course."""
-    times, decided = (np.array(column) for column in zip(*found.course, strict=True))
+    times, decided = (np.array(column) for column in zip(*forecast.course, strict=True))
     times = np.concatenate([[0.0], times])
     still_open = 1.0 - np.concatenate([[0.0], decided])
-    if found.limited:
-        times = np.append(times, max(found.open_until, times[-1]))
+    if forecast.limited:
+        times = np.append(times, max(forecast.open_until, times[-1]))
         still_open = np.append(still_open, still_open[-1])
     middle = (still_open[1:] + still_open[:-1]) / 2
     return float(np.diff(np.minimum(times, end)) @ middle)

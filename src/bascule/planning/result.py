@@ -17,7 +17,7 @@ from bascule.planning.forecast import Forecast
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import even_split, series
-from bascule.planning.search.choose import Point, accepted, best_in_time, best_tilt, nearest
+from bascule.planning.search.choose import Candidate, accepted, best_in_time, best_tilt, nearest
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.planning.search.paces import Pace, paces
 from bascule.planning.search.reach import Reach
@@ -56,7 +56,7 @@ class Plan:
 
     request: PlanRequest
     rule: Rule
-    points: tuple[Point, ...]
+    points: tuple[Candidate, ...]
     what_if: tuple[WhatIf, ...]
     reach: Reach
     fixed_horizon: FixedHorizon
@@ -68,7 +68,7 @@ class Plan:
     compile_seconds: float = 0.0
 
     @property
-    def chosen(self) -> Point:
+    def chosen(self) -> Candidate:
         """The recommended point of the frontier."""
         return self.point_of(self.rule)
 
@@ -90,18 +90,18 @@ class Plan:
         return self.chosen.in_time
 
     @property
-    def alternatives(self) -> tuple[Point, ...]:
+    def alternatives(self) -> tuple[Candidate, ...]:
         """The best design of each other kind of evidence, in time or nearest to it."""
         kinds = dict.fromkeys(point.evidence for point in accepted(self.points))
-        found = []
+        others = []
         for kind in kinds:
             alike = [point for point in accepted(self.points) if point.evidence == kind]
             if kind != self.chosen.evidence and not self.request.outcome.recurring:
-                found.append(best_in_time(alike, self.request.waiting_cost) or nearest(alike))
-        return tuple(found)
+                others.append(best_in_time(alike, self.request.waiting_cost) or nearest(alike))
+        return tuple(others)
 
     @property
-    def cheaper_at_lift(self) -> Point | None:
+    def cheaper_at_lift(self) -> Candidate | None:
         """The cheapest design at the planned lift that takes longer at no effect; None if none."""
         mine = self.chosen.zero
         if mine is None or not self.possible:
@@ -117,7 +117,7 @@ class Plan:
         return min(cheaper, key=lambda point: point.expected.cost.mean, default=None)
 
     @property
-    def weaker(self) -> Point | None:
+    def weaker(self) -> Candidate | None:
         """Where no accepted design is in time, the best that a weaker guarantee would accept."""
         if self.possible:
             return None
@@ -178,7 +178,7 @@ class Plan:
         return self.even_point.forecast
 
     @property
-    def even_point(self) -> Point:
+    def even_point(self) -> Candidate:
         """The even split with the evidence of the recommended design, if one was looked at.
 
         Otherwise it is the even split for an effect of any size, at the same proven error.
@@ -227,15 +227,15 @@ class Plan:
         }
 
     @property
-    def frontier(self) -> tuple[Point, ...]:
+    def frontier(self) -> tuple[Candidate, ...]:
         """Every design that was looked at, tilts first."""
         return self.points
 
-    def point_of(self, rule: Rule) -> Point:
+    def point_of(self, rule: Rule) -> Candidate:
         """The point of the frontier with this rule."""
         return next(point for point in self.points if point.rule == rule)
 
-    def with_point(self, point: Point) -> Plan:
+    def with_point(self, point: Candidate) -> Plan:
         """Return the plan with a point in place of the one that has its rule."""
         points = tuple(point if old.rule == point.rule else old for old in self.points)
         return replace(self, points=points)
@@ -254,8 +254,8 @@ class Plan:
         ]
         if not pairs:
             return None
-        days = max(abs(theory.days.mean / seen.days.mean - 1) for theory, seen in pairs)
-        cost = max(abs(theory.cost.mean / seen.cost.mean - 1) for theory, seen in pairs)
+        days = max(abs(theory.days.mean / played.days.mean - 1) for theory, played in pairs)
+        cost = max(abs(theory.cost.mean / played.cost.mean - 1) for theory, played in pairs)
         return days, cost
 
     def to_dict(self) -> dict[str, Any]:
@@ -338,22 +338,22 @@ def _case(case: WhatIf) -> dict[str, Any] | None:
     return {"lift": case.lift, **case.forecast.to_dict(), "alternatives": others}
 
 
-def _row(point: Point, chosen: bool) -> dict[str, Any]:
-    knob, seen = point.rule.knob, point.forecast
+def _row(point: Candidate, chosen: bool) -> dict[str, Any]:
+    knob, forecast = point.rule.knob, point.forecast
     return {
         "rule": point.rule.label,
         "knob": None if knob is None else knob.name,
         "value": None if knob is None else knob.value,
-        "days": seen.days.mean,
-        "days_se": seen.days.se,
-        "cost": seen.cost.mean,
-        "cost_se": seen.cost.se,
-        "decided": seen.decided.mean,
-        "decided_se": seen.decided.se,
+        "days": forecast.days.mean,
+        "days_se": forecast.days.se,
+        "cost": forecast.cost.mean,
+        "cost_se": forecast.cost.se,
+        "decided": forecast.decided.mean,
+        "decided_se": forecast.decided.se,
         "predicted_days": point.expected.days.mean,
         "predicted_cost": point.expected.cost.mean,
         "predicted_decided": point.expected.decided.mean,
-        "runs": seen.runs,
+        "runs": forecast.runs,
         "in_time": point.in_time,
         "chosen": chosen,
     }

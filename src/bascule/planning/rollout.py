@@ -140,13 +140,13 @@ def plan_rollout(
 def _losses(metric: Metric) -> list[tuple[str, float]]:
     """Return by how much a new version may be worse on a guardrail, in words and as a number."""
     assert metric.margin is not None
-    found = [(name, times * metric.margin) for name, times in TRUTHS.items()]
+    losses = [(name, times * metric.margin) for name, times in TRUTHS.items()]
     outcome, baseline = metric.outcome, metric.baseline
     if not outcome.limited or baseline is None:
-        return found
+        return losses
     most = baseline - outcome.low if metric.goal == "increase" else outcome.high - baseline
-    possible = [(name, loss) for name, loss in found if loss <= most]
-    if len(possible) < len(found):
+    possible = [(name, loss) for name, loss in losses if loss <= most]
+    if len(possible) < len(losses):
         possible.append((f"worse by {most:.3g}, the largest possible loss", most))
     return possible
 
@@ -187,8 +187,8 @@ def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list
         assert result.guarded is not None
         units = result.decision_time.astype(float)
         exposed = new / (1 + new)
-        found = (result.winner >= 1, result.guarded.by_harm, units, days_of(units), exposed)
-        cases.append(_case(name, *found))
+        columns = (result.winner >= 1, result.guarded.by_harm, units, days_of(units), exposed)
+        cases.append(_case(name, *columns))
     return cases
 
 
@@ -321,9 +321,9 @@ def _boundaries(clocks: tuple[float, ...], threshold: float) -> tuple[float, ...
     return tuple(mixture_boundary(clock, threshold) for clock in clocks)
 
 
-def _first(found: NDArray[np.bool_]) -> IntArray:
+def _first(crossed: NDArray[np.bool_]) -> IntArray:
     """Return for each run the first look at which something is found; their number if never."""
-    return np.asarray(np.where(found.any(axis=1), found.argmax(axis=1), found.shape[1]))
+    return np.asarray(np.where(crossed.any(axis=1), crossed.argmax(axis=1), crossed.shape[1]))
 
 
 def _spread(metric: Metric) -> float:

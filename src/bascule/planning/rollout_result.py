@@ -112,22 +112,22 @@ class Rollout:
 
     def lines(self) -> list[str]:
         """Return the plan in words."""
-        found = self.promises
-        found.append("")
-        found.append(
+        result = self.promises
+        result.append("")
+        result.append(
             f"{'if the new version is':<44}{'out':>7}{'back':>7}{'open':>7}{'days':>6}"
             f"{'exposed':>11}"
         )
         for case in self.cases:
             days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
-            found.append(
+            result.append(
                 f"{case.name:<44}{100 * case.shipped:>5.0f} %{100 * case.rolled_back:>5.0f} %"
                 f"{100 * case.undecided:>5.0f} %{days:>6}{case.exposed:>11,.0f}"
             )
-        found += ["", f"({DAYS})", f"({self.origin})"]
+        result += ["", f"({DAYS})", f"({self.origin})"]
         if isinstance(self.arrivals, Returning):
-            found += ["", *self.arrivals.lines(self.design, self.ramp, self.deadline_days)]
-        return found
+            result += ["", *self.arrivals.lines(self.design, self.ramp, self.deadline_days)]
+        return result
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())

@@ -59,16 +59,16 @@ def plan_segments(
     if not isinstance(weights, Mapping):
         raise InputError("weights", f"weights must name the segments (got {weights!r:.60})")
     segments = Segments(attribute, list(weights))
-    found = {
+    plans = {
         name: checks.positive("weights", one, "parts of all units") for name, one in weights.items()
     }
-    total = sum(found.values())
-    found = {name: one / total for name, one in found.items()}
+    total = sum(plans.values())
+    plans = {name: one / total for name, one in plans.items()}
     if isinstance(outcome, PlanRequest):
         request = outcome.alone(baseline=baseline, lift=lift, **options)
     else:
         request = plan_request(outcome, baseline, lift, **options)
-    smallest = plan(of_smallest(request, found), rules=rules, runs=runs, seed=seed, threads=threads)
+    smallest = plan(of_smallest(request, plans), rules=rules, runs=runs, seed=seed, threads=threads)
     return SegmentedPlan(of_all(smallest.design, request, segments), smallest)
 
 

@@ -103,10 +103,10 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
         for table in report.tables
     ]
     parts.append([line for note in report.notes for line in wrapped(note, width)])
-    found: list[str] = []
+    printed: list[str] = []
     for part in parts:
-        found += ["", *part] if found and part else part
-    return found
+        printed += ["", *part] if printed and part else part
+    return printed
 
 
 def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
@@ -120,15 +120,15 @@ def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
     for place, column in enumerate(zip(head, *body, strict=True)):
         is_words = place == 0 or all(cell[:1].isalpha() for cell in column[1:])
         aligned.append(("<" if is_words else ">", max(map(len, column))))
-    found = []
+    printed = []
     for row in rows:
         if len(row) == 1:
-            found += ["", f"  {row[0]}"]
+            printed += ["", f"  {row[0]}"]
             continue
         cells = zip(row, aligned, strict=True)
         line = "  ".join(f"{cell:{side}{width}}" for cell, (side, width) in cells)
-        found.append(f"  {line}".rstrip())
-    return found
+        printed.append(f"  {line}".rstrip())
+    return printed
 
 
 def wrapped(text: str, width: int = COLUMNS) -> list[str]:

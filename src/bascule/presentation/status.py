@@ -258,7 +258,7 @@ def facts(status: Status) -> tuple[Fact, ...]:
     waiting = f"and {count(pending)} pending" if pending else "and none pending"
     if status.decision is not None:
         waiting = "up to the decision"
-    found = [
+    rows = [
         Fact("Test", status.name, f"({status.rule}, {status.state})"),
         Fact("Units", count(status.units), of_cap),
         Fact("Matured", count(status.matured), waiting),
@@ -267,8 +267,8 @@ def facts(status: Status) -> tuple[Fact, ...]:
         until = "until the decision" if status.decision is not None else "so far, estimated"
         even = "" if status.even_cost is None else f" ({amount(status.even_cost)} in equal parts)"
         name = f"{status.cost_unit.capitalize()} lost"
-        found.append(Fact(name, amount(status.cost), f"{until}{even}"))
-    return tuple(found)
+        rows.append(Fact(name, amount(status.cost), f"{until}{even}"))
+    return tuple(rows)
 
 
 def has_evidence(status: Status) -> bool:

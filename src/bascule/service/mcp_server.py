@@ -67,15 +67,15 @@ class Call:
 def calls_of(description: dict[str, Any], changes: bool = False) -> list[Call]:
     """Return the tools for an OpenAPI description; without `changes` only those that read."""
     parts = description.get("components", {}).get("schemas", {})
-    found = []
+    listed = []
     for path, operations in description["paths"].items():
         if any(part in path for part in LEFT_OUT):
             continue
         for method, operation in operations.items():
             call = _call(path, method, operation, parts)
             if changes or call.reads:
-                found.append(call)
-    return found
+                listed.append(call)
+    return listed
 
 
 def _call(path: str, method: str, operation: dict[str, Any], parts: dict[str, Any]) -> Call:

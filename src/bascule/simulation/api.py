@@ -118,8 +118,8 @@ def simulate(
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         means_of_metrics = metric_means(design, metrics)
         guarded = guarded_play(*task.increasing, means_of_metrics, task.seed, runs, engine)
-        found = Columns.of(guarded, play_all(guarded, runs, threads, progress))
-        made = Simulation.of(task, found, time.perf_counter() - started)
+        columns = Columns.of(guarded, play_all(guarded, runs, threads, progress))
+        made = Simulation.of(task, columns, time.perf_counter() - started)
         return replace(made, guarded=replace(guarded.guarded(), design=design))
     if executor is not None:
         result = _collected(task, runs, executor, progress)

@@ -103,12 +103,12 @@ def _unit_steps(
     design: Design, procedure: Procedure, means: tuple[float, ...], streams: WordArray
 ) -> Iterator[Step]:
     values = outcome_source(design, means, streams, BURST)
-    seen = Statistics.empty(len(means))
+    statistics = Statistics.empty(len(means))
     for _ in range(units_cap(design)):
-        arm = procedure.next_arm(seen)
+        arm = procedure.next_arm(statistics)
         (value,) = values([arm])
-        seen, reached = record_and_decide(design, seen, arm, value)
-        yield Step(arm, value, seen, reached)
+        statistics, reached = record_and_decide(design, statistics, arm, value)
+        yield Step(arm, value, statistics, reached)
         if reached is not None:
             return
 
@@ -119,17 +119,17 @@ def _block_steps(
     """Every unit of one run; a decision can come with the last unit of a batch only."""
     arms, cap = len(means), units_cap(design)
     units, adjustment = _unit_source(design, means, streams), design.adjustment
-    seen = Statistics.empty(arms)
+    statistics = Statistics.empty(arms)
     while True:
-        coming = procedure.next_block(seen)
-        size = sum(coming.units)
-        if seen.units + coming.size > cap:
+        following = procedure.next_block(statistics)
+        size = sum(following.units)
+        if statistics.units + following.size > cap:
             return
         begun, slots = np.zeros((arms, BLOCK_UNITS + 1)), np.empty(size, np.int64)
-        begun[:, BLOCK_UNITS] = coming.units
-        for left in reversed(range(coming.repeat)):
+        begun[:, BLOCK_UNITS] = following.units
+        for left in reversed(range(following.repeat)):
             with np.errstate(over="ignore"):
-                deal_slots(begun, arms, slots, coming.leader, streams)
+                deal_slots(begun, arms, slots, following.leader, streams)
             block = [ArmStatistics()] * arms
             known: tuple[float, ...] = ()
             dealt = slots.tolist()
@@ -137,14 +137,16 @@ def _block_steps(
                 counted = value
                 if adjustment is not None:
                     known = adjustment.added(known, value, xs)
-                    counted = adjustment.adjust(seen.covariates, value, xs)
+                    counted = adjustment.adjust(statistics.covariates, value, xs)
                 block[arm] += procedure.unit_sums(counted)
                 if left > 0 or i < size - 1:
-                    yield Step(arm, value, replace(seen, arms=_sums(seen.arms, block)), None)
-            seen = fold_block(design, seen, block, left == 0, covariates=known)
-        reached = procedure.decision(seen)
-        yield Step(arm, value, seen, reached)
-        if reached is not None or procedure.end_reason(seen) is not None:
+                    yield Step(
+                        arm, value, replace(statistics, arms=_sums(statistics.arms, block)), None
+                    )
+            statistics = fold_block(design, statistics, block, left == 0, covariates=known)
+        reached = procedure.decision(statistics)
+        yield Step(arm, value, statistics, reached)
+        if reached is not None or procedure.end_reason(statistics) is not None:
             return
 
 

@@ -61,9 +61,9 @@ def trace_stages(
     check_feasible(design, World(means))
     between, within = procedure.spreads
     members: list[_Member] = []
-    seen = CohortStatistics.empty(len(means))
+    statistics = CohortStatistics.empty(len(means))
     while True:
-        joined = _joining(procedure, seen)
+        joined = _joining(procedure, statistics)
         if len(members) + len(joined) > units_cap(design):
             return
         members += [_Member(arm, means[arm] + between * next(noise)) for arm in joined]
@@ -71,21 +71,21 @@ def trace_stages(
         for unit, value in zip(members, values, strict=True):
             unit.outcomes += 1
             unit.total += value
-        seen = close_stage(design.increasing, _counted(members, seen))
-        reached = procedure.decision(seen)
+        statistics = close_stage(design.increasing, _counted(members, statistics))
+        reached = procedure.decision(statistics)
         if design.goal == "increase":
-            yield Stage(joined, values, seen, reached)
+            yield Stage(joined, values, statistics, reached)
         else:
-            arms = tuple(arm.reflected(0.0) for arm in seen.arms)
-            yield Stage(joined, tuple(-x for x in values), replace(seen, arms=arms), reached)
+            arms = tuple(arm.reflected(0.0) for arm in statistics.arms)
+            yield Stage(joined, tuple(-x for x in values), replace(statistics, arms=arms), reached)
         if reached is not None:
             return
 
 
-def _joining(procedure: RecurrentProcedure, seen: CohortStatistics) -> tuple[int, ...]:
+def _joining(procedure: RecurrentProcedure, statistics: CohortStatistics) -> tuple[int, ...]:
     if procedure.shape.together:
-        return tuple(arm for arm in range(len(seen.arms)) if arm not in seen.out)
-    return (procedure.next_arm(seen),)
+        return tuple(arm for arm in range(len(statistics.arms)) if arm not in statistics.out)
+    return (procedure.next_arm(statistics),)
 
 
 def _counted(members: list[_Member], before: CohortStatistics) -> CohortStatistics:

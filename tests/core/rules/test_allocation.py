@@ -13,7 +13,7 @@ from tests.outside import registered as outside_registered
 import bascule as bs
 from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, BlockAllocation, Rule
 from bascule.core.rules.allocation import FINAL
@@ -75,7 +75,7 @@ class Bold(Rule):
         assert error is not None
         return Calibration(min(0.9, self.factor * error), error, "proven")
 
-    def procedure(self, design: Problem) -> BlockProcedure:
+    def procedure(self, design: Setting) -> BlockProcedure:
         assert design.calibration.delta < 1.0
         return bs.Tilt(1).procedure(design)
 

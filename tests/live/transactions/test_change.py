@@ -14,7 +14,7 @@ from tests.live.conftest import START
 
 import bascule as bs
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Rule
 from bascule.core.rules.base import Knob
@@ -136,7 +136,7 @@ class Lean(Rule):
     ) -> bs.design.Calibration:
         return bs.Tilt(self.lean).calibrate(outcome, arms, error, delta)
 
-    def procedure(self, design: Problem) -> BlockProcedure:
+    def procedure(self, design: Setting) -> BlockProcedure:
         return bs.Tilt(self.lean).procedure(design)
 
 

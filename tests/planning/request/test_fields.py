@@ -37,6 +37,7 @@ TYPED = {
     "units_per_day": "4k",
     "share": "50%",
     "deadline_days": "30",
+    "min_days": "5",
     "window": "3d",
     "delay": "12h",
     "covariate": "age:0:99",
@@ -75,7 +76,7 @@ def test_the_usual_value_is_the_default_everywhere(name: str) -> None:
 def test_a_place_has_every_field_or_a_reason() -> None:
     for name, field in PLAN.items():
         assert (name in FORM) != bool(field.absent.get("form")), name
-    assert set(NewPlan.model_fields) == {*PLAN, "seed"}
+    assert set(NewPlan.model_fields) == {*PLAN, "rules", "seed"}
 
 
 def test_early_signals_have_the_same_meaning_in_every_place() -> None:
@@ -95,7 +96,8 @@ def test_early_signals_have_the_same_meaning_in_every_place() -> None:
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
     shown = {name for name, field in PLAN.items() if not field.absent}
     # Early signals do not go with a covariate, which is among these fields.
-    assert set(TYPED) == shown - OTHERS - {"early_signals"}
+    # Whole weeks are a switch, which has its test with the calendar.
+    assert set(TYPED) == shown - OTHERS - {"early_signals", "whole_weeks"}
     typed: dict[str, Any] = {**TYPED, "sides": 1, "metrics": [metric_of(GUARDRAIL)]}
     asked = plan_request(**typed)
     plain = PlanRequest()

@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.forecast import Forecast, design_of
-from bascule.planning.search.choose import Point, best_in_time, best_tilt
+from bascule.planning.search.choose import Candidate, best_in_time, best_tilt
 
 REQUEST = bs.PlanRequest()
 
@@ -19,8 +19,8 @@ def forecast(days: float, cost: float, decided: float, runs: int = 0) -> Forecas
     return Forecast(parts[0], days, days, parts[1], parts[2], parts[3], runs)
 
 
-def point(tilt: float, days: float, cost: float, decided: float) -> Point:
-    return Point(design_of(REQUEST, bs.Tilt(tilt)), forecast(days, cost, decided))
+def point(tilt: float, days: float, cost: float, decided: float) -> Candidate:
+    return Candidate(design_of(REQUEST, bs.Tilt(tilt)), forecast(days, cost, decided))
 
 
 POINTS = [
@@ -31,7 +31,7 @@ POINTS = [
 ]
 
 
-def chosen(points: list[Point], waiting_cost: float | None = None) -> float | None:
+def chosen(points: list[Candidate], waiting_cost: float | None = None) -> float | None:
     best = best_in_time(points, waiting_cost)
     return None if best is None or best.rule.knob is None else best.rule.knob.value
 

@@ -12,7 +12,7 @@ import bascule as bs
 from bascule.planning.forecast import design_of, predicted
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import with_horizon
-from bascule.planning.search.choose import Point
+from bascule.planning.search.choose import Candidate
 from bascule.planning.search.paces import paces
 from bascule.planning.search.saving import saving_of
 
@@ -22,7 +22,7 @@ def test_a_smaller_share_costs_less_and_takes_longer() -> None:
     (rule,) = with_horizon(request, 3.0)
     expected = predicted(request, rule)
     assert expected is not None
-    found = paces(request, Point(design_of(request, rule), expected, request=request))
+    found = paces(request, Candidate(design_of(request, rule), expected, request=request))
     assert [one.name for one in found] == ["fastest", "balanced", "cheapest"]
     fastest, _, cheapest = (one.point.expected for one in found)
     # A fixed-horizon test takes 10.6 days and loses 89 conversions.
@@ -46,7 +46,7 @@ def test_early_signals_cost_less_at_every_pace() -> None:
         (rule,) = with_horizon(one, 3.0)
         expected = predicted(one, rule)
         assert expected is not None
-        points.append(Point(design_of(one, rule), expected, request=one))
+        points.append(Candidate(design_of(one, rule), expected, request=one))
     matured, early = (paces(point.request, point) for point in points)
     assert [one.name for one in early] == ["fastest", "balanced", "cheapest"]
     assert all(one.point.rule.uses_signals for one in early[1:])

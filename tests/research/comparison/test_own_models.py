@@ -13,7 +13,7 @@ import bascule as bs
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.families.rows import Ends
 from bascule.core.outcomes import Discrete, Noise, Outcome
-from bascule.core.procedures.base import AnyStatistics, Problem, Procedure
+from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
 from bascule.core.rules import Knob, Rule
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY
@@ -122,14 +122,14 @@ class InTurns(Rule):
         assert error is not None
         return Calibration(error / (arms - 1), error, "proven")
 
-    def procedure(self, design: Problem) -> Turns:
+    def procedure(self, design: Setting) -> Turns:
         return Turns(design, self.label, self.caution * design.outcome.sigma)
 
 
 class Broken(InTurns):
     """A rule that refuses what it is asked for, as one with a mistake in it may."""
 
-    def procedure(self, design: Problem) -> Turns:
+    def procedure(self, design: Setting) -> Turns:
         raise bs.InputError("caution", "caution is not what it should be")
 
 

@@ -16,7 +16,7 @@ import bascule as bs
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import OUTCOMES, Noise, Outcome
 from bascule.core.outcomes.noise import Beta
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
 from bascule.service.page import words
@@ -70,7 +70,7 @@ class Leaning(Rule):
     ) -> Calibration:
         return bs.Tilt(self.lean).calibrate(outcome, arms, error, delta)
 
-    def procedure(self, design: Problem) -> BlockProcedure:
+    def procedure(self, design: Setting) -> BlockProcedure:
         return bs.Tilt(self.lean).procedure(design)
 
 

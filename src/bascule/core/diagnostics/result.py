@@ -65,10 +65,10 @@ class Diagnostic:
         """
         message = re.sub(
             r"\barms (\d+) and (\d+)",
-            lambda found: f"{arms[int(found[1])]} and {arms[int(found[2])]}",
+            lambda match: f"{arms[int(match[1])]} and {arms[int(match[2])]}",
             self.message,
         )
-        message = re.sub(r"\barm (\d+)\b", lambda found: arms[int(found[1])], message)
+        message = re.sub(r"\barm (\d+)\b", lambda match: arms[int(match[1])], message)
         return replace(self, message=message)
 
     def to_dict(self) -> dict[str, float | str | bool]:

@@ -107,19 +107,19 @@ class Segments:
         """Return the segment of a new unit: the one that is named, or that of its context."""
         if context is not None and not isinstance(context, Mapping):
             raise InputError("context", f"context must have names and values (got {context!r:.60})")
-        given, found = (context or {}).get(self.attribute), self.found(context)
+        given, value = (context or {}).get(self.attribute), self.found(context)
         names = ", ".join(self.names)
         if segment is not None and segment not in self.all:
             message = f"segment {segment!r:.60} was not named beforehand: it is "
             raise InputError("segment", message + ", ".join(self.all))
-        if segment is not None and given is not None and found != segment:
+        if segment is not None and given is not None and value != segment:
             raise InputError(
                 "segment",
-                f"segment {segment!r:.60} is given, and the context says {found}: leave one of "
+                f"segment {segment!r:.60} is given, and the context says {value}: leave one of "
                 "them out",
             )
-        if segment is not None or found is not None:
-            return segment or str(found)
+        if segment is not None or value is not None:
+            return segment or str(value)
         if given is None:
             raise InputError(
                 "segment",

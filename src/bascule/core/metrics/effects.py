@@ -113,10 +113,10 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
 
     These are the effects, with the other sign where the goal is to decrease the outcomes.
     """
-    (procedure, seen), promise = design.judging(statistics), design.calibration
-    pairs = procedure.compared(seen)
-    current = procedure.ends(seen)
-    ends = list(_shown(procedure, seen, current))
+    (procedure, oriented), promise = design.judging(statistics), design.calibration
+    pairs = procedure.compared(oriented)
+    current = procedure.ends(oriented)
+    ends = list(_shown(procedure, oriented, current))
     errors = [procedure.end_error] * len(ends)
     left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
     if len(left) == 1 and statistics.dropped:
@@ -172,11 +172,11 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     >>> sorted(beaten_by(design, seen, without=frozenset()))
     [1]
     """
-    procedure, seen = design.judging(statistics)
+    procedure, oriented = design.judging(statistics)
     if not procedure.keeps_bounds:
-        return procedure.beaten(seen, without)
+        return procedure.beaten(oriented, without)
     beaten = set()
-    shown = zip(procedure.compared(seen), advantages(design, statistics), strict=True)
+    shown = zip(procedure.compared(oriented), advantages(design, statistics), strict=True)
     for (i, j), effect in shown:
         if effect.low >= 0.0 and i not in without:
             beaten.add(j)

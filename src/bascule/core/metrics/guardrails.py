@@ -79,8 +79,8 @@ def _with_block(
     design: Design, statistics: Statistics, block: Sequence[ArmStatistics]
 ) -> Statistics:
     """Return a metric's statistics with one more block."""
-    seen, added = design.oriented_statistics(statistics), design.oriented_block(block)
-    rows = design.procedure.fold_block(seen, added, look=False)
+    oriented, added = design.oriented_statistics(statistics), design.oriented_block(block)
+    rows = design.procedure.fold_block(oriented, added, look=False)
     return replace(rows, arms=statistics.with_block(block).arms)
 
 
@@ -152,31 +152,31 @@ def _judged(
     """Return the statistics with intervals and harm of guardrails as of now, if a look is due."""
     if guard_rule.look_is_due(before.units, after.units, guardrails_decide(design, after)):
         metrics = [
-            _looked(design, which, seen)
+            _looked(design, which, statistics)
             if design.metrics[which].is_guardrail and counted[which]
-            else seen
-            for which, seen in enumerate(metrics)
+            else statistics
+            for which, statistics in enumerate(metrics)
         ]
     return replace(after, metrics=tuple(metrics))
 
 
-def _looked(design: Design, which: int, seen: Statistics) -> Statistics:
+def _looked(design: Design, which: int, statistics: Statistics) -> Statistics:
     """Return a metric's statistics with the running intersections, and harmful arms dropped."""
-    now = _against_control(design.metric_designs[which], seen)
-    seen = replace(seen, bounds=intersected(seen.bounds, now))
+    now = _against_control(design.metric_designs[which], statistics)
+    statistics = replace(statistics, bounds=intersected(statistics.bounds, now))
     line, harm = design.metrics[which].harm_line, design.harm_designs[which]
     if line is None or harm is None:
-        return seen
-    ends = enumerate(_against_control(harm, seen))
+        return statistics
+    ends = enumerate(_against_control(harm, statistics))
     harmful = {arm for arm, (_, high) in ends if guard_rule.is_harmful(high, line)}
-    return replace(seen, dropped=seen.dropped | harmful)
+    return replace(statistics, dropped=statistics.dropped | harmful)
 
 
 def _against_control(design: Design, statistics: Statistics) -> list[tuple[float, float]]:
     """Return by how much each arm is better than the control: the bounds that hold now."""
     # Harmful arms are listed with all others: the procedure must not leave them out.
-    seen = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
-    return design.procedure.advantages(seen, design.control_index)
+    oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
+    return design.procedure.advantages(oriented, design.control_index)
 
 
 def standing(design: Design, which: int, statistics: Statistics, arm: int) -> Standing:
@@ -354,8 +354,8 @@ def _estimates(design: Design, statistics: Statistics) -> list[float]:
     """Return by how much each arm looks better than the control."""
     procedure, control = design.procedure, design.control_index
     estimates = [0.0] * len(design.arms)
-    seen = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
-    listed = zip(procedure.compared(seen), procedure.ends(seen), strict=True)
+    oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
+    listed = zip(procedure.compared(oriented), procedure.ends(oriented), strict=True)
     for (i, j), (difference, _, _) in listed:
         if i == control:
             estimates[j] = -difference

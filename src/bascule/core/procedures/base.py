@@ -45,7 +45,7 @@ SAME = "no difference that matters"
 """What a decision is called that declares no arm the best."""
 
 
-class Problem(Protocol):
+class Setting(Protocol):
     """What a procedure needs to know of a design."""
 
     @property
@@ -175,7 +175,7 @@ class Procedure(ABC):
     kind is played by its own steps, and nothing is predicted or proven of its decision time.
     """
 
-    design: Problem
+    design: Setting
     label: str
     counts: ClassVar[Literal["units", "blocks", "stages"]]
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
@@ -349,8 +349,8 @@ class Procedure(ABC):
         if not newly and not self.quick_ends and not self._is_due(before, after):
             return before.bounds
         current = ((low, high) for _, low, high in self.known_ends(after))
-        found = intersected(before.bounds, current)
-        return with_dropped(found, self.arms, sorted(newly), after.removed)
+        bounds = intersected(before.bounds, current)
+        return with_dropped(bounds, self.arms, sorted(newly), after.removed)
 
     def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
         if isinstance(after, CohortStatistics):
@@ -366,15 +366,15 @@ class Procedure(ABC):
 
         Dropped arms are included.
         """
-        found = [(-math.inf, math.inf)] * self.arms
-        found[control] = (0.0, 0.0)
+        intervals = [(-math.inf, math.inf)] * self.arms
+        intervals[control] = (0.0, 0.0)
         listed = zip(self.compared(statistics), self.known_ends(statistics), strict=True)
         for (i, j), (_, low, high) in listed:
             if i == control:
-                found[j] = (-high, -low)
+                intervals[j] = (-high, -low)
             elif j == control:
-                found[i] = (low, high)
-        return found
+                intervals[i] = (low, high)
+        return intervals
 
     def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
         """Return the arms that the evidence puts below some arm that is not among `without`."""

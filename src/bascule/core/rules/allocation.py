@@ -16,7 +16,7 @@ from typing import final
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import Share
 from bascule.core.rules.base import RULES, Rule
@@ -75,7 +75,7 @@ class BlockAllocation(Rule):
         self.like.check_size(arms, max_units)
 
     @final
-    def check_design(self, design: Problem) -> None:
+    def check_design(self, design: Setting) -> None:
         """Refuse what tilted blocks refuse, and a horizon that a removal by hand would move."""
         self.like.check_design(design)
         if len(design.arms) > 2 and self.like.has_horizon and self.like.reach is None:
@@ -93,7 +93,7 @@ class BlockAllocation(Rule):
         return self.like.calibrate(outcome, arms, error, delta)
 
     @final
-    def procedure(self, design: Problem) -> BlockProcedure:
+    def procedure(self, design: Setting) -> BlockProcedure:
         """Return tilted blocks with another share for the leader."""
         return replace(self.like.procedure(design), label=self.label, share=self.share)
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, level_for, peel
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem, Procedure
+from bascule.core.procedures.base import Procedure, Setting
 from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.registry import Registry
@@ -154,10 +154,10 @@ class Rule(ABC):
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
         """Raise `InputError` if the rule must not run with this number of arms or this cap."""
 
-    def check_design(self, design: Problem) -> None:  # noqa: B027
+    def check_design(self, design: Setting) -> None:  # noqa: B027
         """Raise `InputError` if the rule does not go with these outcomes or this number of arms."""
 
-    def with_fixed_plan(self, design: Problem) -> Self:
+    def with_fixed_plan(self, design: Setting) -> Self:
         """Return the rule with what it plans by the design's error written out.
 
         The plan of a test must not change once its pairs are judged at another level.
@@ -171,7 +171,7 @@ class Rule(ABC):
         """Return what a design with this rule guarantees, given one of `error` and `delta`."""
 
     @abstractmethod
-    def procedure(self, design: Problem) -> Procedure:
+    def procedure(self, design: Setting) -> Procedure:
         """Return how a test with this rule proceeds."""
 
 

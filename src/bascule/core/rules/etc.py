@@ -17,7 +17,7 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.intervals.margin import rounds_within
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
 from bascule.core.procedures.intervals.state import Steps, eliminate, parted, round_complete
@@ -85,7 +85,7 @@ class ETC(Rule):
         """Return the radius and the proof where outcomes recur: one difference for each pair."""
         return units.even_mixture(arms) if self.stop == "mixture" else units.even_split(arms)
 
-    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+    def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
         """Return how an even split with elimination proceeds."""
         arms, steps = len(design.arms), Steps(even_score, decide)
         shared = (design, self.label, math.inf, steps, rounds_within, False, True)

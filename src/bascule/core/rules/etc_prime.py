@@ -8,7 +8,7 @@ from typing import Literal
 
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import refuse_without_noise
@@ -48,7 +48,7 @@ class ETCPrime(Rule):
         """Say that arms take turns and what ends a test."""
         return LIMIT.explain(arms)
 
-    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+    def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
         """Return how `UCB(inf)` proceeds."""
         return replace(LIMIT.procedure(design), label=self.label)
 

@@ -20,7 +20,7 @@ from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.static.population import (
     Threshold,
     any_time,
@@ -103,7 +103,7 @@ class Static(Rule):
             "it. The test ends when the difference of the arms is large enough."
         )
 
-    def procedure(self, design: Problem) -> StaticProcedure:
+    def procedure(self, design: Setting) -> StaticProcedure:
         """Return how a test of a static population proceeds."""
         return StaticProcedure(
             design,

@@ -30,7 +30,7 @@ from bascule.core.evidence.reach import power_of_each, reach_for
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
 from bascule.core.procedures.blocks.signals import EarlySignals, slack_of
 from bascule.core.rules.base import Knob, Rule, refuse_delta
@@ -269,7 +269,7 @@ class Tilt(Rule):
             return FOUR_SUMS if arms > MANY else BETTING
         return KNOWN_SPREAD
 
-    def procedure(self, design: Problem) -> BlockProcedure:
+    def procedure(self, design: Setting) -> BlockProcedure:
         """Return how a test in tilted blocks proceeds."""
         horizon = None
         if self.has_horizon:
@@ -299,7 +299,7 @@ class Tilt(Rule):
             return ORDINARY
         return central_share((self.effect or 0.0) / outcome.scale, variance, self.tilt)
 
-    def _reach(self, design: Problem) -> float:
+    def _reach(self, design: Setting) -> float:
         """Return how many standard errors the planned effect is at the horizon."""
         if self.power is None:
             assert self.reach is not None
@@ -313,7 +313,7 @@ class Tilt(Rule):
         reach = reach_for(each, constant, self._look(design), futility)
         return LIMITED * reach if design.outcome.limited else reach
 
-    def _look(self, design: Problem) -> float:
+    def _look(self, design: Setting) -> float:
         """Return the deviation of what one look adds to a total, in units of the planned effect.
 
         It is 0 where nothing is known of the spread before the test.
@@ -337,7 +337,7 @@ class Tilt(Rule):
         planned = outcome.variance(min(middle, outcome.high))
         return None if not planned else planned / outcome.scale**2
 
-    def with_fixed_plan(self, design: Problem) -> Self:
+    def with_fixed_plan(self, design: Setting) -> Self:
         """Return the rule with its horizon written out."""
         if not self.has_horizon:
             return self
@@ -411,7 +411,7 @@ class Tilt(Rule):
                 f"them (got {arms}): compare fewer arms, or use UCB(alpha) or ETC()",
             )
 
-    def check_design(self, design: Problem) -> None:
+    def check_design(self, design: Setting) -> None:
         """Refuse a planned effect without a horizon where many arms have outcomes with limits."""
         endless = self.effect is not None and not self.has_horizon
         if endless and design.outcome.limited and len(design.arms) > MANY:

@@ -19,7 +19,7 @@ from bascule.core.evidence.looks import GROWTH
 from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.intervals.margin import (
     intervals_within,
     rounds_within,
@@ -192,7 +192,7 @@ class UCB(Rule):
         """Alpha: the larger, the more regret and the sooner the decision."""
         return Knob("alpha", self.alpha, 1.0, regret_grows=True)
 
-    def procedure(self, design: Problem) -> IntervalProcedure | RecurrentProcedure:
+    def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
         """Return how a test with intervals proceeds; at infinity the split is even."""
         even, arms = math.isinf(self.alpha), len(design.arms)
         steps = Steps(even_score, decide_rounds) if even else Steps(score, decide)

@@ -10,7 +10,7 @@ from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
-from bascule.live.reports.history import Point, audit_words
+from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
 from bascule.live.reports.status import ArmStatus, Status, finite
 from bascule.live.steps.description import Description
@@ -28,9 +28,9 @@ __all__ = [
     "Evaluation",
     "Event",
     "Experiment",
+    "HistoryPoint",
     "ManualClock",
     "MetricStatus",
-    "Point",
     "Receipt",
     "SegmentTests",
     "State",

@@ -71,9 +71,9 @@ def import_experiment(
     with copies.opened_copy(Path(path)) as source, source.reporting() as rows:
         numbers = {name: number for number, name, _ in all_names(rows)}
         chosen = _chosen(numbers, experiment)
-        found = verify(rows, numbers[chosen], chosen)
-        if not found.agrees:
-            raise InputError("file", f"the file is damaged or was changed: {found}"[:500])
+        verification = verify(rows, numbers[chosen], chosen)
+        if not verification.agrees:
+            raise InputError("file", f"the file is damaged or was changed: {verification}"[:500])
         wanted = chosen if name is None else name
         check_name(wanted)
         moved, _ = load(rows, numbers[chosen], chosen, None)
@@ -94,7 +94,7 @@ def import_experiment(
                 _check_name_stays(moved.design, chosen, wanted)
                 check_places(connection, chosen, moved.delivery)
             number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
-            detail = {"experiment": chosen, "units": found.units}
+            detail = {"experiment": chosen, "units": verification.units}
             log(connection, (number, wanted), store.clock.now(), store.actor, "import", detail)
     return Experiment(store, number, wanted)
 

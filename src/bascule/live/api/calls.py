@@ -97,8 +97,8 @@ class Calls:
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            found = evaluation(self._named_arms, *known)
-            return Call(None, lambda _: found)
+            evaluation_of_unit = evaluation(self._named_arms, *known)
+            return Call(None, lambda _: evaluation_of_unit)
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
 

@@ -88,12 +88,12 @@ class ErasableStore(StoreContext):
         """
         named, meant = checked_unit(unit), self._covered(experiments)
         with self.reading() as connection:
-            found = [
+            data = [
                 _in_experiment(self, connection, number, name, named)
                 for number, name in statements.fetch(connection, _WHERE, named, named, named)
                 if meant is None or name in meant
             ]
-        return {"unit": named, "experiments": found}
+        return {"unit": named, "experiments": data}
 
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all experiments, or in some; return the names of those that had it.
@@ -107,13 +107,13 @@ class ErasableStore(StoreContext):
         named, meant = checked_unit(unit), self._covered(experiments)
         with self.reading() as connection:
             rows = statements.fetch(connection, _WHERE, named, named, named)
-        found = {number: name for number, name in rows if meant is None or name in meant}
-        if not found:
+        names = {number: name for number, name in rows if meant is None or name in meant}
+        if not names:
             where = "this store" if experiments is None else ", ".join(experiments)
             message = f"there is no unit {named!r:.60} in {where}: check its name"
             raise InputError("unit", message, kind="not_found")
-        self.erasing(found, partial(_erase, [named]))
-        return tuple(found.values())
+        self.erasing(names, partial(_erase, [named]))
+        return tuple(names.values())
 
     def erase_older(self, age: float | str, *, running: bool = False) -> tuple[Expired, ...]:
         """Erase the units that came more than `age` ago, as "90d", in experiments that have ended.

@@ -12,7 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
-from bascule.live.reports.history import Point, point_of, spread
+from bascule.live.reports.history import HistoryPoint, point_of, spread
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.description import Description
 from bascule.live.storage.queries import Loaded, oldest_waiting
@@ -79,7 +79,7 @@ class Experiment(Units):
         now = self.store.runner.now(loaded)
         return status_of(loaded, now, oldest_waiting(connection, loaded))
 
-    def history(self, most: int | None = None) -> list[Point]:
+    def history(self, most: int | None = None) -> list[HistoryPoint]:
         """Return the history of the test as points of a plot, `most` of them at most."""
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
@@ -92,8 +92,8 @@ class Experiment(Units):
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
         """Forecast the rest of the test with the knob at each value; empty if nothing is known."""
         loaded = self._loaded()
-        seen = loaded.state.statistics
-        return turns(loaded.design, seen, evidence_of(loaded.design, seen), values)
+        statistics = loaded.state.statistics
+        return turns(loaded.design, statistics, evidence_of(loaded.design, statistics), values)
 
     def even_split(self) -> Prediction | None:
         """Forecast the whole test as an even split would run it; None if nothing is known."""
@@ -119,11 +119,11 @@ class Experiment(Units):
         """
         from bascule.live.reports.diagnostics import put_into_log
 
-        found = self.diagnostics(level)
+        diagnostics = self.diagnostics(level)
         if self.state in OPEN:
-            found = tuple(one for one in found if one.validity == "any time")
-        flagged = [one for one in found if one.flagged]
-        return tuple(one for one in flagged if self._do(partial(put_into_log, found=one)))
+            diagnostics = tuple(one for one in diagnostics if one.validity == "any time")
+        flagged = [one for one in diagnostics if one.flagged]
+        return tuple(one for one in flagged if self._do(partial(put_into_log, diagnostic=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and list all that is stored differently."""

@@ -96,11 +96,11 @@ class Summary:
 def alarm_names(store: Store) -> dict[int, list[str]]:
     """Return the names of all alarms in the audit log, by the number of their experiment."""
     asked = select(audit_log.c.experiment, audit_log.c.detail).where(audit_log.c.action == "alarm")
-    found: dict[int, list[str]] = {}
+    names: dict[int, list[str]] = {}
     with store.reading() as connection:
         for number, detail in connection.execute(asked):
-            found.setdefault(number, []).append(str(json.loads(detail).get("name")))
-    return found
+            names.setdefault(number, []).append(str(json.loads(detail).get("name")))
+    return names
 
 
 def read_summaries(
@@ -120,7 +120,7 @@ def read_summaries(
     >>> found["button"].arms, damaged
     (('a', 'b'), {})
     """
-    found: dict[str, Summary] = {}
+    summaries: dict[str, Summary] = {}
     damaged: dict[str, str] = {}
     kept = [one.loaded for one in known.values()]
     newest = sorted([*kept, *store.runner.known()], key=attrgetter("version"))
@@ -139,11 +139,11 @@ def read_summaries(
                 # One row that was damaged must not hide all others.
                 damaged[row.name] = f"{type(problem).__name__}: {problem}"
                 continue
-            found[row.name] = summary
-    for summary in found.values():
+            summaries[row.name] = summary
+    for summary in summaries.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
         summary.test.calls.remembered("")
-    return found, damaged
+    return summaries, damaged
 
 
 def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -> Summary:
@@ -157,26 +157,26 @@ def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -
 
 def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[str, str]]:
     """Return the statuses of experiments, and of those that cannot be read the reason, by name."""
-    found: list[Status] = []
+    statuses: list[Status] = []
     damaged: dict[str, str] = {}
     for test in tests:
         try:
-            found.append(test.status())
+            statuses.append(test.status())
         except StoreError:
             raise
         except Exception as problem:
             # One row that was damaged must not hide all others.
             damaged[test.name] = f"{type(problem).__name__}: {problem}"[:200]
-    return found, damaged
+    return statuses, damaged
 
 
-def segment_tests(store: Store, found: Iterable[Summary]) -> dict[str, SegmentTests]:
+def segment_tests(store: Store, summaries: Iterable[Summary]) -> dict[str, SegmentTests]:
     """Return those of some experiments that are segments, by the names of the whole tests.
 
     A test that lacks a segment is left out.
     """
     groups: dict[str, tuple[Member, dict[str, Experiment]]] = {}
-    for one in found:
+    for one in summaries:
         member = one.loaded.delivery.member
         if member is not None:
             groups.setdefault(member.test, (member, {}))[1][member.segment] = one.test
@@ -193,7 +193,7 @@ def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int
     same = and_(units.experiment == names.experiment, units.unit == names.identity)
     asked = select(units.experiment, units.arm).where(units.experiment.in_(tests))
     with store.reading() as connection:
-        found = [*connection.execute(asked.where(units.unit == unit))]
+        rows = [*connection.execute(asked.where(units.unit == unit))]
         # A name that was linked has the arm of its identity, also where it had one of its own.
-        found += connection.execute(asked.join(links, same).where(names.unit == unit))
-    return {row.experiment: row.arm for row in found}
+        rows += connection.execute(asked.join(links, same).where(names.unit == unit))
+    return {row.experiment: row.arm for row in rows}

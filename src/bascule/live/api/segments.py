@@ -73,8 +73,8 @@ class SegmentTests:
         if left:
             by_number = {test.id: test for test in self.tests.values()}
             with self._store.reading() as connection:
-                found = homes(connection, [*by_number], left)
-            known |= {unit: by_number[number] for unit, number in found.items()}
+                numbers = homes(connection, [*by_number], left)
+            known |= {unit: by_number[number] for unit, number in numbers.items()}
         return known
 
     def each(self, do: Callable[[Experiment], Result]) -> dict[str, Result]:

@@ -165,11 +165,11 @@ class Store(ErasableStore):
     def segments(self, name: str) -> SegmentTests:
         """Return the tests of the segments of that name."""
         with self.reading() as connection:
-            found = members(connection, name)
-        if not found:
+            rows = members(connection, name)
+        if not rows:
             raise gone(name)
-        tests = {one.segment: Experiment(self, number, child) for number, child, one in found}
-        member = found[0][2]
+        tests = {one.segment: Experiment(self, number, child) for number, child, one in rows}
+        member = rows[0][2]
         lacking = [segment for segment in member.segments.all if segment not in tests]
         if lacking:
             names = ", ".join(member_name(name, segment) for segment in lacking)
@@ -230,23 +230,23 @@ class Store(ErasableStore):
         With `experiments`, only in these and their segments. Call it at every sign-in: one that is
         created later knows nothing of it. Units of a static population cannot be linked.
         """
-        found, meant = {}, self._covered(experiments)
+        linked, meant = {}, self._covered(experiments)
         for test in self.experiments():
             if (meant is None or test.name in meant) and test.state in OPEN and not test.is_hashed:
-                found[test.name] = test.link(unit, other)
-        return found
+                linked[test.name] = test.link(unit, other)
+        return linked
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of that name."""
         with self.reading() as connection:
-            found = number_of(connection, name)
-            its = () if found is not None else members(connection, name)
+            number = number_of(connection, name)
+            its = () if number is not None else members(connection, name)
         if its:
             message = f"{name} has segments: use store.segments, or name one: "
             raise InputError("experiment", message + ", ".join(one for _, one, _ in its))
-        if found is None:
+        if number is None:
             raise gone(name)
-        return Experiment(self, found, name)
+        return Experiment(self, number, name)
 
     def find(self, name: str) -> Experiment | SegmentTests:
         """Return the experiment of that name, or the tests of its segments."""
@@ -277,17 +277,17 @@ class Store(ErasableStore):
 
         On SQLite the deleted rows are overwritten, so that they cannot be read from the file.
         """
-        found = self.get(name).id
+        number = self.get(name).id
         with self._database.erasing() as connection:
-            phase, is_readable = phase_of(connection, found, name)
+            phase, is_readable = phase_of(connection, number, name)
             if phase != "stopped" and is_readable:
                 message = f"{name} is {phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
-            units = count_units(connection, found)
+            units = count_units(connection, number)
             now = self.clock.now()
-            log(connection, (found, name), now, self.actor, "delete", {"units": units})
-            delete_experiment(connection, found)
-        self.runner.forget(found)
+            log(connection, (number, name), now, self.actor, "delete", {"units": units})
+            delete_experiment(connection, number)
+        self.runner.forget(number)
 
     def backup(self, path: str | Path) -> None:
         """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""

@@ -194,7 +194,7 @@ class Units:
             .order_by(set_aside.c.reason)
         )
         with self.store.reading() as connection:
-            counts = {reason: int(found) for reason, found in connection.execute(asked)}
+            counts = {reason: int(total) for reason, total in connection.execute(asked)}
             unenrolled = self.store.load(connection, self.id, self.name).state.unenrolled
         return counts | ({"not enrolled": unenrolled} if unenrolled else {})
 

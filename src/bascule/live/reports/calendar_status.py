@@ -64,11 +64,11 @@ def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withhel
 
 def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
     """Return the figures with all that counted after the decision; None if nothing has to."""
-    seen = state.final
-    if state.verdict is None or seen is None:
+    statistics = state.final
+    if state.verdict is None or statistics is None:
         return None
     # Of a block that is not complete, the outcomes are known but not compared.
-    arms = [one + rest for one, rest in zip(seen.arms, state.open, strict=True)]
+    arms = [one + rest for one, rest in zip(statistics.arms, state.open, strict=True)]
     means = [arm.mean if arm.units else None for arm in arms]
     pending = max(0, state.enrolled - state.folded)
     return FinalFigures(
@@ -84,6 +84,6 @@ def _contrasts(
     design: Design, state: ExperimentState, means: Sequence[float | None]
 ) -> tuple[Contrast, ...]:
     assert state.final is not None
-    found = effects_of(design, advantages(design, state.final))
+    result = effects_of(design, advantages(design, state.final))
     control = design.arms.index(design.control_arm)
-    return contrasts(design, found, state.final.arms[control], means[control])
+    return contrasts(design, result, state.final.arms[control], means[control])

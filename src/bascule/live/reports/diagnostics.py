@@ -75,10 +75,10 @@ def diagnostics_of(
         return waiting
     # Drift and shift change with a point of the history only, so that points count the looks.
     look = max(1, len(periods))
-    found = diagnose(
+    diagnostics = diagnose(
         periods or None, prompt=prompt, late=late, allocation=allocation, level=level, look=look
     )
-    return (*(one.named(stored.design.arms) for one in found), *waiting)
+    return (*(one.named(stored.design.arms) for one in diagnostics), *waiting)
 
 
 def _waiting(
@@ -145,15 +145,15 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
         yield Diagnostic(f"missing values{of}", lacking, p_value, level, "any time", message)
 
 
-def put_into_log(work: UnitOfWork, found: Diagnostic) -> bool:
+def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
     """Put an alarm into the audit log; whether it is new there."""
     asked = select(audit.c.detail).where(
         audit.c.experiment == work.before.id, audit.c.action == "alarm"
     )
     known = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
-    if found.name in known:
+    if diagnostic.name in known:
         return False
-    work.log("alarm", name=found.name, message=found.message, p_value=found.p_value)
+    work.log("alarm", name=diagnostic.name, message=diagnostic.message, p_value=diagnostic.p_value)
     return True
 
 
@@ -199,7 +199,7 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
     kept = (statistics for _, _, statistics in history_of(connection, stored.id))
     # Where outcomes keep coming, a point holds the same units as the one before.
-    points = [seen for seen in kept if isinstance(seen, Statistics)]
+    points = [one for one in kept if isinstance(one, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
         if after.units > before.units:
@@ -252,10 +252,10 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
         .order_by(assignments.c.number)
     )
     joined = iter(connection.execute(placed).scalars())
-    found = AllocationStatistics.empty(arms)
+    allocation = AllocationStatistics.empty(arms)
     while some := list(islice(joined, READ_AT_ONCE)):
-        found += AllocationStatistics.of(some, list(islice(wanted, len(some))))
-    return found
+        allocation += AllocationStatistics.of(some, list(islice(wanted, len(some))))
+    return allocation
 
 
 def _dealt(connection: Connection, stored: Loaded) -> Iterator[Deal]:

@@ -56,7 +56,7 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     return knob.name, knob.value
 
 
-def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | None:
+def units_left(design: Design, statistics: AnyStatistics, evidence: float) -> float | None:
     """The units that a decision is expected to take from here, if the means are as they look.
 
     `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
@@ -69,59 +69,67 @@ def units_left(design: Design, seen: AnyStatistics, evidence: float) -> float | 
     >>> units_left(design, bs.progress.Statistics.empty(2), 0.0) is None
     True
     """
-    if isinstance(seen, CohortStatistics):
+    if isinstance(statistics, CohortStatistics):
         # There it is stages that count: `stages_left`.
         return None
     if may_hold(design):
-        leader, _ = lead(design, seen, advantages(design, seen))
-        if leader is not None and not may_ship(design, seen, design.arms.index(leader)):
+        leader, _ = lead(design, statistics, advantages(design, statistics))
+        if leader is not None and not may_ship(design, statistics, design.arms.index(leader)):
             return None
-    share = horizon_share(design, seen)
-    most = seen.units * (1.0 / share - 1.0) if share > 0.0 else None
-    expected = expectation(design, seen)
-    if expected is not None and expected.decision_time > seen.units:
-        left: float | None = expected.decision_time - seen.units
+    share = horizon_share(design, statistics)
+    most = statistics.units * (1.0 / share - 1.0) if share > 0.0 else None
+    expected = expectation(design, statistics)
+    if expected is not None and expected.decision_time > statistics.units:
+        left: float | None = expected.decision_time - statistics.units
     else:
-        left = seen.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else most
+        left = statistics.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else most
     return left if most is None or left is None else max(0.0, min(left, most))
 
 
 @lru_cache(maxsize=64)
-def stages_left(design: Design, seen: CohortStatistics) -> int | None:
+def stages_left(design: Design, statistics: CohortStatistics) -> int | None:
     """The stages that a decision is expected to take where outcomes keep coming; None if too many.
 
     It is taken that as many units join in a stage as so far, dealt by the rule, and that every arm
     keeps the mean that it has shown.
     """
-    if not seen.stage or any(not arm.units for i, arm in enumerate(seen.arms) if i not in seen.out):
+    if not statistics.stage or any(
+        not arm.units for i, arm in enumerate(statistics.arms) if i not in statistics.out
+    ):
         return None
-    joining = units_a_stage(design, seen)
-    means = [_mean(arm) for arm in seen.arms]
-    then = seen
+    joining = units_a_stage(design, statistics)
+    means = [_mean(arm) for arm in statistics.arms]
+    then = statistics
     while evidence_of(design, then) < 1.0:
-        if then.stage > FURTHEST * seen.stage:
+        if then.stage > FURTHEST * statistics.stage:
             return None
         then = _grown(design, then, max(1, then.stage // STRIDES), joining, means)
-    return then.stage - seen.stage
+    return then.stage - statistics.stage
 
 
-def units_a_stage(design: Design, seen: CohortStatistics) -> float:
+def units_a_stage(design: Design, statistics: CohortStatistics) -> float:
     """How many units join in a stage, as it was so far; none where all are there from the start."""
-    if design.procedure.arm_sizes is not None or not seen.stage:
+    if design.procedure.arm_sizes is not None or not statistics.stage:
         return 0.0
-    return seen.units / seen.stage
+    return statistics.units / statistics.stage
 
 
 def _grown(
-    design: Design, seen: CohortStatistics, stages: int, joining: float, means: Sequence[float]
+    design: Design,
+    statistics: CohortStatistics,
+    stages: int,
+    joining: float,
+    means: Sequence[float],
 ) -> CohortStatistics:
     """What the arms will have shown after a few stages more; those who join come half-way."""
-    arms = [arm if i in seen.out else _older(arm, stages) for i, arm in enumerate(seen.arms)]
-    grown = replace(seen, arms=tuple(arms), stage=seen.stage + stages)
-    coming = round(joining * grown.stage) - round(joining * seen.stage)
+    arms = [
+        arm if i in statistics.out else _older(arm, stages) for i, arm in enumerate(statistics.arms)
+    ]
+    grown = replace(statistics, arms=tuple(arms), stage=statistics.stage + stages)
+    more = round(joining * grown.stage) - round(joining * statistics.stage)
     age = (stages + 1) // 2
     for some in range(LUMPS):
-        units = (coming + some) // LUMPS
+        units = (more + some) // LUMPS
         if units:
             arm = next_arm(design, grown)
             joined = ArmCohorts((Cohort(age, units, units * age * means[arm]),))
@@ -144,7 +152,7 @@ def _mean(arm: ArmCohorts) -> float:
 
 
 def turns(
-    design: Design, seen: AnyStatistics, evidence: float, values: Sequence[float]
+    design: Design, statistics: AnyStatistics, evidence: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
     """What is expected with the knob at each value; nothing where theory does not say.
 
@@ -156,21 +164,21 @@ def turns(
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
     [(3, 239, 29), (9, 435, 25)]
     """
-    now, knob = expectation(design, seen), knob_of(design)
-    left = units_left(design, seen, evidence)
+    now, knob = expectation(design, statistics), knob_of(design)
+    left = units_left(design, statistics, evidence)
     if now is None or knob is None or left is None:
         return ()
     part = left / now.decision_time
-    found, means = [], _means(design, seen)
+    predictions, means = [], _means(design, statistics)
     for value in values:
-        then = expectation(with_knob(design, knob[0], value), seen, means)
+        then = expectation(with_knob(design, knob[0], value), statistics, means)
         if then is not None:
-            found.append(Turn(value, part * then.decision_time, part * then.regret))
-    return tuple(found)
+            predictions.append(Turn(value, part * then.decision_time, part * then.regret))
+    return tuple(predictions)
 
 
 def shown_means(
-    design: Design, means: Sequence[float], leader: str, found: Sequence[Effect]
+    design: Design, means: Sequence[float], leader: str, effects: Sequence[Effect]
 ) -> list[float]:
     """Return the leader's mean, and for every other arm that mean less the leader's advantage.
 
@@ -186,7 +194,7 @@ def shown_means(
     """
     up = 1.0 if design.goal == "increase" else -1.0
     best, shown = means[design.arms.index(leader)], list(means)
-    for one in found:
+    for one in effects:
         if leader not in (one.first, one.second) or not _is_compared(one):
             continue
         rival, ahead = (
@@ -200,33 +208,36 @@ def _is_compared(effect: Effect) -> bool:
     return effect.difference != 0.0 or math.isfinite(effect.low) or math.isfinite(effect.high)
 
 
-def _means(design: Design, seen: AnyStatistics) -> list[float]:
+def _means(design: Design, statistics: AnyStatistics) -> list[float]:
     """The means of a test whose units give one outcome each, by the differences that decide."""
-    assert not isinstance(seen, CohortStatistics)
-    means, found = [arm.mean if arm.units else 0.0 for arm in seen.arms], advantages(design, seen)
-    leader, _ = lead(design, seen, found)
-    return means if leader is None else shown_means(design, means, leader, found)
+    assert not isinstance(statistics, CohortStatistics)
+    means, effects = (
+        [arm.mean if arm.units else 0.0 for arm in statistics.arms],
+        advantages(design, statistics),
+    )
+    leader, _ = lead(design, statistics, effects)
+    return means if leader is None else shown_means(design, means, leader, effects)
 
 
 def expectation(
-    design: Design, seen: AnyStatistics, shown: Sequence[float] | None = None
+    design: Design, statistics: AnyStatistics, shown: Sequence[float] | None = None
 ) -> Prediction | None:
     """What theory says of the whole test, if the means are as they look; None where nothing.
 
     Of arms that are out it says nothing, and those that are left share the error as before. `shown`
     are the means where another design has led the test so far.
     """
-    if isinstance(seen, CohortStatistics):
+    if isinstance(statistics, CohortStatistics):
         return None
-    into = [i for i in range(len(seen.arms)) if i not in seen.out]
-    arms = [seen.arms[i] for i in into]
+    into = [i for i in range(len(statistics.arms)) if i not in statistics.out]
+    arms = [statistics.arms[i] for i in into]
     if len(arms) < 2 or any(arm.units == 0 for arm in arms):
         return None
-    looks = _means(design, seen) if shown is None else shown
-    if len(arms) < len(seen.arms):
+    looks = _means(design, statistics) if shown is None else shown
+    if len(arms) < len(statistics.arms):
         if design.error is None or design.procedure.counts != "blocks":
             return None
-        error = design.error * (len(arms) - 1) / (len(seen.arms) - 1)
+        error = design.error * (len(arms) - 1) / (len(statistics.arms) - 1)
         # A named control may be out, and changes nothing here.
         arms_left = [design.arms[i] for i in into]
         design = replace(design, arms=arms_left, error=error, control=None)
@@ -240,7 +251,7 @@ def expectation(
     return _expected(design, gaps, _rounded(means[0] + beyond), _rounded(spread))
 
 
-def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
+def even_split(design: Design, statistics: AnyStatistics) -> Prediction | None:
     """Return what theory expects of an even split from its first unit to its decision or cap.
 
     The means are taken as they look now. None where the rule has no even split, and where theory
@@ -254,7 +265,7 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     >>> round(expected.decision_time), round(expected.regret)
     (273, 55)
     """
-    if isinstance(seen, CohortStatistics) or design.guardrails:
+    if isinstance(statistics, CohortStatistics) or design.guardrails:
         return None
     knob = design.rule.knob
     even = design
@@ -266,7 +277,9 @@ def even_split(design: Design, seen: AnyStatistics) -> Prediction | None:
     if not even.procedure.even:
         return None
     # An even split starts with all arms, also with those that were beaten since.
-    expected = expectation(even, replace(seen, dropped=frozenset()), _means(design, seen))
+    expected = expectation(
+        even, replace(statistics, dropped=frozenset()), _means(design, statistics)
+    )
     cap = design.max_units
     if expected is None or cap is None or expected.decision_time <= cap:
         return expected
@@ -291,7 +304,7 @@ def _rounded(value: float) -> float:
     return float(f"{value:.2g}")
 
 
-def evidence_of(design: Design, seen: AnyStatistics) -> float:
+def evidence_of(design: Design, statistics: AnyStatistics) -> float:
     """Return how much of the way to a decision is covered, from 0 to 1.
 
     >>> import bascule as bs
@@ -299,18 +312,20 @@ def evidence_of(design: Design, seen: AnyStatistics) -> float:
     >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     0.0
     """
-    return lead(design, seen, advantages(design, seen))[1]
+    return lead(design, statistics, advantages(design, statistics))[1]
 
 
-def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[str | None, float]:
+def lead(
+    design: Design, statistics: AnyStatistics, effects: Sequence[Effect]
+) -> tuple[str | None, float]:
     """Return the arm that is furthest on its way to beating all others, and how far it is.
 
     `found` are the advantages: by how much the first arm of each pair is better.
     """
-    into = [name for i, name in enumerate(design.arms) if i not in seen.out]
+    into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     least = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
-    for effect in found:
+    for effect in effects:
         sides = (
             (effect.first, effect.second, effect.difference, effect.low),
             (effect.second, effect.first, -effect.difference, -effect.high),
@@ -324,7 +339,7 @@ def lead(design: Design, seen: AnyStatistics, found: Sequence[Effect]) -> tuple[
     compared = [name for name in into if rivals[name] == len(into) - 1]
     # While nothing is known of some pair, the arm that is furthest ahead of its nearest rival.
     best = max(compared, key=lambda name: (least[name], nearest[name]))
-    return (best, least[best]) if seen.units else (None, 0.0)
+    return (best, least[best]) if statistics.units else (None, 0.0)
 
 
 def _share(difference: float, low: float) -> float:

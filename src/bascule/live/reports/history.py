@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HistoryPoint:
     """A point of a test's history, after `matured` units."""
 
     time: str
@@ -34,9 +34,9 @@ class Point:
 
 
 @lru_cache(maxsize=4096)
-def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> Point:
+def point_of(design: Design, statistics: AnyStatistics, matured: int, time: float) -> HistoryPoint:
     """A point of a test's history."""
-    return Point(
+    return HistoryPoint(
         moment(time).isoformat(),
         matured,
         tuple(arm_means(design, statistics)),

@@ -78,11 +78,11 @@ def _status(
     control = design.arms.index(design.control_arm)
     arms, metric = view.statistics.arms, view.metric
     means = tuple(arm.mean if arm.units else None for arm in arms)
-    found = contrasts(design, view.effects, arms[control], means[control])
-    standings = tuple(view.standings[design.arms.index(one.treatment)] for one in found)
+    contrasts_of_arms = contrasts(design, view.effects, arms[control], means[control])
+    standings = tuple(view.standings[design.arms.index(one.treatment)] for one in contrasts_of_arms)
     return MetricStatus(
         *(metric.name, metric.role, metric.goal, metric.margin, metric.error),
-        *(design.calibration.guarantee, means, found, standings),
+        *(design.calibration.guarantee, means, contrasts_of_arms, standings),
         binary=design.outcome.binary,
         clipped=clipped,
         coverage=coverages(design, view.statistics, units),
@@ -134,12 +134,12 @@ class RolloutStatus:
     @property
     def words(self) -> str:
         """The rollout in a line."""
-        found = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
+        words = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
         if self.next_traffic is not None and self.next_days is not None:
             when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
-            found += f"; {100 * self.next_traffic:g} % {when}"
+            words += f"; {100 * self.next_traffic:g} % {when}"
         waits = f"not shown yet to stay within the margin of {' and '.join(self.open)}"
-        return "; ".join((found, waits, *self.held))
+        return "; ".join((words, waits, *self.held))
 
 
 def rollout_of(test: Loaded, now: float) -> RolloutStatus:
@@ -198,5 +198,5 @@ def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | N
     """Return by what outcomes are adjusted, or None."""
     if design.adjustment is None:
         return None
-    found = design.adjustment.coefficients(state.once.covariates)
-    return CovariateStatus(found, state.lacking, state.beyond)
+    coefficients = design.adjustment.coefficients(state.once.covariates)
+    return CovariateStatus(coefficients, state.lacking, state.beyond)

@@ -210,11 +210,11 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Keep running
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
-    seen = state.statistics if state.held is None else state.latest_statistics
-    better = advantages(design, seen)
-    found = effects_of(design, better)
-    leader, share = lead(design, seen, better)
-    means = arm_means(design, seen)
+    statistics = state.statistics if state.held is None else state.latest_statistics
+    better = advantages(design, statistics)
+    effects = effects_of(design, better)
+    leader, share = lead(design, statistics, better)
+    means = arm_means(design, statistics)
     known, apart = [mean for mean in means if mean is not None], None
     if leader is not None and len(known) == len(means):
         apart = shown_means(design, known, leader, better)
@@ -226,16 +226,16 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     if phase in OPEN and rollout is None and state.held is None:
         left, days = _left(design, state, share, now - created)
         ahead = time_left_of(design, state, created, now)
-    arms = _arms(design, state, seen)
+    arms = _arms(design, state, statistics)
     units = [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
     counted_units = state.folded
-    if state.verdict is not None and isinstance(seen, Statistics):
+    if state.verdict is not None and isinstance(statistics, Statistics):
         # All that met another arm came before the decision, whether they have matured or not. Units
         # that come after it get the arm that is served then: these are no longer the test.
         counted = list(state.assigned)
-        counted[shipped(state)] = seen.arms[shipped(state)].units
+        counted[shipped(state)] = statistics.arms[shipped(state)].units
         counted_units = state.verdict.units
     return Status(
         name=test.name,
@@ -243,14 +243,14 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         rule=design.rule.label,
         units=sum(units),
         matured=counted_units,
-        stage=seen.stage if isinstance(seen, CohortStatistics) else None,
+        stage=statistics.stage if isinstance(statistics, CohortStatistics) else None,
         arms=arms,
-        effects=found,
-        contrasts=_contrasts(design, seen, found, means[control], phase),
+        effects=effects,
+        contrasts=_contrasts(design, statistics, effects, means[control], phase),
         evidence=share,
         leader=leader,
         decision=state.verdict,
-        promise=_promise(design, seen, phase),
+        promise=_promise(design, statistics, phase),
         cost=_cost(design, apart, counted),
         even_cost=_cost(design, apart, [sum(counted) / len(counted)] * len(counted)),
         left=left,
@@ -260,8 +260,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         metrics=metric_statuses(design, state.once, state.clipped[1:]) if design.metrics else (),
         guarded=waiting_words(design, state.once) if may_hold(design) and phase in OPEN else None,
         rollout=rollout,
-        ended_by=end_reason(design, seen) if phase == "over" else None,
-        futile=phase in OPEN and state.verdict is None and is_futile(design, seen),
+        ended_by=end_reason(design, statistics) if phase == "over" else None,
+        futile=phase in OPEN and state.verdict is None and is_futile(design, statistics),
         waiting=waiting_of(test, now, oldest),
         everyone=None if everyone is None else design.arms[everyone],
         links=state.links,
@@ -285,41 +285,43 @@ def _left(
     design: Design, state: ExperimentState, evidence: float, seconds: float
 ) -> tuple[float | None, float | None]:
     """Units and days that a decision is expected to take from here, at the pace so far."""
-    seen = state.statistics
-    if isinstance(seen, CohortStatistics):
-        stages = stages_left(design, seen)
+    statistics = state.statistics
+    if isinstance(statistics, CohortStatistics):
+        stages = stages_left(design, statistics)
         if stages is None or design.measure is None:
             return None, None
-        joining = units_a_stage(design, seen)
+        joining = units_a_stage(design, statistics)
         return stages * joining or None, stages * period_of(design.measure) / DAY
-    if any(arm.units < TELLING for i, arm in enumerate(seen.arms) if i not in seen.out):
+    if any(arm.units < TELLING for i, arm in enumerate(statistics.arms) if i not in statistics.out):
         return None, None
-    left = units_left(design, seen, evidence)
+    left = units_left(design, statistics, evidence)
     if left is None or seconds <= 0 or not state.units:
         return left, None
-    coming = left - (state.units - state.folded)
-    if coming <= 0 and design.measure is None:
+    to_assign = left - (state.units - state.folded)
+    if to_assign <= 0 and design.measure is None:
         # They are all there: it takes as long as they take to report.
         return left, None
     wait = design.matures(0.0) or 0.0
-    return left, (max(0.0, coming) * seconds / state.units + wait) / DAY
+    return left, (max(0.0, to_assign) * seconds / state.units + wait) / DAY
 
 
-def _arms(design: Design, state: ExperimentState, seen: AnyStatistics) -> tuple[ArmStatus, ...]:
+def _arms(
+    design: Design, state: ExperimentState, statistics: AnyStatistics
+) -> tuple[ArmStatus, ...]:
     bounds: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(design.arms)
     if design.procedure.has_intervals:
-        bounds = [(interval.low, interval.high) for interval in intervals(design, seen)]
-    found = []
-    means, sizes = arm_means(design, seen), design.procedure.arm_sizes
+        bounds = [(interval.low, interval.high) for interval in intervals(design, statistics)]
+    rows = []
+    means, sizes = arm_means(design, statistics), design.procedure.arm_sizes
     shares: Sequence[float | None] = [None] * len(design.arms)
-    if isinstance(seen, Statistics):
-        shares = coverages(design, seen, [arm.units for arm in seen.arms])
+    if isinstance(statistics, Statistics):
+        shares = coverages(design, statistics, [arm.units for arm in statistics.arms])
     for i, name in enumerate(design.arms):
-        units, matured, mean = state.assigned[i], seen.arms[i].units, means[i]
-        if isinstance(seen, Statistics):
+        units, matured, mean = state.assigned[i], statistics.arms[i].units, means[i]
+        if isinstance(statistics, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
             is_past = state.verdict is not None and state.final is not None
-            shown = seen.arms[i] if is_past else seen.arms[i] + state.open[i]
+            shown = statistics.arms[i] if is_past else statistics.arms[i] + state.open[i]
             matured = shown.units
             mean = shown.mean if matured else None
         elif sizes is not None:
@@ -328,52 +330,54 @@ def _arms(design: Design, state: ExperimentState, seen: AnyStatistics) -> tuple[
         if i in state.control.paused:
             part = "paused"
         is_winner = state.verdict is not None and state.verdict.arm == i
-        if i in seen.dropped and not is_winner:
+        if i in statistics.dropped and not is_winner:
             part = "beaten"
-        if i in seen.removed:
+        if i in statistics.removed:
             part = "dropped"
         clipped = state.clipped[0][i] if state.clipped else 0
-        found.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
-    return tuple(found)
+        rows.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
+    return tuple(rows)
 
 
-def arm_means(design: Design, seen: AnyStatistics) -> list[float | None]:
+def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
     """What each arm has shown on average; None before it has shown anything."""
-    if isinstance(seen, Statistics):
-        return [arm.mean if arm.units else None for arm in seen.arms]
+    if isinstance(statistics, Statistics):
+        return [arm.mean if arm.units else None for arm in statistics.arms]
     if design.procedure.has_intervals:
-        found = zip(seen.arms, intervals(design, seen), strict=True)
-        return [interval.mean if arm.units else None for arm, interval in found]
-    totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in seen.arms]
+        pairs = zip(statistics.arms, intervals(design, statistics), strict=True)
+        return [interval.mean if arm.units else None for arm, interval in pairs]
+    totals = [(arm.units, sum(cohort.means for cohort in arm.cohorts)) for arm in statistics.arms]
     return [total / units if units else None for units, total in totals]
 
 
 def _contrasts(
     design: Design,
-    seen: AnyStatistics,
-    found: Sequence[Effect],
+    statistics: AnyStatistics,
+    effects: Sequence[Effect],
     mean: float | None,
     phase: Phase,
 ) -> tuple[Contrast, ...]:
     """Each arm minus the control, with an unbiased estimate once the test has ended."""
-    listed = contrasts(design, found, _control(design, seen), mean)
-    if phase in OPEN or not isinstance(seen, Statistics):
+    listed = contrasts(design, effects, _control(design, statistics), mean)
+    if phase in OPEN or not isinstance(statistics, Statistics):
         return listed
     place = design.arms.index
     return tuple(
         replace(
             one,
-            unbiased=unbiased_difference(design, seen, place(one.treatment), place(one.control)),
+            unbiased=unbiased_difference(
+                design, statistics, place(one.treatment), place(one.control)
+            ),
         )
         for one in listed
     )
 
 
-def _control(design: Design, seen: AnyStatistics) -> ArmStatistics | None:
+def _control(design: Design, statistics: AnyStatistics) -> ArmStatistics | None:
     """Return what the control has shown, where a unit gives one outcome."""
-    if not isinstance(seen, Statistics):
+    if not isinstance(statistics, Statistics):
         return None
-    return seen.arms[design.arms.index(design.control_arm)]
+    return statistics.arms[design.arms.index(design.control_arm)]
 
 
 def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:
@@ -384,12 +388,12 @@ def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float])
     return sum(n * (best - mean) for n, mean in zip(units, known, strict=True))
 
 
-def _promise(design: Design, seen: AnyStatistics, phase: Phase) -> str:
-    ended = ending(design, seen) if seen.units else None
+def _promise(design: Design, statistics: AnyStatistics, phase: Phase) -> str:
+    ended = ending(design, statistics) if statistics.units else None
     if ended is not None:
         return ended.promise
     if phase in OPEN:
-        return winner_promise(design, seen)
+        return winner_promise(design, statistics)
     return "nothing is decided"
 
 

@@ -43,7 +43,7 @@ class TimeLeft:
     high_days: float | None
 
 
-def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
+def units_range(design: Design, statistics: Statistics) -> tuple[float, float] | None:
     """Return a range of the units that have to count until a test ends; None if it is too early.
 
     >>> import bascule as bs
@@ -53,20 +53,20 @@ def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
     >>> units_range(design, seen) is None
     True
     """
-    active = [i for i in range(len(design.arms)) if i not in seen.out]
-    if len(active) < 2 or any(seen.arms[i].units < TELLING for i in active):
+    active = [i for i in range(len(design.arms)) if i not in statistics.out]
+    if len(active) < 2 or any(statistics.arms[i].units < TELLING for i in active):
         return None
-    found = advantages(design, seen)
-    leader, evidence = lead(design, seen, found)
-    share, flat = horizon_share(design, seen), design.procedure.has_horizon
+    result = advantages(design, statistics)
+    leader, evidence = lead(design, statistics, result)
+    share, flat = horizon_share(design, statistics), design.procedure.has_horizon
     if leader is None or (not flat and evidence < EVIDENCE):
         return None
-    if design.guardrails and open_guardrails(design, seen, design.arms.index(leader)):
+    if design.guardrails and open_guardrails(design, statistics, design.arms.index(leader)):
         return None
     planned, futility = design.procedure.futile_below
-    doubt = SIDE * _doubt(design, seen) if share > 0.0 else 0.0
+    doubt = SIDE * _doubt(design, statistics) if share > 0.0 else 0.0
     bounds = []
-    for ahead, low, error in _rivals(design, seen, leader, found):
+    for ahead, low, error in _rivals(design, statistics, leader, result):
         if error <= 0.0:
             return None
         place = ahead / error, (ahead - low) / error, flat
@@ -82,35 +82,35 @@ def units_range(design: Design, seen: Statistics) -> tuple[float, float] | None:
     if not bounds:
         return None
     # The leader has to beat every rival.
-    soon, late = _paces(design, seen, design.arms.index(leader)) if flat else (1.0, 1.0)
-    low = seen.units * soon * max(one[0] for one in bounds)
-    high = seen.units * late * max(one[1] for one in bounds)
+    soon, late = _paces(design, statistics, design.arms.index(leader)) if flat else (1.0, 1.0)
+    low = statistics.units * soon * max(one[0] for one in bounds)
+    high = statistics.units * late * max(one[1] for one in bounds)
     if design.max_units is not None:
-        rest = float(max(0, design.max_units - seen.units))
+        rest = float(max(0, design.max_units - statistics.units))
         low, high = min(low, rest), min(high, rest)
     return low, high
 
 
-def _doubt(design: Design, seen: Statistics) -> float:
+def _doubt(design: Design, statistics: Statistics) -> float:
     """Return the relative standard error of the variance, which a horizon goes by; 0 if known."""
     if design.outcome.known_spread:
         return 0.0
     excess = 2.0
     if design.outcome.binary:
-        mean = sum(arm.total for arm in seen.arms) / seen.units
+        mean = sum(arm.total for arm in statistics.arms) / statistics.units
         excess = max(0.0, 1.0 / max(1e-9, mean * (1.0 - mean)) - 4.0)
-    return min(0.5, math.sqrt(excess / seen.units))
+    return min(0.5, math.sqrt(excess / statistics.units))
 
 
-def _paces(design: Design, seen: Statistics, leader: int) -> tuple[float, float]:
+def _paces(design: Design, statistics: Statistics, leader: int) -> tuple[float, float]:
     """Return how many units the same information takes from now on, in parts of those so far.
 
     It is least in even blocks, and most in blocks that are tilted as far as they may be now.
     """
-    block = next_block(design, seen).units
+    block = next_block(design, statistics).units
     active = [i for i in range(len(block)) if block[i]]
-    rival = max((seen.arms[i].units for i in active if i != leader), default=0)
-    mine, all_units = seen.arms[leader].units, seen.units
+    rival = max((statistics.arms[i].units for i in active if i != leader), default=0)
+    mine, all_units = statistics.arms[leader].units, statistics.units
     if not rival or not mine or len(active) < 2:
         return 1.0, 1.0
     so_far = mine * rival / (mine + rival) / all_units
@@ -121,15 +121,15 @@ def _paces(design: Design, seen: Statistics, leader: int) -> tuple[float, float]
 
 
 def _rivals(
-    design: Design, seen: Statistics, leader: str, found: Sequence[Effect]
+    design: Design, statistics: Statistics, leader: str, result: Sequence[Effect]
 ) -> list[tuple[float, float, float]]:
     """Return the leader's advantage over each rival, its lower bound and its standard error."""
     rows = []
-    for one in found:
+    for one in result:
         if leader not in (one.first, one.second):
             continue
-        pair = [seen.arms[design.arms.index(name)] for name in (one.first, one.second)]
-        if any(design.arms.index(name) in seen.out for name in (one.first, one.second)):
+        pair = [statistics.arms[design.arms.index(name)] for name in (one.first, one.second)]
+        if any(design.arms.index(name) in statistics.out for name in (one.first, one.second)):
             continue
         parts = [arm.linearised for arm in pair]
         variances = [max(0.0, a.squares / a.units - a.mean**2) / a.units for a in parts]
@@ -143,10 +143,10 @@ def time_left_of(
     design: Design, state: ExperimentState, created: float, now: float
 ) -> TimeLeft | None:
     """Return the range for a live test, in units and days; None where nothing can be said yet."""
-    seen = state.statistics
-    if isinstance(seen, CohortStatistics):
+    statistics = state.statistics
+    if isinstance(statistics, CohortStatistics):
         return None
-    units = units_range(design, seen)
+    units = units_range(design, statistics)
     if units is None:
         return None
     low, high = (_days(design, state, bound, created, now) for bound in units)
@@ -163,15 +163,15 @@ def _days(
     passed = state.latest - created
     if passed <= 0.0:
         return None
-    coming = (units - (state.units - state.folded)) * passed / state.units
+    pending = (units - (state.units - state.folded)) * passed / state.units
     wait = design.matures(0.0)
     if wait is None:
-        seconds = max(0.0, coming)
+        seconds = max(0.0, pending)
     else:
         # The last of these units arrived before the latest one, or arrives after it.
-        seconds = max(0.0, state.latest + coming + wait - now)
-        if coming > 0.0:
-            seconds = max(seconds, coming + wait)
+        seconds = max(0.0, state.latest + pending + wait - now)
+        if pending > 0.0:
+            seconds = max(seconds, pending + wait)
     if design.withholds and state.origin is not None:
         seconds = design.announces(state.origin, now + seconds) - now
     if design.deadline is not None:

@@ -142,28 +142,30 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
     ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0, per=())
     """
-    seen = state.statistics
-    removed = seen.removed | frozenset(state.control.paused)
-    if isinstance(seen, CohortStatistics):
-        return replace(seen, arms=_cohorts_with_pending(seen, state.assigned), removed=removed)
-    everything = sum(seen.arms, ArmStatistics())
+    statistics = state.statistics
+    removed = statistics.removed | frozenset(state.control.paused)
+    if isinstance(statistics, CohortStatistics):
+        return replace(
+            statistics, arms=_cohorts_with_pending(statistics, state.assigned), removed=removed
+        )
+    everything = sum(statistics.arms, ArmStatistics())
     arms = []
-    for arm, units in zip(seen.arms, state.assigned, strict=True):
+    for arm, units in zip(statistics.arms, state.assigned, strict=True):
         pending = units - arm.units
         like = arm if arm.units else everything
         more = like.times(pending / like.units) if like.units else ArmStatistics(pending)
         arms.append(arm + more if pending else arm)
-    return replace(seen, arms=tuple(arms), removed=removed)
+    return replace(statistics, arms=tuple(arms), removed=removed)
 
 
 def _cohorts_with_pending(
-    seen: CohortStatistics, assigned: tuple[int, ...]
+    statistics: CohortStatistics, assigned: tuple[int, ...]
 ) -> tuple[ArmCohorts, ...]:
     """Return the cohorts of recurrent outcomes as if each pending unit had given one."""
-    means = [sum(cohort.means for cohort in arm.cohorts) for arm in seen.arms]
-    overall = sum(means) / max(1, seen.units)
+    means = [sum(cohort.means for cohort in arm.cohorts) for arm in statistics.arms]
+    overall = sum(means) / max(1, statistics.units)
     arms = []
-    for arm, total, units in zip(seen.arms, means, assigned, strict=True):
+    for arm, total, units in zip(statistics.arms, means, assigned, strict=True):
         pending = units - arm.units
         like = total / arm.units if arm.units else overall
         more = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
@@ -262,9 +264,9 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
     return parts
 
 
-def without(seen: Statistics, paused: tuple[int, ...]) -> Statistics:
+def without(statistics: Statistics, paused: tuple[int, ...]) -> Statistics:
     """Return the statistics without the arms that are paused."""
-    return replace(seen, removed=seen.removed.union(paused)) if paused else seen
+    return replace(statistics, removed=statistics.removed.union(paused)) if paused else statistics
 
 
 class Coming:
@@ -345,8 +347,8 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
     """
     if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
         return False
-    block, seen = _coming(design, state), without(state.latest_once, state.control.paused)
-    return blocks_to_begin(design, state, block, seen) < 1
+    block, statistics = _coming(design, state), without(state.latest_once, state.control.paused)
+    return blocks_to_begin(design, state, block, statistics) < 1
 
 
 def enrolment_complete(design: Design, state: ExperimentState) -> FullError:

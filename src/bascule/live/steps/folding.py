@@ -52,8 +52,8 @@ def fold_unit(
     if deal is None or design.procedure.counts == "units":
         numbers = [one for one in metrics if one is not None]
         assert isinstance(value, float)
-        seen = record(design, state.once, arm, value, numbers, lacking)  # type: ignore[arg-type]
-        return announced(design, state._replace(statistics=seen, folded=folded), now)
+        statistics = record(design, state.once, arm, value, numbers, lacking)  # type: ignore[arg-type]
+        return announced(design, state._replace(statistics=statistics, folded=folded), now)
     if design.adjustment is not None:
         rest = _rest(state.once, value)
         block = design.adjustment.added(state.open_covariates, rest, covariates)
@@ -86,14 +86,14 @@ def _measured_on(
     return after._replace(statistics=state.statistics, final=final)
 
 
-def _rest(seen: Statistics, value: Value) -> float:
+def _rest(statistics: Statistics, value: Value) -> float:
     """Return what covariates may explain: an outcome, or a numerator less what its ratio expects.
 
     The ratio is that of all complete blocks: any that was known before the block would do.
     """
     if not isinstance(value, Pair):
         return value
-    ratio = sum(seen.arms, ArmStatistics()).mean
+    ratio = sum(statistics.arms, ArmStatistics()).mean
     return value.numerator - ratio * value.denominator
 
 
@@ -128,13 +128,13 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
         ahead = {which for front in state.fronts for which in front.metrics}
         others = [None if k in ahead else its for k, its in enumerate(state.metric_open)]
         block = (state.open, last, others, state.open_covariates, state.open_lacking)
-        seen = fold_block(design, state.once, *block)
+        statistics = fold_block(design, state.once, *block)
         if design.procedure.uses_signals:
             state = without_block(state, deal, state.open)
         empty = (ArmStatistics(),) * len(state.open)
         kept = (its if k in ahead else empty for k, its in enumerate(state.metric_open))
         state = state._replace(
-            statistics=seen,
+            statistics=statistics,
             open=empty,
             metric_open=tuple(kept),
             open_covariates=(),
@@ -159,14 +159,14 @@ def take_out(
     """
     if state.held is not None and state.final is not None:
         state = state._replace(statistics=state.final, held=None, final=None)
-    seen: AnyStatistics = (
+    statistics: AnyStatistics = (
         remove_arm(design, state.once, name)
         if isinstance(state.statistics, Statistics)
         else remove_arm(design, state.statistics, name)
     )
     arm = design.arms.index(name)
     paused = tuple(other for other in state.control.paused if other != arm)
-    state = state._replace(statistics=seen, control=state.control._replace(paused=paused))
+    state = state._replace(statistics=statistics, control=state.control._replace(paused=paused))
     if deal is None:
         return announced(design, state, now), None
     deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, state.handed))))
@@ -221,9 +221,9 @@ def announced(
         keep = None if control in state.statistics.out else control
     verdict = Verdict.of(reached, state.folded, now, keep)
     if design.withholds or design.measure_on:
-        seen = state.once
-        out = seen.dropped if dropped is None else dropped
-        state = state._replace(final=replace(seen, dropped=out))
+        statistics = state.once
+        out = statistics.dropped if dropped is None else dropped
+        state = state._replace(final=replace(statistics, dropped=out))
     is_held = not verdict.harm and withheld_until(design, state, now) > now
     return state._replace(held=verdict) if is_held else state._replace(verdict=verdict)
 

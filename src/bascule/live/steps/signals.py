@@ -35,10 +35,10 @@ def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> 
     >>> with_events(with_events((), (1, 2), (0, 3)), (1, 2), (0, -1))
     (((1, 2), (0, 2)),)
     """
-    found = dict(early)
-    before = found.get(sizes, (0,) * len(sizes))
-    found[sizes] = tuple(a + b for a, b in zip(before, events, strict=True))
-    return tuple((its, counts) for its, counts in sorted(found.items()) if any(counts))
+    result = dict(early)
+    before = result.get(sizes, (0,) * len(sizes))
+    result[sizes] = tuple(a + b for a, b in zip(before, events, strict=True))
+    return tuple((its, counts) for its, counts in sorted(result.items()) if any(counts))
 
 
 def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> ExperimentState:

@@ -153,18 +153,18 @@ def joined(
     assert design.measure is not None
     origin = now if state.origin is None else state.origin
     stage, late = stage_of(origin, period_of(design.measure), now)
-    found = {crowd[:3]: crowd for crowd in state.crowd}
+    crowds = {crowd[:3]: crowd for crowd in state.crowd}
     for arm in arms:
         which = (arm, stage, late)
-        before = found.get(which, Crowd(*which, 0, 0.0))
-        found[which] = before._replace(units=before.units + 1)
-    return state._replace(origin=origin, crowd=tuple(found.values()))
+        before = crowds.get(which, Crowd(*which, 0, 0.0))
+        crowds[which] = before._replace(units=before.units + 1)
+    return state._replace(origin=origin, crowd=tuple(crowds.values()))
 
 
 def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
     """Return the sums of the events that count at the end of a stage."""
     period = period_of(measure)
-    found: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
+    sums: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
     for _, its in groupby(rows, key=itemgetter(0)):
         events = list(its)
         _, arm, arrived, _, _ = events[0]
@@ -175,17 +175,17 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) ->
         ]
         if values:
             which = (arm, *stage_of(origin, period, arrived))
-            units, total = found[which]
-            found[which] = (units + 1, total + measure.outcome_of(values))
-    return found
+            units, total = sums[which]
+            sums[which] = (units + 1, total + measure.outcome_of(values))
+    return sums
 
 
 def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> ExperimentState:
     """Return the state at the end of the next stage, whose events are given."""
-    seen, measure = state.statistics, design.measure
-    assert isinstance(seen, CohortStatistics)
+    statistics, measure = state.statistics, design.measure
+    assert isinstance(statistics, CohortStatistics)
     assert measure is not None
-    stage = seen.stage + 1
+    stage = statistics.stage + 1
     crowd, arms = [], [defaultdict[int, list[Crowd]](list) for _ in design.arms]
     for some in state.crowd:
         outcomes = stage - some.stage + 1 - some.late
@@ -200,8 +200,8 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
         ArmCohorts(tuple(_cohort(outcomes, arm[outcomes]) for outcomes in sorted(arm)))
         for arm in arms
     )
-    seen = close_stage(design, replace(seen, arms=cohorts, stage=stage))
-    after = state._replace(statistics=seen, crowd=tuple(crowd), folded=seen.units)
+    statistics = close_stage(design, replace(statistics, arms=cohorts, stage=stage))
+    after = state._replace(statistics=statistics, crowd=tuple(crowd), folded=statistics.units)
     return announced(design, after, now)
 
 

@@ -90,8 +90,8 @@ def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
 def _placed(layer: Layer, others: list[Layer]) -> Layer:
     # The segments of a test have the same slots.
     taken = [*dict.fromkeys(slots for other in others for slots in other.slots)]
-    found = free_slots(layer.needed, taken)
-    if found is None:
+    free = free_slots(layer.needed, taken)
+    if free is None:
         left = SLOTS - sum(last - first for first, last in taken)
         raise InputError(
             "layer",
@@ -99,7 +99,7 @@ def _placed(layer: Layer, others: list[Layer]) -> Layer:
             f"(got {100 * layer.share:g} %): give less, or stop a test in it",
             kind="conflict",
         )
-    return replace(layer, slots=found)
+    return replace(layer, slots=free)
 
 
 def _others(connection: Connection, test: str = "") -> Iterator[tuple[str, Audience]]:

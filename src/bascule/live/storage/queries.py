@@ -128,8 +128,8 @@ def load(
 def loaded_row(row: Sequence[Any]) -> Loaded:
     """An experiment from its row."""
     number, name, created, design, phase, state, statistics, version, delivery = row
-    seen = state_from_json(state, statistics_from_json(statistics))
-    parts = (Design.from_dict(json.loads(design)), phase, seen, version)
+    parsed = state_from_json(state, statistics_from_json(statistics))
+    parts = (Design.from_dict(json.loads(design)), phase, parsed, version)
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
 
 
@@ -249,8 +249,8 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     state = loaded.state
     if loaded.design.procedure.counts == "stages" or state.folded >= state.units:
         return None
-    found = assigned_from(connection, loaded.id, state.folded, 1)
-    return found[0].time if found else None
+    rows = assigned_from(connection, loaded.id, state.folded, 1)
+    return rows[0].time if rows else None
 
 
 def event_value(value: float, per: float | None) -> Value:
@@ -288,8 +288,8 @@ def events_of_stage(
     """
     events = fetch(connection, _EVENTS_OF_STAGE, experiment, stage)
     numbers = [*dict.fromkeys(number for number, _, _ in events)]
-    found = fetch_listed(connection, _ARRIVALS, experiment, numbers)
-    units = {number: (arm, time) for number, arm, time in found}
+    rows = fetch_listed(connection, _ARRIVALS, experiment, numbers)
+    units = {number: (arm, time) for number, arm, time in rows}
     return [(number, *units[number], at, value) for number, at, value in events if number in units]
 
 
@@ -297,10 +297,10 @@ def metric_events_of(
     connection: Connection, experiment: int, first: int, last: int
 ) -> dict[int, dict[str, list[Value]]]:
     """The events of other metrics: by unit and metric, in the order of their times."""
-    found: dict[int, dict[str, list[Value]]] = {}
+    events: dict[int, dict[str, list[Value]]] = {}
     for number, metric, *value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
-        found.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
-    return found
+        events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
+    return events
 
 
 def taken_ids(
@@ -344,18 +344,18 @@ def homes(
     connection: Connection, experiments: Sequence[int], units: Sequence[str]
 ) -> dict[str, int]:
     """Return which of some experiments each unit is in, by its own name or one it was linked to."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for experiment in experiments:
-        left = [unit for unit in units if unit not in found]
-        found |= dict.fromkeys(find_arms(connection, experiment, left), experiment)
+        left = [unit for unit in units if unit not in numbers]
+        numbers |= dict.fromkeys(find_arms(connection, experiment, left), experiment)
     for experiment in experiments:
-        left = [unit for unit in units if unit not in found]
+        left = [unit for unit in units if unit not in numbers]
         if not left or not fetch(connection, _HAS_LINKS, experiment):
             continue
         names = identities(connection, experiment, left)
         known = find_arms(connection, experiment, [*names.values()])
-        found |= {unit: experiment for unit, name in names.items() if name in known}
-    return found
+        numbers |= {unit: experiment for unit, name in names.items() if name in known}
+    return numbers
 
 
 def members(connection: Connection, test: str | None = None) -> list[tuple[int, str, Member]]:
@@ -363,10 +363,12 @@ def members(connection: Connection, test: str | None = None) -> list[tuple[int, 
     rows = fetch(connection, _DELIVERIES)
     # Nearly all are not, which is seen without reading them.
     mark = '"member": {"test": ' + ("" if test is None else f'"{test}"')
-    found = [(*row[:2], delivery_from_json(row[2]).member) for row in rows if mark in row[2]]
+    rows_of_members = [
+        (*row[:2], delivery_from_json(row[2]).member) for row in rows if mark in row[2]
+    ]
     return [
         (number, name, one)
-        for number, name, one in found
+        for number, name, one in rows_of_members
         if one is not None and test in (None, one.test)
     ]
 

@@ -48,13 +48,13 @@ def description_of(connection: Connection, experiment: int) -> Description:
 
 def all_descriptions(connection: Connection) -> dict[int, Description]:
     """Return the words about all experiments that have some that can be read, by their numbers."""
-    found = {}
+    result = {}
     for number, text in fetch(connection, _DESCRIPTIONS):
         try:
-            found[number] = Description.of(json.loads(text))
+            result[number] = Description.of(json.loads(text))
         except (ValueError, TypeError, RecursionError) as error:
             logger.warning("experiment %s: its description cannot be read: %s", number, error)
-    return found
+    return result
 
 
 def describe(connection: Connection, experiment: int, description: Description) -> None:

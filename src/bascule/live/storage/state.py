@@ -160,13 +160,13 @@ def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
     >>> chances_in((0, 1, 0))
     (0.6666666666666666, 0.5, 1.0)
     """
-    found = []
+    chances = []
     left, slots = Counter(part), len(part)
     for arm in part:
-        found.append(left[arm] / slots)
+        chances.append(left[arm] / slots)
         left[arm] -= 1
         slots -= 1
-    return tuple(found)
+    return tuple(chances)
 
 
 class Crowd(NamedTuple):
@@ -311,8 +311,8 @@ class ExperimentState(NamedTuple):
     @property
     def progress(self) -> int:
         """How far the test has come: units that are folded, or stages that are closed."""
-        seen = self.statistics
-        return seen.stage if isinstance(seen, CohortStatistics) else self.folded
+        statistics = self.statistics
+        return statistics.stage if isinstance(statistics, CohortStatistics) else self.folded
 
     def with_clipped(self, metric: int, arm: int) -> ExperimentState:
         """Return the state with one more outcome beyond the limits; metric 0 is the primary one."""

@@ -29,8 +29,8 @@ def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]
         return connection.exec_driver_sql(statement.replace("?", "%s"), values).fetchall()
     # The driver itself answers short questions in a tenth of the time.
     driver: Any = connection.connection.dbapi_connection
-    found: Sequence[Any] = driver.execute(statement, values).fetchall()
-    return found
+    rows: Sequence[Any] = driver.execute(statement, values).fetchall()
+    return rows
 
 
 def fetch_listed(

@@ -74,8 +74,8 @@ def stored_version(connection: Connection, name: str) -> str | None:
     there = set(inspect(connection).get_table_names())
     if VERSION_TABLE in there:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant
-        found = connection.execute(text(asked)).scalar()
-        return "none" if found is None else str(found)
+        version = connection.execute(text(asked)).scalar()
+        return "none" if version is None else str(version)
     taken = sorted(there) if connection.dialect.name == "sqlite" else there & set(metadata.tables)
     if taken:
         raise InputError(

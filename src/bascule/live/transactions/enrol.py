@@ -153,12 +153,12 @@ def _admitted(
     places = places_left(work.phase, state), state.control.share
     among = frozenset(new)
     pairs = ((unit, context) for unit, context in asked if unit in among)
-    found = admission(name, work.phase, audience or Audience(), places, terms.share, pairs)
+    admitted = admission(name, work.phase, audience or Audience(), places, terms.share, pairs)
     refused = {
         unit: not_enrolling(name, work.phase) if why == "state" else InputError(why, WHY[why])
-        for unit, why in found.refused.items()
+        for unit, why in admitted.refused.items()
     }
-    return found.admitted, terms, refused
+    return admitted.admitted, terms, refused
 
 
 def _in_another_segment(
@@ -173,8 +173,8 @@ def _in_another_segment(
         for number, _, one in members(work.connection, member.test)
         if number != work.before.id
     }
-    found = homes(work.connection, [*others], units)
-    why = {unit: f"is in segment {others[number]} already" for unit, number in found.items()}
+    numbers = homes(work.connection, [*others], units)
+    why = {unit: f"is in segment {others[number]} already" for unit, number in numbers.items()}
     for unit, context in asked:
         if unit not in why and context is not None and member.segments.attribute in context:
             segment = member.segments.found(context)
@@ -229,11 +229,11 @@ def _enrol(
     if design.covariates is not None:
         # Nearly always it has these units alone, in the same order.
         its = known.values() if len(known) == len(units) else map(known.__getitem__, units)
-        found = [*islice(its, len(arms))]
-        texts = cast("list[str]", found)
-        if set(map(type, found)) != {str}:
-            texts = [one if isinstance(one, str) else one.text for one in found]
-            slow = [one for one in found if not isinstance(one, str)]
+        chosen = [*islice(its, len(arms))]
+        texts = cast("list[str]", chosen)
+        if set(map(type, chosen)) != {str}:
+            texts = [one if isinstance(one, str) else one.text for one in chosen]
+            slow = [one for one in chosen if not isinstance(one, str)]
             lacking = state.lacking + sum(one.missing > 0 for one in slow)
             beyond = state.beyond + sum(one.beyond > 0 for one in slow)
             work.state = work.state._replace(lacking=lacking, beyond=beyond)

@@ -55,15 +55,15 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     key = work.state.erasing_key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
     rows = queries.find_units(work.connection, work.before.id, [*names]).values()
-    found = [one for one in rows if not is_erased(one.unit)]
-    _refuse_static(work, len(found))
+    present = [one for one in rows if not is_erased(one.unit)]
+    _refuse_static(work, len(present))
     connection, experiment = work.connection, work.before.id
     hidden = {name: pseudonym(key, name) for name in names}
-    _forget_ids(work, key, [one.number for one in found])
+    _forget_ids(work, key, [one.number for one in present])
     # A name that was erased, linked and assigned again may have an earlier unit under its hash:
     # outcomes go to that one, and the later unit gets a random name.
-    taken = queries.find_units(connection, experiment, [hidden[one.unit] for one in found])
-    for one in found:
+    taken = queries.find_units(connection, experiment, [hidden[one.unit] for one in present])
+    for one in present:
         name = hidden[one.unit]
         name = f"{PREFIX}{secrets.token_hex(8)}" if name in taken else name
         renamed = (name, experiment, one.number)
@@ -79,12 +79,12 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     statements.execute(connection, _FORGET_EXCLUDED, forgotten)
     state = work.state
     work.state = state._replace(
-        erased=state.erased + len(found),
-        erasing=(*state.erasing, *(one.number for one in found)),
+        erased=state.erased + len(present),
+        erasing=(*state.erasing, *(one.number for one in present)),
         erasing_key=key,
     )
     finish(work)
-    return len(found)
+    return len(present)
 
 
 def _names_and_roots(

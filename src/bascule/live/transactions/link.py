@@ -42,15 +42,15 @@ def _link(work: UnitOfWork, first: str, other: str) -> Linked:
     connection, experiment = work.connection, work.before.id
     names = queries.identities(connection, experiment, [first, other])
     here, there = names.get(first, first), names.get(other, other)
-    found = queries.find_units(connection, experiment, [here, there])
+    rows = queries.find_units(connection, experiment, [here, there])
     if here == there:
-        return Linked(found[here].arm if here in found else None)
+        return Linked(rows[here].arm if here in rows else None)
     # The name that was assigned first is the unit; before that, the name that was given first.
-    number = {name: found[name].number for name in (here, there) if name in found}
+    number = {name: rows[name].number for name in (here, there) if name in rows}
     root = min(number, key=number.__getitem__) if number else here
     gone = there if root == here else here
     queries.add_link(connection, experiment, gone, root)
-    arm, before = (found[name].arm if name in found else None for name in (root, gone))
+    arm, before = (rows[name].arm if name in rows else None for name in (root, gone))
     has_moved = before is not None and before != arm
     state = work.state
     work.state = state._replace(links=state.links + 1, relinked=state.relinked + int(has_moved))

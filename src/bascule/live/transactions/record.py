@@ -153,11 +153,11 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     asked = [event.id for event in events if not event.unit and event.id is not None]
     key = work.state.erasing_key
     hidden = {pseudonym(key, name): name for name in asked} if key else {}
-    found = queries.units_with_ids(work.connection, work.before.id, [*asked, *hidden])
-    found = {hidden.get(name, name): unit for name, unit in found.items()}
-    found |= {one.id: one.unit for one in events if one.id is not None and one.unit}
+    rows = queries.units_with_ids(work.connection, work.before.id, [*asked, *hidden])
+    rows = {hidden.get(name, name): unit for name, unit in rows.items()}
+    rows |= {one.id: one.unit for one in events if one.id is not None and one.unit}
     return [
-        event if event.unit else event._replace(unit=found.get(event.id or "", NOBODY))
+        event if event.unit else event._replace(unit=rows.get(event.id or "", NOBODY))
         for event in events
     ]
 
@@ -176,14 +176,14 @@ def _with_others_named(
     """Return the refusals, naming the other experiment where a unit is in one."""
     unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
     others = queries.elsewhere(work.connection, work.before.id, sorted(unknown))
-    found = []
+    named = []
     for event, receipt in refused:
         if receipt.reason == "unknown unit" and event.unit in others:
             detail = f"unit {event.unit!r:.60} is in experiment {others[event.unit]!r}, not here"
-            found.append((event, Receipt(False, "other experiment", detail)))
+            named.append((event, Receipt(False, "other experiment", detail)))
         else:
-            found.append((event, receipt))
-    return found
+            named.append((event, receipt))
+    return named
 
 
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:

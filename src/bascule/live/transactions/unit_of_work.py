@@ -87,8 +87,8 @@ class UnitOfWork:
         """Set `known` to the assignments of the units, also those of this transaction."""
         self.write("assignments")
         names = self.identify([*dict.fromkeys(units)])
-        found = queries.find_units(self.connection, self.before.id, [*names.values()])
-        self.known = {unit: found.get(identity) for unit, identity in names.items()}
+        rows = queries.find_units(self.connection, self.before.id, [*names.values()])
+        self.known = {unit: rows.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
         """Return the identity of each of the names: itself, or what it was linked to.
@@ -105,8 +105,8 @@ class UnitOfWork:
             if self.state.links:
                 linked = queries.identities(connection, experiment, [*hidden.values()])
                 hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
-            found = queries.find_arms(connection, experiment, [*hidden.values()])
-            names |= {unit: name for unit, name in hidden.items() if name in found}
+            arms = queries.find_arms(connection, experiment, [*hidden.values()])
+            names |= {unit: name for unit, name in hidden.items() if name in arms}
         return names
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
@@ -164,8 +164,8 @@ class UnitOfWork:
         """Read the blocks from the first of the numbers to the last, unless they are known."""
         if numbers and (numbers[0] not in self.deals or numbers[-1] not in self.deals):
             self.write("blocks")
-            found = queries.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
-            self.deals.update(found)
+            deals = queries.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
+            self.deals.update(deals)
 
     def deal(self, number: int) -> Deal:
         """Return a block as it was dealt."""

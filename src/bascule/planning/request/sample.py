@@ -106,16 +106,16 @@ def _cap_of(outcomes: FloatArray, cap: float | str) -> float:
     remedy = 'give an amount, as in 500, or a quantile of the sample, as in "99%"'
     if isinstance(cap, str) and cap.strip().endswith("%"):
         share = checks.probability("cap", amount("cap", cap, remedy), remedy)
-        found = tidy(float(np.quantile(outcomes, share)))
+        tidied = tidy(float(np.quantile(outcomes, share)))
     else:
-        found = amount("cap", cap, remedy)
-    if not found > 0.0:
+        tidied = amount("cap", cap, remedy)
+    if not tidied > 0.0:
         raise InputError(
             "cap",
-            f"cap must be above 0 (got {cap}, which is {found:g}): most outcomes of the sample are "
-            "0 or less; give a higher quantile, or an amount",
+            f"cap must be above 0 (got {cap}, which is {tidied:g}): most outcomes of the sample "
+            "are 0 or less; give a higher quantile, or an amount",
         )
-    return found
+    return tidied
 
 
 def read_sample(path: str | Path, cap: float | str | None = None) -> Sample:
@@ -171,6 +171,6 @@ def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:
     total = counts.sum()
     mean = float(counts @ averages / total)
     free = len(counts) - 1
-    seen = float(counts @ (averages - mean) ** 2) / free
+    variance = float(counts @ (averages - mean) ** 2) / free
     size = float(total - (counts @ counts) / total) / free
-    return math.sqrt(max(0.0, (seen - noise**2) / size))
+    return math.sqrt(max(0.0, (variance - noise**2) / size))

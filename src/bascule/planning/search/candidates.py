@@ -22,7 +22,7 @@ from bascule.planning.forecast import (
     predicted,
 )
 from bascule.planning.request.request import PlanRequest
-from bascule.planning.search.choose import Point, accepted, best_in_time
+from bascule.planning.search.choose import Candidate, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.theory.prediction.many_arms import MOST_ARMS
@@ -153,10 +153,10 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if request.futility is None:
             # With more arms a prediction takes longer.
             looked_at += [
-                found
+                variant
                 for rule in ending
                 if len(request.names) == 2 or rule.tilt in INFORMED_TILTS
-                for found in with_futility(request, rule)
+                for variant in with_futility(request, rule)
             ]
         # UCB_alpha has no prediction with a window, and blocks are cheaper to play.
         if len(request.names) == 2 and request.window is None and not request.withholds:
@@ -206,7 +206,7 @@ def _between(low: float, high: float) -> list[float]:
 
 def search(
     request: PlanRequest, sweep: Sweep, progress: Stages, rules: Sequence[Rule] = ()
-) -> list[Point]:
+) -> list[Candidate]:
     """Return every candidate with what to expect of it, and a few more near the best of them."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
@@ -215,14 +215,16 @@ def search(
         points += _points(request, closer(best.rule, first), sweep, progress)
     order = list(dict.fromkeys(series(point.rule) for point in points))
 
-    def place(point: Point) -> tuple[int, float]:
+    def place(point: Candidate) -> tuple[int, float]:
         knob = point.rule.knob
         return order.index(series(point.rule)), 0.0 if knob is None else knob.value
 
     return sorted(points, key=place)
 
 
-def _worth_a_closer_look(request: PlanRequest, best: Point, points: Sequence[Point]) -> bool:
+def _worth_a_closer_look(
+    request: PlanRequest, best: Candidate, points: Sequence[Candidate]
+) -> bool:
     """Whether the deadline or the waiting decides; else costs hardly differ around the best knob.
 
     Where theory says too little, a closer look would be one at noise.
@@ -232,20 +234,20 @@ def _worth_a_closer_look(request: PlanRequest, best: Point, points: Sequence[Poi
     return by_theory(points) and (request.waiting_cost is not None or late)
 
 
-def by_theory(points: Iterable[Point]) -> bool:
+def by_theory(points: Iterable[Candidate]) -> bool:
     """Return whether what is expected was predicted for all, and for none seen in a few runs."""
     return not any(point.expected.simulated for point in points)
 
 
 def _points(
     request: PlanRequest, rules: Sequence[Rule], sweep: Sweep, progress: Stages
-) -> list[Point]:
+) -> list[Candidate]:
     points = []
     for done, rule in enumerate(rules):
         progress("searching", done, len(rules))
         design = design_of(request, rule)
         expected = predicted(request, rule) or _pilot(request, rule, sweep)
-        points.append(Point(design, expected, request=request))
+        points.append(Candidate(design, expected, request=request))
     return points
 
 

@@ -27,7 +27,7 @@ NEARLY = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Candidate:
     """One design on the frontier of a plan: what is expected of it, and what runs showed.
 
     What is expected comes from theory, or from a few runs where theory says too little.
@@ -95,7 +95,7 @@ class Point:
             return self.request.deadline_days <= fixed
         return self.zero is not None and self.zero.days.mean <= fixed
 
-    def beats(self, other: Point) -> bool:
+    def beats(self, other: Candidate) -> bool:
         """Whether it is in time and no worse in days, in cost, and where no arm is better."""
         mine, theirs = self.forecast, other.forecast
         pairs = [
@@ -107,7 +107,7 @@ class Point:
             pairs.append((self.zero.days.mean, other.zero.days.mean))
         return self.in_time and self.rule != other.rule and all(a <= b for a, b in pairs)
 
-    def with_simulation(self, forecast: Forecast) -> Point:
+    def with_simulation(self, forecast: Forecast) -> Candidate:
         """Return the point with what a simulation showed."""
         return replace(self, simulated=forecast)
 
@@ -132,33 +132,33 @@ class Point:
         }
 
 
-def accepted(points: Sequence[Point]) -> list[Point]:
+def accepted(points: Sequence[Candidate]) -> list[Candidate]:
     """Return the points whose guarantee is accepted; where none is, those with the strongest.
 
     Some outcomes, such as those with an estimated spread, have no design that is proven.
     """
-    found = [point for point in points if point.accepted]
-    if found:
-        return found
+    kept = [point for point in points if point.accepted]
+    if kept:
+        return kept
     for guarantee in get_args(AcceptedGuarantee):
-        found = [point for point in points if point.design.calibration.guarantee == guarantee]
-        if found:
-            return found
+        kept = [point for point in points if point.design.calibration.guarantee == guarantee]
+        if kept:
+            return kept
     return list(points)
 
 
-def nearest(points: Sequence[Point]) -> Point:
+def nearest(points: Sequence[Candidate]) -> Candidate:
     """Return the point that decides by the deadline with the highest probability."""
     return max(points, key=lambda point: (point.forecast.decided.mean, -point.forecast.days.mean))
 
 
-def price(point: Point, waiting_cost: float | None) -> float:
+def price(point: Candidate, waiting_cost: float | None) -> float:
     """Return what a design is expected to cost, with what its weighed days are worth."""
     cost = point.expected.cost.mean
     return cost if waiting_cost is None else cost + waiting_cost * point.weighed_days
 
 
-def best_in_time(points: Sequence[Point], waiting_cost: float | None) -> Point | None:
+def best_in_time(points: Sequence[Candidate], waiting_cost: float | None) -> Candidate | None:
     """Return the point that the rule of the choice takes; None when none is in time.
 
     Designs that take longer than a fixed-horizon test where no arm is better are taken only if

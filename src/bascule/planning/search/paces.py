@@ -15,7 +15,7 @@ from bascule.core.errors import InputError
 from bascule.planning.forecast import design_of, predicted
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import with_horizon
-from bascule.planning.search.choose import NEARLY, Point
+from bascule.planning.search.choose import NEARLY, Candidate
 
 PaceName = Literal["fastest", "balanced", "cheapest"]
 
@@ -39,7 +39,7 @@ class Pace:
     """
 
     name: PaceName
-    point: Point
+    point: Candidate
 
     @property
     def share(self) -> float:
@@ -65,7 +65,7 @@ class Pace:
         }
 
 
-def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
+def paces(request: PlanRequest, recommended: Candidate) -> tuple[Pace, ...]:
     """Return the fastest, the balanced and the cheapest design over shares and tilts.
 
     Without a window a smaller share saves nothing, and there are none. Nor are there where theory
@@ -73,7 +73,7 @@ def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
 
     >>> import bascule as bs
     >>> from bascule.planning.search.choose import Point
-    >>> paces(PlanRequest(), Point(design_of(PlanRequest(), bs.Tilt(3)), None))
+    >>> paces(PlanRequest(), Candidate(design_of(PlanRequest(), bs.Tilt(3)), None))
     ()
     """
     if request.window is None or not recommended.in_time:
@@ -92,7 +92,7 @@ def paces(request: PlanRequest, recommended: Point) -> tuple[Pace, ...]:
     )
 
 
-def _cheapest(points: Sequence[Point]) -> Point:
+def _cheapest(points: Sequence[Candidate]) -> Candidate:
     """The soonest of the designs that cost nearly the least."""
     least = min(point.expected.cost.mean for point in points)
     return min(
@@ -101,11 +101,11 @@ def _cheapest(points: Sequence[Point]) -> Point:
     )
 
 
-def _soonness(point: Point) -> tuple[float, float]:
+def _soonness(point: Candidate) -> tuple[float, float]:
     return point.weighed_days, point.expected.cost.mean
 
 
-def _points(request: PlanRequest) -> Iterable[Point]:
+def _points(request: PlanRequest) -> Iterable[Candidate]:
     for share in SHARES:
         try:
             slower = replace(request, share=share * request.share)
@@ -116,4 +116,4 @@ def _points(request: PlanRequest) -> Iterable[Point]:
             for rule in with_horizon(slower, tilt):
                 expected = predicted(slower, rule)
                 if expected is not None:
-                    yield Point(design_of(slower, rule), expected, request=slower)
+                    yield Candidate(design_of(slower, rule), expected, request=slower)

@@ -73,8 +73,8 @@ def time_needed(request: PlanRequest) -> float:
     # A design with a horizon has just the power that was asked for, predicted a little too low or
     # too high.
     share = request.power - PREDICTED_WITHIN
-    found = prediction(request, soonest(request))
-    if arms > 2 and (found is None or not found.course):
+    expected = prediction(request, soonest(request))
+    if arms > 2 and (expected is None or not expected.course):
         pair = replace(
             request,
             baseline=request.rival,
@@ -85,9 +85,9 @@ def time_needed(request: PlanRequest) -> float:
         )
         alone = prediction(pair, soonest(pair))
         return math.inf if alone is None else alone.time_until(share) * arms / 2
-    if found is None:
+    if expected is None:
         return math.inf
-    return found.time_until(share) if found.course else found.decision_time
+    return expected.time_until(share) if expected.course else expected.decision_time
 
 
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:

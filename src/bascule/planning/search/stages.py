@@ -27,7 +27,7 @@ from bascule.planning.search.candidates import (
     series,
     soonest,
 )
-from bascule.planning.search.choose import Point, accepted, best_in_time, nearest
+from bascule.planning.search.choose import Candidate, accepted, best_in_time, nearest
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach, time_needed
 from bascule.planning.sweep import Budget, Sweep, unit_weight
@@ -221,7 +221,7 @@ class _Planning:
             return hopeless(request, means)
 
 
-def _choice(points: Sequence[Point], request: PlanRequest) -> Point:
+def _choice(points: Sequence[Candidate], request: PlanRequest) -> Candidate:
     """The rule of the choice; where no design is in time, the one that comes nearest."""
     eligible = accepted(points)
     return best_in_time(eligible, request.waiting_cost) or nearest(eligible)
@@ -254,7 +254,7 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
     return WhatIf(name, lift, None if other is None else other.means)
 
 
-def _lateness(points: Sequence[Point], request: PlanRequest) -> float:
+def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
     """How many times as long the soonest design takes as `time_needed` says."""
     first = next(point.expected for point in points if point.rule == soonest(request))
     alone = time_needed(request) / request.enrolled_per_day

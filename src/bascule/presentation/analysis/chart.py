@@ -73,7 +73,7 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ForestLine:
     """One interval of a forest: an arm against a rival, as it stands; places are in percent."""
 
     name: str
@@ -89,7 +89,7 @@ class Forest:
     """Intervals below each other on one axis; places are in percent of its width."""
 
     unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[ForestLine, ...]
     ticks: tuple[Tick, ...]
     zero: float
     level: str
@@ -238,7 +238,7 @@ def forest(analysis: Analysis) -> Forest | None:
         return round(100.0 * (value - low + room) / (high - low + 2 * room), 2)
 
     lines = tuple(
-        Line(label, s.words(amounts), x(s.low), x(s.high), x(s.difference), sure)
+        ForestLine(label, s.words(amounts), x(s.low), x(s.high), x(s.difference), sure)
         for label, s, sure in rows
     )
     steps = round_steps(amounts.factor * low, amounts.factor * high, 4)

@@ -309,13 +309,13 @@ def _answer(analysis: Analysis) -> str:
 
 def judged_words(analysis: Analysis) -> str:
     """Say what guardrails have shown of treatments, while the first metric is open."""
-    found = [
+    words = [
         f"{arm} is {STANDINGS[standing]} ({one.name})"
         for one in analysis.metrics
         for arm, standing in one.standings.items()
         if standing != "open"
     ]
-    return f" on {analysis.name}; {'; '.join(found[:MOST_NAMED])}" if found else ""
+    return f" on {analysis.name}; {'; '.join(words[:MOST_NAMED])}" if words else ""
 
 
 def compared_pairs(analysis: Analysis) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bascule.planning.search.candidates import series
-from bascule.planning.search.choose import Point
+from bascule.planning.search.choose import Candidate
 from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def plot_plan(plan: Plan) -> Figure:
     return figure
 
 
-def main_curve(plan: Plan) -> list[Point]:
+def main_curve(plan: Plan) -> list[Candidate]:
     """Return the designs along the knob of the recommended one, with an even split without one."""
     first = series(plan.rule)
     return [
@@ -83,24 +83,24 @@ def main_curve(plan: Plan) -> list[Point]:
     ]
 
 
-def other_curves(plan: Plan) -> list[list[Point]]:
+def other_curves(plan: Plan) -> list[list[Candidate]]:
     """Return the designs of other kinds, each along its knob, that do not cost far too much."""
     kind = plan.points[0].rule.kind
     rest = [point for point in plan.points if point not in main_curve(plan)]
-    curves: dict[Rule, list[Point]] = {}
+    curves: dict[Rule, list[Candidate]] = {}
     for point in affordable(plan, rest):
         if point.rule.kind != kind:
             curves.setdefault(series(point.rule), []).append(point)
     return list(curves.values())
 
 
-def knob_words(point: Point) -> str:
+def knob_words(point: Candidate) -> str:
     """Return where the knob of a point stands, in a word.
 
     >>> import bascule as bs
     >>> request = bs.PlanRequest()
     >>> from bascule.planning.forecast import design_of, hopeless
-    >>> knob_words(Point(design_of(request, bs.Tilt(3)), hopeless(request, request.means)))
+    >>> knob_words(Candidate(design_of(request, bs.Tilt(3)), hopeless(request, request.means)))
     '3'
     """
     knob = point.rule.knob
@@ -109,14 +109,14 @@ def knob_words(point: Point) -> str:
     return f"{KNOBS.get(knob.name, knob.name + ' ')}{knob.value:g}"
 
 
-def affordable(plan: Plan, points: list[Point]) -> list[Point]:
+def affordable(plan: Plan, points: list[Candidate]) -> list[Candidate]:
     """Return the points that do not cost so much that they would squeeze all others."""
     known = [point.expected.cost.mean for point in main_curve(plan)]
     most = max(plan.fixed_horizon.cost, TALLEST * min(known))
     return [point for point in points if point.expected.cost.mean <= most]
 
 
-def _labelled(points: list[Point]) -> list[object]:
+def _labelled(points: list[Candidate]) -> list[object]:
     """Rules whose tilts are written beside them: neighbours that are too near are skipped."""
     kept: list[object] = []
     last = 0.0
@@ -127,7 +127,7 @@ def _labelled(points: list[Point]) -> list[object]:
     return kept
 
 
-def _draw_curve(axis: Axes, points: list[Point], colour: str, **style: Any) -> None:
+def _draw_curve(axis: Axes, points: list[Candidate], colour: str, **style: Any) -> None:
     axis.plot(
         [point.expected.days.mean for point in points],
         [point.expected.cost.mean for point in points],
@@ -138,7 +138,7 @@ def _draw_curve(axis: Axes, points: list[Point], colour: str, **style: Any) -> N
     )
 
 
-def _draw_seen(axis: Axes, points: list[Point], colour: str) -> None:
+def _draw_seen(axis: Axes, points: list[Candidate], colour: str) -> None:
     forecasts = [point.forecast for point in points]
     axis.errorbar(
         [forecast.days.mean for forecast in forecasts],
@@ -153,7 +153,7 @@ def _draw_seen(axis: Axes, points: list[Point], colour: str) -> None:
     )
 
 
-def _write(axis: Axes, text: str, point: Point, colour: str) -> None:
+def _write(axis: Axes, text: str, point: Candidate, colour: str) -> None:
     axis.annotate(
         text,
         (point.expected.days.mean, point.expected.cost.mean),

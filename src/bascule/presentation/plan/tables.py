@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
-from bascule.planning.search.choose import Point
+from bascule.planning.search.choose import Candidate
 from bascule.presentation.numbers import amount, count, day, estimate, part, percent
 from bascule.presentation.report import Cells
 
@@ -32,7 +32,7 @@ def comparison(plan: Plan) -> list[Cells]:
     return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
 
 
-def _design_cells(point: Point, zero: Forecast | None) -> Cells:
+def _design_cells(point: Candidate, zero: Forecast | None) -> Cells:
     """Return days, the day by which 90 % have ended, cost, and days if no arm is better."""
     forecast, at_zero = point.forecast, "-" if zero is None else estimate(zero.days)
     return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), at_zero)
@@ -92,7 +92,7 @@ def decided_words(forecast: Forecast) -> str:
     return f"{percent(forecast.decided.mean)} ({part(low, 2)}-{part(high, 2)})"
 
 
-def _named(point: Point) -> str:
+def _named(point: Candidate) -> str:
     """A design, with its guarantee where that is weaker than the one asked for."""
     kind = point.design.calibration.guarantee
     return point.rule.label if point.accepted else f"{point.rule.label} ({kind})"

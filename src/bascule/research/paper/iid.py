@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule
-from bascule.research.paper.measure import Point
+from bascule.research.paper.measure import FigureCell
 
 ARMS = ("A", "B")
 MEANS = (0.0, 1.0)
@@ -51,7 +51,7 @@ def design(
     return Design(arms, outcome, rule, delta=math.exp(-log_inverse_delta), max_units=max_units)
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Everything that is simulated for the i.i.d. setting.
 
     >>> len(points())
@@ -59,4 +59,4 @@ def points() -> tuple[Point, ...]:
     """
     cells = [(rule, level) for rule in RULES for level in GRID]
     cells += [(NEAR_UCB, level) for level in SHORT_GRID]
-    return tuple(Point(design(rule, level), level, MEANS) for rule, level in cells)
+    return tuple(FigureCell(design(rule, level), level, MEANS) for rule, level in cells)

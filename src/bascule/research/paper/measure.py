@@ -21,7 +21,7 @@ from bascule.simulation import Simulation, World, simulate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Measurements", "Point", "Quantity", "Row", "Sheet", "measure"]
+__all__ = ["FigureCell", "Measurements", "Quantity", "Row", "Sheet", "measure"]
 
 Quantity = Literal["regret", "decision_time"]
 
@@ -35,7 +35,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FigureCell:
     """One cell of a figure: a rule at one log(1/delta), on arms with these means.
 
     - `part`: a point whose runs are long gets one run in so many
@@ -93,7 +93,7 @@ class Measurements:
 
 
 def measure(
-    points: Iterable[Point],
+    points: Iterable[FigureCell],
     runs: int,
     seed: int,
     threads: int | None = None,

@@ -25,7 +25,7 @@ from bascule.research.paper.figures.figure2 import figure2
 from bascule.research.paper.figures.figure3 import figure3
 from bascule.research.paper.figures.figure4 import figure4
 from bascule.research.paper.figures.figure_estimators import figure_estimators
-from bascule.research.paper.measure import Measurements, Point, Sheet, measure
+from bascule.research.paper.measure import FigureCell, Measurements, Sheet, measure
 from bascule.simulation.engines.backends.threads import Stages
 
 PAGES = ("claims.md", "claims.json")
@@ -39,7 +39,7 @@ class Section:
     A figure is made from the measurements and the seed, a claim from the measurements alone.
     """
 
-    points: tuple[Point, ...]
+    points: tuple[FigureCell, ...]
     figures: Mapping[str, Callable[[Measurements, int], Sheet]]
     claims: tuple[Judge, ...]
 

@@ -7,7 +7,7 @@ from bascule.core.outcomes import Recurrent
 from bascule.core.rules import UCB, Rule
 from bascule.research.paper import iid
 from bascule.research.paper.iid import ARMS, EXPERIMENTS, FAMILY, GAP, MEANS, RULES
-from bascule.research.paper.measure import Point
+from bascule.research.paper.measure import FigureCell
 
 __all__ = ["ARMS", "EXPERIMENTS", "FAMILY", "GAP", "MEANS", "RULES"]
 
@@ -44,16 +44,16 @@ def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -
     return iid.design(rule, log_inverse_delta, outcome)
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Everything that is simulated for the unit setting.
 
     >>> len(points())
     34
     """
-    figure = [Point(design(rule, level), level, MEANS) for rule in RULES for level in GRID]
-    near = [Point(design(NEAR_UCB, level), level, MEANS, NEAR_PART) for level in ENDS]
+    figure = [FigureCell(design(rule, level), level, MEANS) for rule in RULES for level in GRID]
+    near = [FigureCell(design(NEAR_UCB, level), level, MEANS, NEAR_PART) for level in ENDS]
     doubled = [
-        Point(
+        FigureCell(
             design(SPREAD_RULE, MIDDLE, outcome),
             MIDDLE,
             MEANS,

@@ -10,7 +10,7 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.families.rows import Ends
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import AnyStatistics, Problem, Procedure
+from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 from bascule.core.statistics import Statistics
 from bascule.research.rivals import steps
@@ -90,7 +90,7 @@ class Rival(Rule):
         assert error is not None
         return Calibration(error, error, "as published")
 
-    def procedure(self, design: Problem) -> RivalProcedure:
+    def procedure(self, design: Setting) -> RivalProcedure:
         """Return what the loop has to play."""
         known = self.known_spread and design.outcome.known_spread
         knob = self.knob

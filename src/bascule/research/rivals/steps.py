@@ -44,8 +44,8 @@ def variance_of(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
         return sigma * sigma
     units = max(1.0, sums[arm])
     mean = sums[arms * TOTALS + arm] / units
-    seen = sums[arms * SQUARES + arm] / units - mean * mean
-    return float(max(seen * units / max(1.0, units - 1.0), LEAST_VARIANCE))
+    variance = sums[arms * SQUARES + arm] / units - mean * mean
+    return float(max(variance * units / max(1.0, units - 1.0), LEAST_VARIANCE))
 
 
 def leader_of(sums: FloatArray, arms: int) -> int:

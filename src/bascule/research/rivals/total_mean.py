@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.base import Problem
+from bascule.core.procedures.base import Setting
 from bascule.core.procedures.recurrent.estimators import outcome_weight
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.rules.base import Knob, Rule
@@ -77,7 +77,7 @@ class TotalMean(Rule):
         delta = UCB(self.alpha).calibrate(outcome, arms, error, delta).delta
         return Calibration(delta, 1.0, "as published")
 
-    def procedure(self, design: Problem) -> TotalMeanProcedure:
+    def procedure(self, design: Setting) -> TotalMeanProcedure:
         """Return UCB-MM with another weight."""
         usual = UCB(self.alpha).procedure(design)
         parts = {each.name: getattr(usual, each.name) for each in fields(usual)}

@@ -30,8 +30,8 @@ async def allow_test(request: Request, caller: Caller, name: str) -> None:
 async def find(request: Request, caller: Caller, name: str) -> Summary:
     """The experiment that a path names, if the caller's key is valid for it."""
     await allow_test(request, caller, name)
-    found: Summary = await request.app.state.directory.find(name)
-    return found
+    entry: Summary = await request.app.state.directory.find(name)
+    return entry
 
 
 def calls_of(request: Request) -> StoreCalls:

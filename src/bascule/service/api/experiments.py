@@ -21,7 +21,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described, refusals
 from bascule.service.auth.access import Caller, allow
-from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.responses import DataResponse, Problem
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -50,11 +50,11 @@ async def create(request: Request, caller: Admin) -> Response:
         do = store.create_segments
         made = await change(request, caller, do, given.name, given.design, **more)
         place = {"Location": f"/v1/experiments/{given.name}/segments"}
-        return Answer(await calls_of(request).long(segments_data, made), 201, place)
+        return DataResponse(await calls_of(request).long(segments_data, made), 201, place)
     await change(request, caller, store.create, given.name, given.design, **more)
     entry = await find(request, caller, given.name)
     data = await calls_of(request).long(experiment_data, entry.test, entry.loaded.created)
-    return Answer(data, 201, {"Location": f"/v1/experiments/{given.name}"})
+    return DataResponse(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 
 @router.get("/experiments", response_model=answers.Statuses, responses=refusals())
@@ -70,8 +70,8 @@ async def show_all(
         entry for entry in await directory.all(age=0.0) if caller.sees(entry.name, entry.test_name)
     ]
     if search.strip():
-        found = await calls_of(request).long(directory.store.search, search)
-        names = {test.name for test in found}
+        matches = await calls_of(request).long(directory.store.search, search)
+        names = {test.name for test in matches}
         entries = [entry for entry in entries if entry.name in names]
     listing = await calls_of(request).long(directory.statuses, entries)
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
@@ -80,14 +80,16 @@ async def show_all(
         data["settling"] = sorted(listing.settling)
     if failed:
         data["unreadable"] = sorted(failed)
-    return Answer(data)
+    return DataResponse(data)
 
 
 @router.get("/experiments/{name}", response_model=answers.ExperimentOut, **described())
 async def show(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
-    return Answer(await calls_of(request).long(experiment_data, entry.test, entry.loaded.created))
+    return DataResponse(
+        await calls_of(request).long(experiment_data, entry.test, entry.loaded.created)
+    )
 
 
 @router.delete("/experiments/{name}", status_code=204, **described(409))
@@ -110,7 +112,7 @@ async def status(request: Request, name: str, caller: Viewer) -> Response:
 async def show_segments(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
     tests = await _segments(request, caller, name)
-    return Answer(await calls_of(request).long(segments_data, tests))
+    return DataResponse(await calls_of(request).long(segments_data, tests))
 
 
 @router.post(
@@ -124,15 +126,15 @@ async def change_segments(
     """Start, pause, stop or release a test in all of its segments that can be."""
     tests = await _segments(request, caller, name)
     await change(request, caller, tests.each, methodcaller(action))
-    return Answer(await calls_of(request).long(segments_data, tests))
+    return DataResponse(await calls_of(request).long(segments_data, tests))
 
 
 async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests:
     allow(caller, name)
-    found: SegmentTests | None = await request.app.state.directory.segments(name)
-    if found is None:
+    segments: SegmentTests | None = await request.app.state.directory.segments(name)
+    if segments is None:
         raise Problem(404, f"there is no test {name!r:.100} with segments", field="experiment")
-    return found
+    return segments
 
 
 def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
@@ -213,7 +215,7 @@ async def describe(request: Request, name: str, caller: Admin) -> Response:
     entry = await find(request, caller, name)
     words = _words(await read(request, models.Words))
     await change(request, caller, entry.test.describe, **words)
-    return Answer((await calls_of(request).long(_description, entry.test)).to_dict())
+    return DataResponse((await calls_of(request).long(_description, entry.test)).to_dict())
 
 
 def _description(test: Experiment) -> Description:
@@ -234,7 +236,7 @@ def _with_infinity(data: object) -> object:
 
 
 async def _status(request: Request, test: Experiment) -> Response:
-    return Answer(status_data(await calls_of(request).long(test.status)))
+    return DataResponse(status_data(await calls_of(request).long(test.status)))
 
 
 def status_data(status: Status) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from bascule.service.auth.access import viewer
 from bascule.service.auth.sessions import write_probe
 from bascule.service.server.observability.telemetry import METRICS_TYPE
 from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.server.responses import Answer, Problem, encode, unavailable
+from bascule.service.server.responses import DataResponse, Problem, encode, unavailable
 
 PROBE_EVERY = 2.0
 """Seconds for which a successful write to the store counts as readiness."""
@@ -25,7 +25,7 @@ router = APIRouter(tags=["operation"])
 @router.get("/healthz", response_model=answers.Health)
 async def healthz() -> Response:
     """Whether the process answers; it does not ask the store."""
-    return Answer({"status": "ok"})
+    return DataResponse({"status": "ok"})
 
 
 @router.get("/readyz", response_model=answers.Health, responses={503: refusals()[503]})
@@ -36,7 +36,7 @@ async def readyz(request: Request) -> Response:
         raise unavailable("the service is about to stop")
     # Shared by all who ask: whoever asks often must not make it write often.
     await state.probe.newer_than(time.monotonic() - PROBE_EVERY)
-    return Answer({"status": "ok"})
+    return DataResponse({"status": "ok"})
 
 
 @router.get("/openapi.json", include_in_schema=False)

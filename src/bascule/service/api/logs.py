@@ -28,7 +28,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow, unnamed
 from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.responses import DataResponse, Problem
 
 NOT_SHOWN = "(name not shown)"
 
@@ -61,12 +61,12 @@ async def report(
         ids = [test.id]
 
     def write() -> Any:
-        found = analyze_experiment(test)
-        return found.html() if form == "html" else found.to_dict()
+        analysis = analyze_experiment(test)
+        return analysis.html() if form == "html" else analysis.to_dict()
 
     html = await renders_of(request).get(("report", form, *ids), write)
     if form == "json":
-        return Answer(html)
+        return DataResponse(html)
     headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
     return Response(html, media_type="text/html; charset=utf-8", headers=headers)
 
@@ -76,14 +76,14 @@ async def history(request: Request, name: str, caller: Viewer) -> Response:
     """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
     points = await calls_of(request).long(entry.test.history)
-    return Answer({"arms": entry.arms, "points": [point.to_dict() for point in points]})
+    return DataResponse({"arms": entry.arms, "points": [point.to_dict() for point in points]})
 
 
 @router.get("/experiments/{name}/audit", response_model=answers.AuditLog, **described())
 async def audit(request: Request, name: str, caller: Viewer) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
-    return Answer(audit_data(await calls_of(request).long(entry.test.audit)))
+    return DataResponse(audit_data(await calls_of(request).long(entry.test.audit)))
 
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
@@ -91,8 +91,8 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     """Drift of the outcomes, and units per arm against the logged probabilities."""
     entry = await find(request, caller, name)
     key = ("diagnostics of", entry.test.id)
-    found = await renders_of(request).get(key, entry.test.diagnostics)
-    return Answer({"diagnostics": [diagnostic_data(one) for one in found]})
+    diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
+    return DataResponse({"diagnostics": [diagnostic_data(one) for one in diagnosed]})
 
 
 @router.get("/experiments/{name}/set-aside", response_model=answers.SetAside, **described())
@@ -100,7 +100,7 @@ async def set_aside(request: Request, name: str, caller: Viewer) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
     rows = await calls_of(request).long(entry.test.excluded)
-    return Answer(set_aside_data(caller, rows))
+    return DataResponse(set_aside_data(caller, rows))
 
 
 @router.get(
@@ -177,7 +177,7 @@ def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]
     return {"set_aside": shown}
 
 
-def diagnostic_data(found: Diagnostic) -> dict[str, Any]:
+def diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
     """A diagnostic as JSON data; None for what is not a finite number."""
-    data: dict[str, Any] = finite(found.to_dict())
+    data: dict[str, Any] = finite(diagnostic.to_dict())
     return data

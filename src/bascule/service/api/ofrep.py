@@ -22,7 +22,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import REFS, RETRY, body
 from bascule.service.auth.access import client
-from bascule.service.server.responses import OFREP_PATH, Answer, Problem, encode
+from bascule.service.server.responses import OFREP_PATH, DataResponse, Problem, encode
 
 PATH = OFREP_PATH
 
@@ -33,15 +33,15 @@ def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The responses of an evaluation that fails, in the shape of the protocol."""
     schema = {"$ref": f"{REFS}EvaluationFailure"}
     said = {"description": "Why not.", "content": {"application/json": {"schema": schema}}}
-    found: dict[int | str, dict[str, Any]] = dict.fromkeys(
+    schemas: dict[int | str, dict[str, Any]] = dict.fromkeys(
         (400, 401, 403, 408, 413, 415, 431, *statuses), said
     )
-    found[429] = {**said, "headers": RETRY}
+    schemas[429] = {**said, "headers": RETRY}
     failed = {"$ref": f"{REFS}ServerFailure"}
     for status in (500, 503):
-        found[status] = {**said, "content": {"application/json": {"schema": failed}}}
-    found[503]["headers"] = RETRY
-    return found
+        schemas[status] = {**said, "content": {"application/json": {"schema": failed}}}
+    schemas[503]["headers"] = RETRY
+    return schemas
 
 
 KEY = {
@@ -76,7 +76,7 @@ async def evaluate(request: Request) -> Response:
     await allow_test(request, await client(request), key)
     unit, context = await _context(request)
     try:
-        entry, found = await request.app.state.directory.evaluate(key, unit, context=context)
+        entry, evaluation = await request.app.state.directory.evaluate(key, unit, context=context)
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
@@ -86,7 +86,7 @@ async def evaluate(request: Request) -> Response:
             else "GENERAL"
         )
         raise Problem(400, str(problem), code=code) from None
-    return Answer(flag(entry, found, key))
+    return DataResponse(flag(entry, evaluation, key))
 
 
 @router.post(
@@ -100,9 +100,9 @@ async def evaluate_all(request: Request) -> Response:
     caller = await client(request)
     unit, _ = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()
-    seen = [entry for entry in entries if caller.sees(entry.test_name)]
-    arms = await request.app.state.calls.short(_arms, request.app.state.store, seen, unit)
-    flags = [flag(entry, arms[entry.test.id]) for entry in seen if entry.test.id in arms]
+    visible = [entry for entry in entries if caller.sees(entry.test_name)]
+    arms = await request.app.state.calls.short(_arms, request.app.state.store, visible, unit)
+    flags = [flag(entry, arms[entry.test.id]) for entry in visible if entry.test.id in arms]
     content = encode({"flags": flags, "metadata": {}})
     # Of the answer itself: what the answer is made from may change without changing it.
     tag = f'"{sha256(content).hexdigest()[:32]}"'
@@ -111,14 +111,14 @@ async def evaluate_all(request: Request) -> Response:
     return Response(content, headers={"ETag": tag}, media_type="application/json")
 
 
-def flag(entry: Summary, found: Evaluation, key: str | None = None) -> dict[str, Any]:
+def flag(entry: Summary, evaluation: Evaluation, key: str | None = None) -> dict[str, Any]:
     """A flag as the protocol has it; a test with segments is one flag."""
     return {
         "key": key or entry.test_name,
-        "value": found.value,
-        "reason": found.reason,
-        "variant": found.arm,
-        "metadata": {"experiment": entry.name, "enrolled": found.enrolled},
+        "value": evaluation.value,
+        "reason": evaluation.reason,
+        "variant": evaluation.arm,
+        "metadata": {"experiment": entry.name, "enrolled": evaluation.enrolled},
     }
 
 
@@ -145,5 +145,5 @@ def _code(problem: ValidationError) -> str:
 
 def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, Evaluation]:
     by_number = {entry.test.id: entry for entry in entries}
-    found = arms_of_unit(store, list(by_number), unit)
-    return {number: by_number[number].known(arm) for number, arm in found.items()}
+    arms = arms_of_unit(store, list(by_number), unit)
+    return {number: by_number[number].known(arm) for number, arm in arms.items()}

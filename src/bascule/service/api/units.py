@@ -22,7 +22,7 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import client, unnamed
 from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Answer, Problem
+from bascule.service.server.responses import DataResponse, Problem
 from bascule.service.server.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["units"])
@@ -47,16 +47,18 @@ async def assign(request: Request) -> Response:
     name = request.path_params["name"]
     await allow_test(request, await client(request), name)
     given = await read(request, models.Unit)
-    entry, found = await request.app.state.directory.evaluate(
+    entry, evaluation = await request.app.state.directory.evaluate(
         name, given.unit, given.context, given.covariates, given.segment
     )
-    if given.strict and not found.enrolled:
-        raise Problem(409, found.detail, field=found.why)
-    answer = {"arm": found.arm, "value": found.value, "reason": found.reason}
+    if given.strict and not evaluation.enrolled:
+        raise Problem(409, evaluation.detail, field=evaluation.why)
+    answer = {"arm": evaluation.arm, "value": evaluation.value, "reason": evaluation.reason}
     member = entry.loaded.delivery.member
     if member is not None:
         answer["segment"] = member.segment
-    return Answer({"experiment": name, "unit": given.unit, **answer, "enrolled": found.enrolled})
+    return DataResponse(
+        {"experiment": name, "unit": given.unit, **answer, "enrolled": evaluation.enrolled}
+    )
 
 
 @calls.post(
@@ -70,7 +72,7 @@ async def link(request: Request) -> Response:
     directory = request.app.state.directory
     test = await directory.segments(name) or (await directory.find(name)).test
     arm = await calls_of(request).short(_linked, test, given.unit, given.other)
-    return Answer({"experiment": name, "unit": given.unit, "other": given.other, "arm": arm})
+    return DataResponse({"experiment": name, "unit": given.unit, "other": given.other, "arm": arm})
 
 
 def _linked(test: Experiment | SegmentTests, unit: str, other: str) -> str | None:
@@ -96,7 +98,7 @@ async def link_everywhere(request: Request) -> Response:
     given = await read(request, models.Link)
     store: Store = request.app.state.store
     arms = await calls_of(request).short(store.link, given.unit, given.other, caller.experiments)
-    return Answer({"unit": given.unit, "other": given.other, "arms": arms})
+    return DataResponse({"unit": given.unit, "other": given.other, "arms": arms})
 
 
 @calls.post(
@@ -124,7 +126,7 @@ async def record(request: Request) -> Response:
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
-    return Answer({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
+    return DataResponse({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
 
 
 @router.post(
@@ -134,7 +136,7 @@ async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
     unit = (await read(request, models.Unit)).unit
     store: Store = request.app.state.store
-    return Answer(await calls_of(request).long(store.unit_data, unit, caller.experiments))
+    return DataResponse(await calls_of(request).long(store.unit_data, unit, caller.experiments))
 
 
 @router.post(
@@ -151,7 +153,7 @@ async def erase(request: Request, caller: Admin) -> Response:
     store: Store = request.app.state.store
     its = caller.experiments if wanted is None else wanted
     erased = await change(request, caller, store.erase, given.unit, its)
-    return Answer({"erased": list(erased)})
+    return DataResponse({"erased": list(erased)})
 
 
 async def receipts_of(

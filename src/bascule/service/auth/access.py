@@ -142,11 +142,11 @@ def visible_reasons(caller: Caller, counts: Mapping[str, int]) -> dict[str, int]
     >>> visible_reasons(shop, {"unknown unit": 1, "other experiment": 2, "late": 1})
     {'unknown unit': 3, 'late': 1}
     """
-    found: Counter[str] = Counter()
+    visible: Counter[str] = Counter()
     for reason, count in counts.items():
         hidden = caller.is_limited and reason == ELSEWHERE
-        found["unknown unit" if hidden else reason] += count
-    return dict(found)
+        visible["unknown unit" if hidden else reason] += count
+    return dict(visible)
 
 
 def need(caller: Caller, role: Role) -> Caller:
@@ -226,11 +226,15 @@ async def sign_in_with_key(request: Request, key: str) -> Session:
     """Open a session for a viewer's or admin's key."""
     check_same_site(request)
     state = request.app.state
-    found = await _verified(request, key.strip())
-    if found.role == "client":
+    key_of_caller = await _verified(request, key.strip())
+    if key_of_caller.role == "client":
         raise Problem(403, "a client's key is for programs: sign in with a viewer's or admin's")
     return await _calls(request).short(
-        sessions.open_session, state.store, found.id, time.time(), state.settings.session_hours
+        sessions.open_session,
+        state.store,
+        key_of_caller.id,
+        time.time(),
+        state.settings.session_hours,
     )
 
 
@@ -238,13 +242,13 @@ async def sign_in_with_link(request: Request, token: str) -> Session:
     """Open a session for the token of a one-time link."""
     check_same_site(request)
     state = request.app.state
-    found = await _calls(request).short(
+    session = await _calls(request).short(
         sessions.use_link, state.store, token, time.time(), state.settings.session_hours
     )
-    if found is None:
+    if session is None:
         state.guesses.take(_source(request))
         raise Problem(401, "this link was used or has expired: sign in with a key", headers={})
-    return found
+    return session
 
 
 def remember(response: Response, request: Request, session: Session) -> None:
@@ -285,20 +289,20 @@ async def _in_session(request: Request) -> Caller:
     if token is None:
         raise Problem(401, "sign in first", headers=CHALLENGE)
     state = request.app.state
-    found = await _calls(request).short(sessions.find_session, state.store, token, time.time())
-    if found is None:
+    session = await _calls(request).short(sessions.find_session, state.store, token, time.time())
+    if session is None:
         state.guesses.take(_source(request))
         raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)
-    if found.caller is not None:
-        named = json.loads(found.caller)
-        return Caller(named["name"], named["role"], None, found.csrf)
-    if found.key is None:
-        return Caller("page", "admin", None, found.csrf)
+    if session.caller is not None:
+        named = json.loads(session.caller)
+        return Caller(named["name"], named["role"], None, session.csrf)
+    if session.key is None:
+        return Caller("page", "admin", None, session.csrf)
     await state.keys.refresh()
-    key = state.keys.by_id(found.key)
+    key = state.keys.by_id(session.key)
     if key is None:
         raise Problem(401, "the key of this session was revoked: sign in again")
-    return replace(caller_of(key), csrf=found.csrf)
+    return replace(caller_of(key), csrf=session.csrf)
 
 
 def _check_csrf(caller: Caller, given: str | None) -> None:
@@ -318,11 +322,11 @@ def _given_key(request: Request) -> str | None:
 async def _verified(request: Request, given: str) -> Key:
     """The key that was given; a wrong one is refused, and soon throttled."""
     state = request.app.state
-    found: Key | None = await state.keys.verify(given)
-    if found is None:
+    key: Key | None = await state.keys.verify(given)
+    if key is None:
         state.guesses.take(_source(request))
         raise Problem(401, "invalid or revoked API key", headers=CHALLENGE)
-    return found
+    return key
 
 
 def _source(request: Request) -> str:

@@ -106,11 +106,11 @@ def list_keys(store: Store) -> list[Key]:
 def revoke_key(store: Store, number: str) -> None:
     """Revoke a key."""
     with store.writing() as connection:
-        found = connection.execute(select(keys.c.revoked).where(keys.c.id == number)).one_or_none()
-        if found is None:
+        row = connection.execute(select(keys.c.revoked).where(keys.c.id == number)).one_or_none()
+        if row is None:
             message = f"there is no key {number!r:.60}: list what there is"
             raise InputError("key", message, kind="not_found")
-        if found.revoked is None:
+        if row.revoked is None:
             now = store.clock.now()
             connection.execute(update(keys).where(keys.c.id == number).values(revoked=now))
 
@@ -193,8 +193,8 @@ def _experiments(text: str | None) -> tuple[str, ...] | None:
 
 
 def _read(connection: Connection) -> list[Key]:
-    found = []
+    listed = []
     for row in connection.execute(select(keys).order_by(keys.c.created, keys.c.id)).mappings():
         experiments, names = _experiments(row["experiments"]), bool(row["unit_names"])
-        found.append(Key(**{**row, "experiments": experiments, "unit_names": names}))
-    return found
+        listed.append(Key(**{**row, "experiments": experiments, "unit_names": names}))
+    return listed

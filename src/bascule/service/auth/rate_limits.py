@@ -71,9 +71,9 @@ def source(address: str) -> str:
     ('203.0.113.7', '2001:db8::')
     """
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    if isinstance(found, IPv6Address):
-        return str(ip_network((found, 64), strict=False).network_address)
-    return str(found)
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((parsed, 64), strict=False).network_address)
+    return str(parsed)

@@ -82,8 +82,8 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
 def find_session(store: Store, token: str, now: float) -> Session | None:
     """The session of a token that a browser holds."""
     with store.reading() as connection:
-        found = connection.execute(_FOUND, {"token": _hash(token), "now": now}).one_or_none()
-    return None if found is None else Session(token, found.key, found.caller)
+        row = connection.execute(_FOUND, {"token": _hash(token), "now": now}).one_or_none()
+    return None if row is None else Session(token, row.key, row.caller)
 
 
 def close_session(store: Store, token: str, now: float) -> None:

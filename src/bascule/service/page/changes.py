@@ -43,19 +43,19 @@ class Question:
 
 def changes(status: Status) -> list[Change]:
     """The changes of a whole test that are possible now."""
-    found = []
+    listed = []
     if status.state == "ready":
-        found.append(Change("start", "Start", look="primary"))
+        listed.append(Change("start", "Start", look="primary"))
     if status.state == "paused":
-        found.append(Change("start", "Resume", look="primary"))
+        listed.append(Change("start", "Resume", look="primary"))
     if status.state == "running":
-        found.append(Change("pause", "Pause"))
+        listed.append(Change("pause", "Pause"))
     decided = status.decision
     if decided is not None and decided.arm is not None and status.everyone != decided.name:
-        found.append(Change("release", f"Give everyone {decided.name}", asks=True, look="primary"))
+        listed.append(Change("release", f"Give everyone {decided.name}", asks=True, look="primary"))
     if status.state != "stopped":
-        found.append(Change("stop", "Stop for good", asks=True, look="danger"))
-    return found
+        listed.append(Change("stop", "Stop for good", asks=True, look="danger"))
+    return listed
 
 
 def arm_changes(status: Status) -> dict[str, list[Change]]:
@@ -63,15 +63,15 @@ def arm_changes(status: Status) -> dict[str, list[Change]]:
     into = [arm for arm in status.arms if arm.part in ("active", "paused")]
     if status.state not in OPEN or len(into) < 3:
         return {}
-    found = {}
+    by_arm = {}
     for arm in into:
         rest = (
             Change("resume-arm", "Resume", arm=arm.name)
             if arm.part == "paused"
             else Change("pause-arm", "Pause", arm=arm.name)
         )
-        found[arm.name] = [rest, Change("drop-arm", "Drop", True, arm.name, look="danger")]
-    return found
+        by_arm[arm.name] = [rest, Change("drop-arm", "Drop", True, arm.name, look="danger")]
+    return by_arm
 
 
 def ask(
@@ -132,10 +132,10 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
         do, done = named[action]
         do()
         return done
-    found = knob_of(test.design) if action == "knob" else None
-    if found is None:
+    knob = knob_of(test.design) if action == "knob" else None
+    if knob is None:
         raise InputError("action", f"{action} is not possible for {test.name}")
-    name, new = found[0], read_knob(found[0], value)
+    name, new = knob[0], read_knob(knob[0], value)
     test.knob(**{name: new})
     return f"{name.capitalize()} is {new:g} from now on."
 
@@ -182,10 +182,10 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
 
 def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
     """The name of the knob, its present value and the new one; raises where the rule does."""
-    found = knob_of(design)
-    if found is None or status.state not in OPEN:
+    knob = knob_of(design)
+    if knob is None or status.state not in OPEN:
         raise InputError("knob", f"{status.name} has no knob to turn now")
-    name, stands = found
+    name, stands = knob
     new = read_knob(name, value)
     replace(design, rule=design.rule.with_knob(new))
     return name, stands, new

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import Point, Status
+from bascule.live.api import HistoryPoint, Status
 from bascule.presentation.guarantees import interval_name
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, when
 
@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ChartRow:
     """What a chart shows at one moment."""
 
     time: float
@@ -47,7 +47,7 @@ class Chart:
     unit: str
     arms: tuple[int, ...]
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ChartRow, ...]
 
 
 def points_for(arms: int) -> int:
@@ -73,12 +73,12 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
     return [(max(pair, key=names.index), min(pair, key=names.index)) for pair in pairs]
 
 
-def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) -> list[Chart]:
+def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amounts) -> list[Chart]:
     """Intervals of the differences that decide, over time; the nearest rivals first."""
     names = [arm.name for arm in status.arms]
     current = by_pair(status.effects)
     nearest = sorted(comparisons(status), key=lambda pair: _gap(current.get(frozenset(pair))))
-    found = []
+    charts = []
     for number, (mine, rival) in enumerate(nearest[:MOST_RIVALS]):
         pair = frozenset((mine, rival))
         # Of many arms not every pair is listed, and in the past another arm may have led.
@@ -89,7 +89,7 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
         )
         effect = current.get(pair)
         now = (0.0, -math.inf, math.inf) if effect is None else effect.of(mine).ends
-        found.append(
+        charts.append(
             Chart(
                 f"effect-{number}",
                 "interval",
@@ -101,10 +101,10 @@ def effect_charts(status: Status, history: Sequence[Point], amounts: Amounts) ->
                 tuple(row for row in rows if row.cells[2].value is not None),
             )
         )
-    return found
+    return charts
 
 
-def allocation_chart(status: Status, history: Sequence[Point]) -> Chart:
+def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
     """The share of each arm among the units that counted since the point before."""
     names = tuple(arm.name for arm in status.arms)
     rows = []
@@ -164,11 +164,11 @@ def _gap(effect: Effect | None) -> float:
     return math.inf if effect is None or not known(effect.low) else abs(effect.difference)
 
 
-def _latest(rows: Sequence[Row]) -> list[str]:
+def _latest(rows: Sequence[ChartRow]) -> list[str]:
     return [cell.text for cell in rows[-1].cells[1:]] if rows else []
 
 
-def _effect_row(point: Point, effect: Effect, mine: str, amounts: Amounts) -> Row:
+def _effect_row(point: HistoryPoint, effect: Effect, mine: str, amounts: Amounts) -> ChartRow:
     cells = []
     ends = effect.of(mine).ends
     width = ends[2] - ends[1]
@@ -179,6 +179,6 @@ def _effect_row(point: Point, effect: Effect, mine: str, amounts: Amounts) -> Ro
     return _row(point, (Cell(count(point.matured), float(point.matured)), *cells))
 
 
-def _row(point: Point, cells: tuple[Cell, ...]) -> Row:
+def _row(point: HistoryPoint, cells: tuple[Cell, ...]) -> ChartRow:
     time = datetime.fromisoformat(point.time).timestamp()
-    return Row(time, when(time), cells)
+    return ChartRow(time, when(time), cells)

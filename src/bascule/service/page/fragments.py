@@ -30,7 +30,7 @@ from bascule.service.page.charts import points_for
 from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.knob import knob_view, turns_of
 from bascule.service.page.render import Fragment, fragment
-from bascule.service.server.reading.experiment_cache import Directory
+from bascule.service.server.reading.experiment_cache import ExperimentCache
 
 GROWTH = 1.02
 """By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""
@@ -39,23 +39,23 @@ _KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] =
 
 
 def list_fragments(
-    directory: Directory, entries: Sequence[Summary], caller: Caller, search: str = ""
+    directory: ExperimentCache, entries: Sequence[Summary], caller: Caller, search: str = ""
 ) -> dict[str, Fragment]:
     """The list of tests that the caller may see, or of those that have the words of a search.
 
     A test with segments is one line, unless only some of them may be seen or have the words.
     """
     allowed = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
-    seen = {entry.name: entry for entry in allowed}
+    by_name = {entry.name: entry for entry in allowed}
     if search:
         names = {test.name for test in directory.store.search(search)}
-        seen = {name: entry for name, entry in seen.items() if name in names}
-    listing = directory.statuses(list(seen.values()))
+        by_name = {name: entry for name, entry in by_name.items() if name in names}
+    listing = directory.statuses(list(by_name.values()))
     alarms = alarm_names(directory.store)
-    lines: list[tuple[Status, views.Line]] = []
-    parts: dict[str, tuple[Member, dict[str, tuple[Status, views.Line]]]] = {}
+    lines: list[tuple[Status, views.ListEntry]] = []
+    parts: dict[str, tuple[Member, dict[str, tuple[Status, views.ListEntry]]]] = {}
     for status in listing.statuses:
-        entry = seen[status.name]
+        entry = by_name[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
         line = views.line(entry.design, status, mismatch)
         member = entry.loaded.delivery.member
@@ -63,9 +63,9 @@ def list_fragments(
             lines.append((status, line))
         else:
             parts.setdefault(member.test, (member, {}))[1][member.segment] = status, line
-    for member, found in parts.values():
-        is_whole = len(found) == len(member.segments.all)
-        lines += [views.whole_line(member, found)] if is_whole else found.values()
+    for member, tests in parts.values():
+        is_whole = len(tests) == len(member.segments.all)
+        lines += [views.whole_line(member, tests)] if is_whole else tests.values()
     shown = {"lines": views.in_order(lines), "settling": listing.settling}
     return {"tests": fragment("tests", **shown, caller=caller, search=search)}
 
@@ -104,7 +104,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     mismatch = views.has_mismatch(logged)
     interval, bounds = views.interval_heading(status)
     effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
-    found = [
+    parts = [
         fragment("said", text=words.announcement(status, mismatch)),
         fragment(
             "banner",
@@ -156,7 +156,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         share = f"the error of all segments together is {at_most(member.error)}"
         facts = [*facts, ("Segment", f"{member.segment} of {member.test}; {share}")]
     return TestParts(
-        {part.id: part for part in [*found, *controls]},
+        {part.id: part for part in [*parts, *controls]},
         actions,
         facts,
         test.description,
@@ -164,7 +164,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     )
 
 
-def segment_fragments(directory: Directory, tests: SegmentTests) -> dict[str, Fragment]:
+def segment_fragments(directory: ExperimentCache, tests: SegmentTests) -> dict[str, Fragment]:
     """Render what is decided in the tests of segments, and a line for each."""
     statuses = {segment: test.status() for segment, test in tests.tests.items()}
     lines, alarms = [], alarm_names(directory.store)
@@ -172,14 +172,14 @@ def segment_fragments(directory: Directory, tests: SegmentTests) -> dict[str, Fr
         its = tests.tests[segment]
         mismatch = views.has_mismatch(alarms.get(its.id, ()))
         lines.append((segment, views.line(its.design, one, mismatch)))
-    found = fragment(
+    rendered = fragment(
         "segments",
         headline=decided_headline(statuses),
         promise=tests.promise,
         tone=words.tone_of_segments(statuses.values()),
         lines=lines,
     )
-    return {"segments": found}
+    return {"segments": rendered}
 
 
 def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
@@ -191,22 +191,22 @@ def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, F
     lines = (*clipped_lines(status), *late_lines(status))
     set_aside = " ".join((set_aside, *(f"{line[:1].upper()}{line[1:]}." for line in lines)))
     alarms = [row for row in rows if row.is_alarm]
-    found = [
+    diagnosed = [
         fragment("alarm", alarms=alarms),
         fragment("diagnostics", rows=rows, set_aside=set_aside),
     ]
-    return {part.id: part for part in found}
+    return {part.id: part for part in diagnosed}
 
 
 def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
     """Diagnostics, computed again when the test has grown by a few per cent."""
     grown = test.status().matured
     kept = _KEPT.setdefault(store, {})
-    before, found = kept.get(test.id, (-1, ()))
+    before, diagnosed = kept.get(test.id, (-1, ()))
     if before < 0 or grown > GROWTH * before:
-        found = test.diagnostics()
-        kept[test.id] = (grown, found)
-    return found
+        diagnosed = test.diagnostics()
+        kept[test.id] = (grown, diagnosed)
+    return diagnosed
 
 
 def _controls(

@@ -57,10 +57,10 @@ class Knob:
 
 def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | None:
     """The knob with its trade-off; None where a rule has none."""
-    found, of_rule = knob_of(design), design.rule.knob
-    if found is None or of_rule is None:
+    knob, of_rule = knob_of(design), design.rule.knob
+    if knob is None or of_rule is None:
         return None
-    name, stands = found
+    name, stands = knob
     amounts = Amounts.of(design.outcome, design.goal)
     longest = max((turn.units for turn in turns), default=0.0) or 1.0
     dearest = max((turn.cost for turn in turns), default=0.0) or 1.0

@@ -53,11 +53,11 @@ class Fragment:
 
     def _wrapped(self, attributes: str) -> str:
         # The id is ours, and the text was escaped by its template.
-        seen = f'<input type="hidden" name="seen" value="{self.id}.{self.version}">'
-        return f'<div class="fragment" id="{self.id}"{attributes}>{self.html}{seen}</div>'
+        marker = f'<input type="hidden" name="seen" value="{self.id}.{self.version}">'
+        return f'<div class="fragment" id="{self.id}"{attributes}>{self.html}{marker}</div>'
 
 
-def changed(fragments: Mapping[str, Fragment], seen: Iterable[str]) -> list[Fragment]:
+def changed(fragments: Mapping[str, Fragment], known: Iterable[str]) -> list[Fragment]:
     """The fragments that a page does not have in this version.
 
     >>> one, other = Fragment("one", "1"), Fragment("other", "2")
@@ -65,8 +65,12 @@ def changed(fragments: Mapping[str, Fragment], seen: Iterable[str]) -> list[Frag
     >>> [fragment.id for fragment in found]
     ['other']
     """
-    has = set(seen)
-    return [found for found in fragments.values() if f"{found.id}.{found.version}" not in has]
+    has = set(known)
+    return [
+        fragment
+        for fragment in fragments.values()
+        if f"{fragment.id}.{fragment.version}" not in has
+    ]
 
 
 def page(template: str, caller: Caller | None, status: int = 200, **shown: Any) -> HTMLResponse:

@@ -41,8 +41,8 @@ async def show_glossary(request: Request) -> Response:
 @router.get("/")
 async def show_list(request: Request, caller: Viewer, search: Search = "") -> Response:
     """Show the list of tests."""
-    found = await _list(request, caller, search.strip())
-    return page("list.html", caller, fragments=found, search=search.strip())
+    parts = await _list(request, caller, search.strip())
+    return page("list.html", caller, fragments=parts, search=search.strip())
 
 
 @router.get("/live")
@@ -57,8 +57,8 @@ async def show_test(name: str, request: Request, caller: Viewer) -> Response:
     await allow_test(request, caller, name)
     tests = await request.app.state.directory.segments(name)
     if tests is not None:
-        found, attribute = await _segment_parts(request, tests), tests.segments.attribute
-        return page("segments.html", caller, name=name, fragments=found, attribute=attribute)
+        parts, attribute = await _segment_parts(request, tests), tests.segments.attribute
+        return page("segments.html", caller, name=name, fragments=parts, attribute=attribute)
     its = await _test_parts(request, name, caller)
     shown: dict[str, Any] = {"facts": its.facts, "words": its.description, "whole": its.whole}
     return page("test.html", caller, name=name, fragments=its.for_caller(caller), **shown)
@@ -81,8 +81,8 @@ async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Resp
     shared = fragments.shared_caller(caller)
     entry = await request.app.state.directory.find(name)
     key, look = ("diagnostics", entry.test.id, shared), fragments.diagnostic_fragments
-    found = await renders_of(request).get(key, look, request.app.state.store, name, shared)
-    return _new_parts(request, found)
+    parts = await renders_of(request).get(key, look, request.app.state.store, name, shared)
+    return _new_parts(request, parts)
 
 
 @router.get("/tests/{name}/ask/{action}")
@@ -141,8 +141,8 @@ async def do(name: str, action: str, request: Request, caller: Changer) -> Respo
         problem = str(error)
     if not _is_htmx(request):
         return RedirectResponse(f"/tests/{name}", 303)
-    found = (await _test_parts(request, name, caller)).for_caller(caller)
-    text = "".join(part.out_of_band for part in changed(found, given.getlist("seen")))
+    rendered = (await _test_parts(request, name, caller)).for_caller(caller)
+    text = "".join(part.out_of_band for part in changed(rendered, given.getlist("seen")))
     answer = parts(text + render("parts/notice.html", done=done, problem=problem))
     answer.headers["HX-Trigger"] = "changed"
     return answer
@@ -280,8 +280,8 @@ async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, A
 
     if search:
         return await render()
-    found: Mapping[str, Any] = await renders_of(request).wait(("list", shared), render)
-    return found
+    parts: Mapping[str, Any] = await renders_of(request).wait(("list", shared), render)
+    return parts
 
 
 async def _test_parts(request: Request, name: str, caller: Caller) -> fragments.TestParts:
@@ -308,9 +308,9 @@ async def _caller_or_none(request: Request) -> Caller | None:
         return None
 
 
-def _new_parts(request: Request, found: Mapping[str, Any]) -> Response:
-    seen = request.query_params.getlist("seen")
-    return parts("".join(part.out_of_band for part in changed(found, seen)))
+def _new_parts(request: Request, rendered: Mapping[str, Any]) -> Response:
+    known = request.query_params.getlist("seen")
+    return parts("".join(part.out_of_band for part in changed(rendered, known)))
 
 
 def _sign_in_page(

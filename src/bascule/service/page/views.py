@@ -12,7 +12,7 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import OPEN, Point, State, Status, Turn, audit_words, decided_headline
+from bascule.live.api import OPEN, HistoryPoint, State, Status, Turn, audit_words, decided_headline
 from bascule.presentation.guarantees import (
     STANDINGS,
     UNBIASED,
@@ -39,7 +39,7 @@ PARTS = {"active": "", "beaten": "Beaten", "dropped": "Dropped", "paused": "Paus
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ListEntry:
     """A test in the list."""
 
     name: str
@@ -110,10 +110,10 @@ class DiagnosticRow:
     is_alarm: bool
 
 
-def line(design: Design, status: Status, mismatch: bool = False) -> Line:
+def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
     """Return a test as a line of the list."""
     said, tone = report(status, mismatch), words.tone(status, mismatch)
-    return Line(
+    return ListEntry(
         status.name,
         words.STATES[status.state],
         tone,
@@ -127,7 +127,9 @@ def line(design: Design, status: Status, mismatch: bool = False) -> Line:
     )
 
 
-def whole_line(member: Member, parts: Mapping[str, tuple[Status, Line]]) -> tuple[Status, Line]:
+def whole_line(
+    member: Member, parts: Mapping[str, tuple[Status, ListEntry]]
+) -> tuple[Status, ListEntry]:
     """Return a test with segments as a line, and the status of a segment that may be decided."""
     statuses = {segment: parts[segment][0] for segment in member.segments.all}
     status, line = max(parts.values(), key=lambda one: one[0].is_open)
@@ -153,7 +155,7 @@ def _arms_words(status: Status, has_units: bool) -> str:
     )
 
 
-def in_order(lines: Sequence[tuple[Status, Line]]) -> list[Line]:
+def in_order(lines: Sequence[tuple[Status, ListEntry]]) -> list[ListEntry]:
     """Sort tests: those that need action, those that run, the rest; the newest first in each."""
     newest = list(reversed(lines))
     return [line for _, line in sorted(newest, key=lambda pair: ORDER.index(pair[0].state))]
@@ -165,8 +167,8 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
     leader = _leader(status)
     effects = by_pair(status.effects)
     pairs = {arm.name: effects.get(frozenset((leader or "", arm.name))) for arm in status.arms}
-    found = {name: _against(effect) for name, effect in pairs.items()}
-    ends = [end for three in found.values() if three for end in three]
+    against = {name: _against(effect) for name, effect in pairs.items()}
+    ends = [end for three in against.values() if three for end in three]
     low, high = min([0.0, *ends]), max([0.0, *ends])
     return [
         ArmRow(
@@ -177,8 +179,8 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
             amounts.mean(arm.mean),
             amounts.mean_interval(arm.low, arm.high) if arm.low is not None else "",
             "" if (effect := pairs[arm.name]) is None else effect.reversed.name,
-            _against_words(found[arm.name], amounts),
-            _forest(found[arm.name], low, high),
+            _against_words(against[arm.name], amounts),
+            _forest(against[arm.name], low, high),
             PARTS.get(arm.part, arm.part),
             arm.name == leader,
         )
@@ -271,7 +273,9 @@ def cost_of(
     )
 
 
-def charts(design: Design, status: Status, history: Sequence[Point]) -> tuple[list[Chart], Chart]:
+def charts(
+    design: Design, status: Status, history: Sequence[HistoryPoint]
+) -> tuple[list[Chart], Chart]:
     """Intervals over time, and allocation over time."""
     amounts = Amounts.of(design.outcome, design.goal)
     return effect_charts(status, history, amounts), allocation_chart(status, history)
@@ -293,7 +297,7 @@ def _audit_text(entry: Mapping[str, Any]) -> str:
         return f"{str(entry['action']).capitalize()}: {entry['detail']}"
 
 
-def diagnostic_rows(found: Sequence[Diagnostic], ended: bool = False) -> list[DiagnosticRow]:
+def diagnostic_rows(diagnostics: Sequence[Diagnostic], ended: bool = False) -> list[DiagnosticRow]:
     """Return the diagnostics, alarms first; those that could not be computed are not ticked off.
 
     While a test runs it is looked at again and again, so only what is valid at any time raises an
@@ -308,9 +312,9 @@ def diagnostic_rows(found: Sequence[Diagnostic], ended: bool = False) -> list[Di
             not (one.statistic == 0.0 and one.p_value == 1.0),
             one.flagged and (ended or one.validity == "any time"),
         )
-        for one in found
+        for one in diagnostics
     ]
-    if not any(one.name in MISMATCHES for one in found):
+    if not any(one.name in MISMATCHES for one in diagnostics):
         rows.append(NO_SAMPLE_RATIO)
     return sorted(rows, key=lambda row: (not row.is_alarm, not row.flagged, not row.made))
 
@@ -359,7 +363,7 @@ def set_aside_words(counts: Mapping[str, int]) -> str:
     if total == 0:
         return "No outcome was excluded."
     most = sorted(kept.items(), key=lambda pair: -pair[1])
-    reasons = ", ".join(f"{count(found)} {reason}" for reason, found in most)
+    reasons = ", ".join(f"{count(units)} {reason}" for reason, units in most)
     return f"{count(total)} outcome{' was' if total == 1 else 's were'} excluded: {reasons}."
 
 

@@ -92,22 +92,22 @@ def facts(design: Design, audience: Audience | None = None) -> list[tuple[str, s
     promise, error = design.calibration, "the guardrails decide"
     if design.decides == "primary":
         error = f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
-    found = [
+    rows = [
         ("Arms", ", ".join(design.arms)),
         ("Outcome", design.outcome.words),
         ("Rule", design.rule.words),
         ("Error", error + guard_promise(design)),
     ]
-    found.append(("Outcome of a unit", _counting(design)))
+    rows.append(("Outcome of a unit", _counting(design)))
     if audience is not None:
-        found.append(("Who gets in", audience.words))
+        rows.append(("Who gets in", audience.words))
     if design.min_effect is not None:
-        found.append(("Smallest relevant difference", f"{design.min_effect:g}"))
+        rows.append(("Smallest relevant difference", f"{design.min_effect:g}"))
     if design.max_units is not None:
-        found.append(("Ends undecided", f"after {count(design.max_units)} units"))
+        rows.append(("Ends undecided", f"after {count(design.max_units)} units"))
     if design.deadline is not None:
-        found.append(("Deadline", f"{design.deadline:%Y-%m-%d %H:%M %Z}"))
-    return found
+        rows.append(("Deadline", f"{design.deadline:%Y-%m-%d %H:%M %Z}"))
+    return rows
 
 
 def _counting(design: Design) -> str:

@@ -41,7 +41,7 @@ from bascule.service.server.middleware import RequestMiddleware
 from bascule.service.server.observability.telemetry import Metrics
 from bascule.service.server.observability.tracing import Traced, make_provider
 from bascule.service.server.planner import Planner
-from bascule.service.server.reading.experiment_cache import Directory
+from bascule.service.server.reading.experiment_cache import ExperimentCache
 from bascule.service.server.reading.shared_renders import SharedRenders, UnitRequests
 from bascule.service.server.reading.store_calls import StoreCalls
 from bascule.service.server.responses import Problem, problem_of, refusal
@@ -77,7 +77,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.calls = StoreCalls()
     app.state.keys = Keyring(store, app.state.calls)
-    app.state.directory = Directory(store, app.state.calls)
+    app.state.directory = ExperimentCache(store, app.state.calls)
     app.state.unit_requests = UnitRequests()
     app.state.renders = SharedRenders(app.state.calls, app.state.unit_requests)
     app.state.probe = operation.make_probe(store, app.state.calls)
@@ -156,9 +156,9 @@ def _problem(app: FastAPI, request: Request, error: Exception) -> Problem:
 
 def _methods(app: FastAPI, path: str) -> list[str]:
     """All methods of a path: the framework names those of one route only."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for router in app.state.routers:
         for route in router.routes:
             if isinstance(route, Route) and route.path_regex.match(path):
-                found |= route.methods or set()
-    return sorted(found | {"HEAD"} if "GET" in found else found)
+                methods |= route.methods or set()
+    return sorted(methods | {"HEAD"} if "GET" in methods else methods)

@@ -137,14 +137,14 @@ class RequestMiddleware:
 
 def _length(scope: Scope) -> int:
     """The length of the body by the request's headers; -1 if it states none."""
-    found = 0
+    length = 0
     for name, value in scope["headers"]:
         if name == b"content-length":
             # The server has checked that these are digits.
             return int(value)
         if name == b"transfer-encoding":
-            found = -1
-    return found
+            length = -1
+    return length
 
 
 def _too_large(largest: int) -> Problem:

@@ -19,7 +19,7 @@ from bascule.service.api.bodies import read
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer
-from bascule.service.server.responses import Answer, Problem, unavailable
+from bascule.service.server.responses import DataResponse, Problem, unavailable
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -193,6 +193,6 @@ async def _answer(request: Request, model: type[models.Model]) -> Response:
         while not (await asyncio.wait([planning], timeout=LOOK_EVERY))[0]:
             if await request.is_disconnected():
                 raise ClientDisconnect
-        return Answer(planning.result().to_dict())
+        return DataResponse(planning.result().to_dict())
     finally:
         planning.cancel()

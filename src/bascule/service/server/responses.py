@@ -43,10 +43,10 @@ def encode(data: Any) -> bytes:
     return ENCODER.encode(data).encode("ascii")
 
 
-class Answer(Response):
+class DataResponse(Response):
     """Plain data as a JSON response; built with few steps, since most responses are of this kind.
 
-    >>> Answer({"arm": "green"}).body
+    >>> DataResponse({"arm": "green"}).body
     b'{"arm":"green"}'
     """
 
@@ -103,7 +103,7 @@ class Problem(Exception):  # noqa: N818
 
     def response(self) -> Response:
         """The response, as problem details."""
-        return Answer(self.to_dict(), self.status, self.headers, MEDIA_TYPE)
+        return DataResponse(self.to_dict(), self.status, self.headers, MEDIA_TYPE)
 
 
 Page = Callable[[Any, Problem], Response]
@@ -151,13 +151,13 @@ def refusal(
 def ofrep_failure(path: str, problem: Problem) -> Response:
     """A refusal in the shape of OFREP."""
     if problem.status >= 500:
-        return Answer({"errorDetails": problem.detail}, problem.status, problem.headers)
+        return DataResponse({"errorDetails": problem.detail}, problem.status, problem.headers)
     code = problem.code or OFREP_CODES.get(problem.status, "GENERAL")
     data = {"errorCode": code, "errorDetails": problem.detail}
     key = path.removeprefix(OFREP_PATH).strip("/")
     if NAME.fullmatch(key):
         data = {"key": key, **data}
-    return Answer(data, problem.status, problem.headers)
+    return DataResponse(data, problem.status, problem.headers)
 
 
 def header(scope: Scope, name: bytes) -> str | None:
@@ -166,8 +166,8 @@ def header(scope: Scope, name: bytes) -> str | None:
     >>> header({"headers": [(b"accept", b"text/html")]}, b"accept")
     'text/html'
     """
-    found = next((value for key, value in scope["headers"] if key == name), None)
-    return None if found is None else found.decode("latin-1")
+    value_of_header = next((value for key, value in scope["headers"] if key == name), None)
+    return None if value_of_header is None else value_of_header.decode("latin-1")
 
 
 def wants_page(scope: Scope) -> bool:

@@ -31,7 +31,7 @@ Work = Callable[..., None]
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSlot:
     """One worker's place: its process, when that started, and how many died young in a row."""
 
     process: SpawnProcess | None
@@ -54,7 +54,7 @@ def keep_working(work: Work, given: tuple[Any, ...], count: int, leaving: float)
     since nothing is waited for in between.
     """
     with _stops_heard() as stopped:
-        places = [_filled(Place(None, 0.0), work, given) for _ in range(count)]
+        places = [_filled(WorkerSlot(None, 0.0), work, given) for _ in range(count)]
         while not stopped.poll():
             places = [_kept(place, work, given) for place in places]
             _sleep(places, stopped)
@@ -73,7 +73,7 @@ def _outlive(parent: Any) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _kept(place: Place, work: Work, given: tuple[Any, ...]) -> Place:
+def _kept(place: WorkerSlot, work: Work, given: tuple[Any, ...]) -> WorkerSlot:
     if place.process is not None and not place.process.is_alive():
         place = _emptied(place, place.process)
     if place.process is None and time.monotonic() >= place.due:
@@ -81,31 +81,31 @@ def _kept(place: Place, work: Work, given: tuple[Any, ...]) -> Place:
     return place
 
 
-def _emptied(place: Place, died: SpawnProcess) -> Place:
+def _emptied(place: WorkerSlot, died: SpawnProcess) -> WorkerSlot:
     now = time.monotonic()
     failures = place.failures + 1 if now - place.since < YOUNG else 0
-    left = Place(None, now, failures)
+    left = WorkerSlot(None, now, failures)
     fields = {"process": died.pid, "exit": died.exitcode, "next_in": round(left.due - now)}
     log("worker died", level="warning", **fields)
     died.close()
     return left
 
 
-def _filled(place: Place, work: Work, given: tuple[Any, ...]) -> Place:
+def _filled(place: WorkerSlot, work: Work, given: tuple[Any, ...]) -> WorkerSlot:
     process = multiprocessing.get_context("spawn").Process(target=work, args=given)
     process.start()
     log("worker started", process=process.pid)
-    return Place(process, time.monotonic(), place.failures)
+    return WorkerSlot(process, time.monotonic(), place.failures)
 
 
-def _sleep(places: list[Place], stopped: Connection) -> None:
+def _sleep(places: list[WorkerSlot], stopped: Connection) -> None:
     """Sleep until a process dies, a pause is over, or a signal to stop arrives."""
     working = [place.process.sentinel for place in places if place.process is not None]
     pauses = [place.due - time.monotonic() for place in places if place.process is None]
     wait([stopped, *working], max(min(pauses), 0.0) if pauses else None)
 
 
-def _end(places: list[Place], leaving: float) -> None:
+def _end(places: list[WorkerSlot], leaving: float) -> None:
     working = [place.process for place in places if place.process is not None]
     for process in working:
         process.terminate()

@@ -64,7 +64,7 @@ def metric_means(
     {'latency': (120.0, 120.0)}
     """
     named = dict(given or {})
-    arms, found = len(design.arms), {}
+    arms, by_metric = len(design.arms), {}
     for metric in design.metrics:
         means = named.pop(metric.name, None)
         if means is None:
@@ -75,11 +75,11 @@ def metric_means(
                     f"in metrics={{{metric.name!r}: [...]}}, or the metric a baseline",
                 )
             means = (metric.baseline,) * arms
-        found[metric.name] = checked_means(means, arms, metric.outcome)
+        by_metric[metric.name] = checked_means(means, arms, metric.outcome)
     if named:
         there = ", ".join(metric.name for metric in design.metrics) or "it has none"
         raise InputError("metrics", f"metrics: {next(iter(named))} is not in the design: {there}")
-    return found
+    return by_metric
 
 
 def guarded_play(
@@ -142,8 +142,8 @@ class GuardedPlay(Runs):
         for run in range(first_run, first_run + runs):
             if control[STOP]:
                 return
-            seen, reached, removed_at = self._play_one(run)
-            units = [arm.units for arm in seen.arms]
+            statistics, reached, removed_at = self._play_one(run)
+            units = [arm.units for arm in statistics.arms]
             self.winners[run] = NOBODY
             if reached is not None:
                 self.winners[run] = NO_DIFFERENCE if reached.arm is None else reached.arm
@@ -168,19 +168,19 @@ class GuardedPlay(Runs):
         ):
             sources.append(self._source(one, self.metric_means[metric.name], run, which))
         step = _block_step if design.procedure.counts == "blocks" else _unit_step
-        seen, removed_at = Statistics.empty(self.arms), dict[int, int]()
+        statistics, removed_at = Statistics.empty(self.arms), dict[int, int]()
         while True:
-            after = step(design, seen, sources, self.cap)
+            after = step(design, statistics, sources, self.cap)
             if after is None:
-                return seen, None, removed_at
-            seen = after
-            for arm in harmed(seen):
-                removed_at.setdefault(arm, seen.units)
-                if self.arms - len(seen.removed) > 2:
-                    seen = remove_arm(design, seen, design.arms[arm])
-            reached = decision(design, seen)
-            if reached is not None or end_reason(design, seen) is not None:
-                return seen, reached, removed_at
+                return statistics, None, removed_at
+            statistics = after
+            for arm in harmed(statistics):
+                removed_at.setdefault(arm, statistics.units)
+                if self.arms - len(statistics.removed) > 2:
+                    statistics = remove_arm(design, statistics, design.arms[arm])
+            reached = decision(design, statistics)
+            if reached is not None or end_reason(design, statistics) is not None:
+                return statistics, reached, removed_at
 
     def seed_of(self, which: int) -> np.uint64:
         """Return the seed of a metric: 0 is the primary one."""
@@ -302,20 +302,20 @@ def guarded_loop(
 
 
 def _unit_step(
-    design: Design, seen: Statistics, sources: Sequence[Values], cap: int
+    design: Design, statistics: Statistics, sources: Sequence[Values], cap: int
 ) -> Statistics | None:
-    if seen.units + 1 > cap:
+    if statistics.units + 1 > cap:
         return None
-    arm = next_arm(design, seen)
+    arm = next_arm(design, statistics)
     value, *others = (source([arm])[0] for source in sources)
-    return record(design, seen, arm, value, others)
+    return record(design, statistics, arm, value, others)
 
 
 def _block_step(
-    design: Design, seen: Statistics, sources: Sequence[Values], cap: int
+    design: Design, statistics: Statistics, sources: Sequence[Values], cap: int
 ) -> Statistics | None:
-    block = next_block(design, seen)
-    if seen.units + block.size > cap:
+    block = next_block(design, statistics)
+    if statistics.units + block.size > cap:
         return None
     # Outcomes of a steady world do not depend on the order within a block.
     slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
@@ -324,8 +324,8 @@ def _block_step(
             _sums(one, slots, source(slots))
             for one, source in zip((design, *design.metric_designs), sources, strict=True)
         ]
-        seen = fold_block(design, seen, first, left == 0, others)
-    return seen
+        statistics = fold_block(design, statistics, first, left == 0, others)
+    return statistics
 
 
 def _sums(design: Design, slots: Sequence[int], values: Sequence[float]) -> list[ArmStatistics]:

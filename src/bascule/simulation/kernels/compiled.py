@@ -70,7 +70,7 @@ def used_functions(function: Function) -> set[Function]:
     >>> used_functions(radius) == {lg}
     True
     """
-    found: set[Function] = set()
+    functions: set[Function] = set()
     waiting = [function]
     while waiting:
         code = waiting.pop()
@@ -79,10 +79,10 @@ def used_functions(function: Function) -> set[Function]:
         for value in (*captured, *named):
             plain = isinstance(value, FunctionType)
             ours = plain and str(value.__module__).split(".")[0] not in COMPILERS_OWN
-            if ours and value not in found:
-                found.add(value)
+            if ours and value not in functions:
+                functions.add(value)
                 waiting.append(value)
-    return found
+    return functions
 
 
 @lru_cache(maxsize=1)

@@ -141,12 +141,12 @@ def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
         params: Params,
     ) -> tuple[float, float, float]:
         if kind == 0.0:
-            found = interval_0(arms, pairs, count, i, j, params)
+            bounds = interval_0(arms, pairs, count, i, j, params)
         elif kind == 1.0:
-            found = interval_1(arms, pairs, count, i, j, params)
+            bounds = interval_1(arms, pairs, count, i, j, params)
         else:
-            found = interval_2(arms, pairs, count, i, j, params)
-        return found
+            bounds = interval_2(arms, pairs, count, i, j, params)
+        return bounds
 
     return GuardSteps(observe_any, fold_any, interval_any)
 

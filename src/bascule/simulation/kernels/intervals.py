@@ -176,25 +176,25 @@ def build(
                             )
                             waiting += 1
                     arm = highest(state, first + scores, arms)
-                    seen = state[np.uint64(first + arm)] + 1.0
+                    observed = state[np.uint64(first + arm)] + 1.0
                     total = state[np.uint64(first + arms + arm)] + outcome(
                         means[np.uint64(arm)], sigma, noise[lane * BURST + step]
                     )
-                    mean = total / seen
+                    mean = total / observed
                     if endless:
-                        wide = radius_of(seen, sigma, factor, count, delta)
+                        wide = radius_of(observed, sigma, factor, count, delta)
                     else:
-                        wide = radii[np.uint64(seen)]
+                        wide = radii[np.uint64(observed)]
                     place(
                         state,
                         first,
                         arms,
                         arm,
-                        seen,
+                        observed,
                         total,
                         mean,
                         wide,
-                        score(mean, wide, seen, alpha),
+                        score(mean, wide, observed, alpha),
                     )
             for lane in range(alive):
                 units[lane] += burst

@@ -54,7 +54,7 @@ def build(fingerprint: str) -> Kernel:
     def play(
         centres: FloatArray,
         walks: FloatArray,
-        seen: FloatArray,
+        observed: FloatArray,
         noise: FloatArray,
         streams: WordArray,
         arms: int,
@@ -87,12 +87,12 @@ def build(fingerprint: str) -> Kernel:
                 fill_normals(streams, 0, noise, 0, arms, ziggurat)
                 for arm in range(arms):
                     walks[arm] += step * noise_spreads[arm] * noise[arm]
-                    seen[arm] = centres[arm] + walks[arm] / stage
-                won = winner(seen, scales, arms, thresholds[i])
+                    observed[arm] = centres[arm] + walks[arm] / stage
+                won = winner(observed, scales, arms, thresholds[i])
                 if (
                     margin > 0.0
                     and won == NOBODY
-                    and within(seen, scales, arms, thresholds[i], margin)
+                    and within(observed, scales, arms, thresholds[i], margin)
                 ):
                     won = NO_DIFFERENCE
                 i += 1

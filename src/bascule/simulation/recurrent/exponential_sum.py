@@ -122,11 +122,11 @@ def _fewest_terms(horizon: int, accuracy: float, shift: float, differences: bool
     guess = 0.65 + (3.0 - math.log(accuracy)) * (reach + 0.2) / math.pi**2
     fewest = 2.0 + (reach - REACH + FASTEST - GAP) / SPACING
     terms = math.ceil(max(2.0, fewest, guess - 0.5)) if reach > accuracy else 1
-    found = fit_terms(horizon, terms, shift, differences)
-    while found.accuracy > accuracy:
+    fit = fit_terms(horizon, terms, shift, differences)
+    while fit.accuracy > accuracy:
         terms += 1
-        found = fit_terms(horizon, terms, shift, differences)
-    return found
+        fit = fit_terms(horizon, terms, shift, differences)
+    return fit
 
 
 @lru_cache(maxsize=256)

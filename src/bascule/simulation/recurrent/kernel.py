@@ -257,12 +257,12 @@ def build(
                     number += 1
                 level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
-                    seen = tallies[arm]
-                    if seen > 0.0 and value_of(state, uppers, arms, arm) > -math.inf:
+                    tally = tallies[arm]
+                    if tally > 0.0 and value_of(state, uppers, arms, arm) > -math.inf:
                         clock = tallies[arms + arm]
                         total = means[arm] * clock + tallies[2 * arms + arm]
                         mean = total / clock
-                        wide = find(radii, number, seen, clock, sigma_unit, sigma_noise, level)
+                        wide = find(radii, number, tally, clock, sigma_unit, sigma_noise, level)
                         place(
                             state,
                             0,
@@ -272,7 +272,7 @@ def build(
                             total,
                             mean,
                             wide,
-                            score(mean, wide, seen, alpha),
+                            score(mean, wide, tally, alpha),
                         )
                 if not planned or stage == look:
                     winner = decide(state, 0, arms, sigma, threshold)

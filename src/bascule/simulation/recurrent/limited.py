@@ -41,7 +41,7 @@ UNIT, ARM = 3, 6
 
 
 def best_of(
-    means: FloatArray, radii: FloatArray, seen: FloatArray, units: FloatArray, alpha: float
+    means: FloatArray, radii: FloatArray, counts: FloatArray, units: FloatArray, alpha: float
 ) -> int:
     """Return the arm with the highest index; of arms with an infinite one, that with least units.
 
@@ -55,7 +55,7 @@ def best_of(
     for arm in range(means.size):
         index = math.inf
         if radii[arm] < math.inf:
-            index = means[arm] + alpha * radii[arm] * math.sqrt(seen[arm] / units[arm])
+            index = means[arm] + alpha * radii[arm] * math.sqrt(counts[arm] / units[arm])
         if index > highest or (index == highest and units[arm] < units[best]):
             best, highest = arm, index
     return best
@@ -104,12 +104,12 @@ def build(fingerprint: str) -> Kernel:
         arms = true_means.size
         joined, chances, totals = members[0], members[1], members[2]
         counts, sums, squares = states[0], states[1], states[2]
-        means, radii, seen = states[3], states[4], states[5]
+        means, radii, observed = states[3], states[4], states[5]
         control[ALIVE] = 0
         for row in range(control[WAITING], runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             for arm in range(arms):
-                counts[arm], seen[arm], means[arm], radii[arm] = 0.0, 0.0, 0.0, math.inf
+                counts[arm], observed[arm], means[arm], radii[arm] = 0.0, 0.0, 0.0, math.inf
             units, before, number = 0, 0, 1
             look = FIRST_UNITS * arms
             winner = NOBODY
@@ -119,7 +119,7 @@ def build(fingerprint: str) -> Kernel:
                     control[ALIVE] = 1
                     break
                 while units < until:
-                    arm = best_of(means, radii, seen, counts, alpha)
+                    arm = best_of(means, radii, observed, counts, alpha)
                     side = spread if uniform(streams, 0) < 0.5 else -spread
                     joined[units] = arm
                     chances[units] = (true_means[arm] + side - low) / (high - low)
@@ -144,7 +144,7 @@ def build(fingerprint: str) -> Kernel:
                 before = units
                 level = log_level - math.log(look_part(number))
                 for arm in range(arms):
-                    seen[arm] = counts[arm]
+                    observed[arm] = counts[arm]
                     means[arm] = sums[arm] / counts[arm] if counts[arm] > 0.0 else 0.0
                     radii[arm] = average_radius(counts[arm], squares[arm], low, high, level)
                 if units == look:

@@ -119,9 +119,9 @@ def blocks(
         last = room <= 1.5 * blocks_ahead
         repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
         noise, step = noise_at(step, count, arms).take(alive, axis=1), step + 1
-        seen = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
+        observed = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
         gone = repeat * weight
-        totals += gone * (seen[one] - seen[other])
+        totals += gone * (observed[one] - observed[other])
         clocks += gone
         bound = line(clocks)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -155,8 +155,8 @@ def blocks(
             alive, active, units = alive[kept], stays.take(kept, axis=1), units.take(kept, axis=1)
             totals, clocks = totals.take(kept, axis=1), clocks.take(kept, axis=1)
             before = bound.take(kept, axis=1)
-    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
-    return None if len(alive) > 0.01 * count or not len(found.units) else found
+    paths = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
+    return None if len(alive) > 0.01 * count or not len(paths.units) else paths
 
 
 def futile(

@@ -104,7 +104,7 @@ def first_passage(
     law, flow = np.zeros((1 + kinds, CELLS)), np.zeros((kinds, CELLS))
     law[0] = np.exp(-0.5 * GRID * GRID)
     law[0] /= law[0].sum()
-    clock, last, gone, found = start, math.inf, 0.0, []
+    clock, last, gone, passed = start, math.inf, 0.0, []
     ratio = RATIO**stride
     step = _step(ratio)
     while True:
@@ -131,12 +131,12 @@ def first_passage(
         halves = 0.5 * (flows[:-1] @ came[:, :, None])[:, :, 0]
         rows = np.column_stack([clocks, *sides, spent - halves])
         ends = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
-        found.append(rows[: ends[0] + 1] if len(ends) else rows)
+        passed.append(rows[: ends[0] + 1] if len(ends) else rows)
         flow, last, clock = flows[-1], float(lines[-1]), ratio * float(clocks[-1])
         gone = clock - float(clocks[-1])
         if len(ends):
             break
-    clocks, above, below, *columns = np.concatenate(found).T
+    clocks, above, below, *columns = np.concatenate(passed).T
     return Passage(clocks, above, below, np.array(columns).T)
 
 

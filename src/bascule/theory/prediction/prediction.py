@@ -73,16 +73,16 @@ def of_course(course: Course | None, gap: float) -> Prediction:
     """Return the prediction of a course of a test of two arms; a course of None never ends."""
     if course is None:
         return Prediction(math.inf, math.inf, (math.inf, math.inf))
-    seen = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
+    decided = tuple(zip(course.times.tolist(), course.decided.tolist(), strict=True))
     units = (course.better, course.worse)
-    return Prediction(sum(units), gap * course.worse, units, seen, wrong=course.wrong)
+    return Prediction(sum(units), gap * course.worse, units, decided, wrong=course.wrong)
 
 
 def of_paths(paths: Paths, gaps: tuple[float, ...]) -> Prediction:
     """Return the prediction from the paths of a test of several arms."""
     units = tuple(float(count) for count in paths.units.mean(axis=0))
-    found = of_units(units, gaps)
-    return replace(found, course=paths.course, open_until=paths.open_until, wrong=paths.wrong)
+    prediction = of_units(units, gaps)
+    return replace(prediction, course=paths.course, open_until=paths.open_until, wrong=paths.wrong)
 
 
 def noise_of_two(

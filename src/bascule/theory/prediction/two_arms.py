@@ -114,7 +114,7 @@ def course_of_intervals(
 def _units_at_first_look(gap: float, ends: Ends) -> float:
     """The better arm's units when the first units of the worse one are enough."""
     lines, better = ends.first
-    seen = gap + GRID / math.sqrt(float(ends.clocks[0]))
-    chances = np.exp(-0.5 * GRID * GRID) * (seen >= min(ends.lines[0], seen[-1]))
-    units = np.exp(np.interp(-seen, -lines, np.log(better)))
+    observed = gap + GRID / math.sqrt(float(ends.clocks[0]))
+    chances = np.exp(-0.5 * GRID * GRID) * (observed >= min(ends.lines[0], observed[-1]))
+    units = np.exp(np.interp(-observed, -lines, np.log(better)))
     return float(chances @ units / chances.sum())

@@ -6,7 +6,7 @@ import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.service.auth.access import Caller
 from bascule.service.page.fragments import list_fragments
-from bascule.service.server.reading.experiment_cache import Directory
+from bascule.service.server.reading.experiment_cache import ExperimentCache
 from bascule.service.server.reading.store_calls import StoreCalls
 
 DAY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
@@ -15,7 +15,7 @@ DAY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d",
 def test_a_list_names_the_tests_whose_units_are_still_to_be_counted() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:
-        directory = Directory(store, StoreCalls())
+        directory = ExperimentCache(store, StoreCalls())
         for name in ("settled", "behind"):
             store.create(name, DAY).assign_many(["u", "v"])
         clock.advance("2d")

@@ -103,13 +103,13 @@ def has_won(pair: Row, first: int, params: Params) -> bool:
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     """Return which arm its bets have won for."""
-    found = 0.0
+    winner = 0.0
     if pair[WON] >= params.threshold:
         if pair[DIFFERENCES] > 0.0:
-            found = 1.0 if has_won(pair, MINE, params) else 0.0
+            winner = 1.0 if has_won(pair, MINE, params) else 0.0
         else:
-            found = -1.0 if has_won(pair, THEIRS, params) else 0.0
-    return found
+            winner = -1.0 if has_won(pair, THEIRS, params) else 0.0
+    return winner
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:

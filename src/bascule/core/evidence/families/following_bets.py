@@ -280,12 +280,12 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     """Return which arm its first bet has won for."""
-    found = 0.0
+    winner = 0.0
     if pair[MINE] >= params.threshold:
-        found = 1.0
+        winner = 1.0
     elif pair[THEIRS] >= params.threshold:
-        found = -1.0
-    return found
+        winner = -1.0
+    return winner
 
 
 def shifts_won(pair: Row, bets: int, threshold: float) -> int:

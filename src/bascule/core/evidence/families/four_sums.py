@@ -46,13 +46,13 @@ def has_won(pair: Row, sign: float, params: Params) -> bool:
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     """Return which arm its bets have won for."""
-    found = 0.0
+    winner = 0.0
     if sums_may_reach(params.threshold, pair[DIFFERENCES], pair[SQUARES]):
         if has_won(pair, 1.0, params):
-            found = 1.0
+            winner = 1.0
         elif has_won(pair, -1.0, params):
-            found = -1.0
-    return found
+            winner = -1.0
+    return winner
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:

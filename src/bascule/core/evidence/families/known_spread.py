@@ -48,12 +48,12 @@ def log_evidence(total: float, clock: float, spread: float, params: Params) -> f
     """Return the log evidence of a total where one outcome has this spread."""
     standard = total / spread
     if params.last > 0.0:
-        found = log_flat(standard, params.last)
+        evidence = log_flat(standard, params.last)
     elif params.effect > 0.0:
-        found = log_informed(standard, clock, params.effect / spread)
+        evidence = log_informed(standard, clock, params.effect / spread)
     else:
-        found = log_mixture(standard, clock)
-    return found
+        evidence = log_mixture(standard, clock)
+    return evidence
 
 
 def boundary(clock: float, params: Params) -> float:
@@ -64,12 +64,12 @@ def boundary(clock: float, params: Params) -> float:
 def boundary_for(clock: float, spread: float, params: Params) -> float:
     """Return the total, in units of the spread, at which the evidence reaches the threshold."""
     if params.last > 0.0:
-        found = params.constant * math.sqrt(params.last)
+        boundary = params.constant * math.sqrt(params.last)
     elif params.effect > 0.0:
-        found = informed_boundary(clock, params.threshold, params.effect / spread)
+        boundary = informed_boundary(clock, params.threshold, params.effect / spread)
     else:
-        found = mixture_boundary(clock, params.threshold)
-    return found
+        boundary = mixture_boundary(clock, params.threshold)
+    return boundary
 
 
 def can_reach(total: float, clock: float, params: Params) -> bool:

@@ -251,15 +251,15 @@ class BlockProcedure(Procedure):
 
     def _with_signals(self, arms: LiveRows, pairs: LiveRows, signals: Signals) -> LiveRows:
         """Return totals and clocks of all pairs with those of early signals."""
-        early, seen = [[0.0, 0.0] for _ in pairs], [[0.0, 0.0] for _ in pairs]
+        early, statistics = [[0.0, 0.0] for _ in pairs], [[0.0, 0.0] for _ in pairs]
         for sizes, events in signals.events:
             for arm, count in enumerate(events):
                 if count:
                     add_events(early, sizes, self.arms, arm, float(count))
         spread = self.evidence.spread(arms, self.arms, self.params)
         sign = -1.0 if signals.for_the_worse else 1.0
-        blend(seen, pairs, early, sign, spread, self.outcome.scale)
-        return seen
+        blend(statistics, pairs, early, sign, spread, self.outcome.scale)
+        return statistics
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next block takes."""
@@ -364,12 +364,12 @@ class BlockProcedure(Procedure):
         for arm, units in zip(arms, block.units, strict=True):
             arm[BLOCK_UNITS] = float(units)
         each = 1 if self.evidence.split else self.batch
-        coming = [0.0] * len(pairs)
+        pending = [0.0] * len(pairs)
         for front, units, count in under_way:
             ahead, even = units * each / (units + each), each / 2
             for at, pair in enumerate(combinations(range(self.arms), 2)):
-                coming[at] += block.repeat * count * (ahead if front in pair else even)
-        left = self.steps.blocks_left(arms, pairs, self.arms, coming, self.params)
+                pending[at] += block.repeat * count * (ahead if front in pair else even)
+        left = self.steps.blocks_left(arms, pairs, self.arms, pending, self.params)
         return left / block.repeat
 
     # Intervals
@@ -393,15 +393,15 @@ class BlockProcedure(Procedure):
         """Return by how much each arm is better than the control, by the evidence that decides."""
         assert isinstance(statistics, Statistics)
         others = [(arm, control) for arm in range(self.arms) if arm != control]
-        found = [(low, high) for _, low, high in self._intervals(statistics, others)]
-        return [*found[:control], (0.0, 0.0), *found[control:]]
+        intervals = [(low, high) for _, low, high in self._intervals(statistics, others)]
+        return [*intervals[:control], (0.0, 0.0), *intervals[control:]]
 
     def _intervals(self, statistics: Statistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
-        found = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
+        intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
         return [
             (float(scale * middle), float(scale * low), float(scale * high))
-            for middle, low, high in found
+            for middle, low, high in intervals
         ]
 
     def boundary(self, clock: float) -> float | None:

@@ -84,20 +84,22 @@ def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> 
             at += 1
 
 
-def blend(seen: Rows, pairs: Rows, early: Rows, sign: float, spread: float, scale: float) -> None:
+def blend(
+    combined: Rows, pairs: Rows, early: Rows, sign: float, spread: float, scale: float
+) -> None:
     """Set totals and clocks to those of matured outcomes and of early signals together.
 
     `sign` is -1 where an event is for the worse, `spread` the deviation of an outcome in units of
     the `scale`. The clock of a signal is its variance in units of an outcome's.
 
-    >>> seen = [[0.0, 0.0]]
-    >>> blend(seen, [[2.0, 10.0]], [[0.5, 0.375]], 1.0, 0.25, 1.0)
-    >>> seen
+    >>> combined = [[0.0, 0.0]]
+    >>> blend(combined, [[2.0, 10.0]], [[0.5, 0.375]], 1.0, 0.25, 1.0)
+    >>> combined
     [[2.5, 16.0]]
     """
     for at in range(len(pairs)):
-        seen[at][TOTAL] = pairs[at][TOTAL] + sign * early[at][TOTAL] / scale
-        seen[at][CLOCK] = pairs[at][CLOCK] + early[at][CLOCK] / (scale * spread) ** 2
+        combined[at][TOTAL] = pairs[at][TOTAL] + sign * early[at][TOTAL] / scale
+        combined[at][CLOCK] = pairs[at][CLOCK] + early[at][CLOCK] / (scale * spread) ** 2
 
 
 def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:

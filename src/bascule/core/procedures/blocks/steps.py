@@ -138,13 +138,13 @@ def clear(arms: Rows, pairs: Rows, count: int, arm_columns: int, pair_columns: i
 
 def only_active(arms: Rows, count: int) -> int:
     """The only active arm, or `NOBODY` while there are several."""
-    found = NOBODY
+    survivor = NOBODY
     several = False
     for i in range(count):
         if arms[i][ACTIVE] > 0.0:
-            several = several or found >= 0
-            found = i
-    return NOBODY if several else found
+            several = several or survivor >= 0
+            survivor = i
+    return NOBODY if several else survivor
 
 
 @lru_cache(maxsize=64)
@@ -186,21 +186,21 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
                 at += 1
 
     def winner(arms: Rows, pairs: Rows, count: int, margin: float, params: Params) -> int:
-        found = only_active(arms, count)
-        if found == NOBODY and margin > 0.0:
-            found = NO_DIFFERENCE
+        survivor = only_active(arms, count)
+        if survivor == NOBODY and margin > 0.0:
+            survivor = NO_DIFFERENCE
             at = 0
             for i in range(count):
                 for j in range(i + 1, count):
                     if (
-                        found == NO_DIFFERENCE
+                        survivor == NO_DIFFERENCE
                         and arms[i][ACTIVE] > 0.0
                         and arms[j][ACTIVE] > 0.0
                         and not within(pairs[at], arms[i], arms[j], margin, params)
                     ):
-                        found = NOBODY
+                        survivor = NOBODY
                     at += 1
-        return found
+        return survivor
 
     def over(arms: Rows, pairs: Rows, count: int, params: Params) -> int:
         """Return why a test ends without a decision, or that it goes on.
@@ -251,7 +251,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
             return middle, lower, upper
         return -middle, -upper, -lower
 
-    def blocks_left(arms: Rows, pairs: Rows, count: int, coming: Row, params: Params) -> float:
+    def blocks_left(arms: Rows, pairs: Rows, count: int, pending: Row, params: Params) -> float:
         """Return how many more blocks it takes until `over` says that the horizon is met.
 
         That is until the first pair is there, or until every active arm has a pair there.
@@ -268,7 +268,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
                         low, high = min(i, j), max(i, j)
                         at = pair_index(count, low, high)
                         left = remaining(pairs[at], arms[low], arms[high], general, params)
-                        left -= coming[at]
+                        left -= pending[at]
                         both = arms[i][BLOCK_UNITS] + arms[j][BLOCK_UNITS]
                         step = arms[i][BLOCK_UNITS] * arms[j][BLOCK_UNITS] / max(1.0, both)
                         if left <= 0.0:

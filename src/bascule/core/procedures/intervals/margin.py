@@ -48,8 +48,8 @@ def two_arms_within(
             if within and upper_i > -math.inf and upper_j > -math.inf:
                 units_i = state[first + i]
                 units_j = state[first + j]
-                seen = units_i > 0.0 and units_j > 0.0
-                within = seen and upper_i < math.inf and upper_j < math.inf
+                both = units_i > 0.0 and units_j > 0.0
+                within = both and upper_i < math.inf and upper_j < math.inf
                 if within:
                     difference = state[first + arms + i] / units_i
                     difference -= state[first + arms + j] / units_j

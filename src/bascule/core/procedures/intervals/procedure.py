@@ -185,25 +185,25 @@ class ArmProcedure(Procedure):
         self.check(statistics)
         if self.pairwise:
             return self._ends_of_pairs(statistics)
-        found = ends_of_intervals(self.intervals(statistics))
+        ends = ends_of_intervals(self.intervals(statistics))
         if not self.by_difference:
-            return found
+            return ends
         alike = self.alike(statistics)
         if all(alike):
-            return found
+            return ends
         wide = ends_of_intervals(self.separate_intervals(statistics))
         return [
-            pair if same else other for pair, other, same in zip(found, wide, alike, strict=True)
+            pair if same else other for pair, other, same in zip(ends, wide, alike, strict=True)
         ]
 
     def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the intervals of differences, where both arms must have one clock only if so."""
-        found = self.ends(statistics)
+        ends = self.ends(statistics)
         if not self.by_difference:
-            return found
+            return ends
         return [
             pair if same else (pair[0], -math.inf, math.inf)
-            for pair, same in zip(found, self.alike(statistics), strict=True)
+            for pair, same in zip(ends, self.alike(statistics), strict=True)
         ]
 
     @abstractmethod
@@ -215,15 +215,15 @@ class ArmProcedure(Procedure):
         """Return an interval for each arm alone, each end at half the error of a difference."""
 
     def _ends_of_pairs(self, statistics: AnyStatistics) -> list[Ends]:
-        found = []
+        ends = []
         for (units, mean), (rivals, theirs) in combinations(self.clocks(statistics), 2):
             if min(units, rivals) == 0:
-                found.append(UNKNOWN)
+                ends.append(UNKNOWN)
                 continue
             reach = self.outcome.sigma * two_arms_reach(units, rivals, self.threshold)
             difference = mean - theirs
-            found.append((difference, difference - reach, difference + reach))
-        return found
+            ends.append((difference, difference - reach, difference + reach))
+        return ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,11 +323,11 @@ class IntervalProcedure(ArmProcedure):
 
 def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
     """The interval of every difference of two arms that each have one."""
-    found = []
+    ends = []
     for mine, theirs in combinations(intervals, 2):
         reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
-        found.append((difference, difference - reach, difference + reach))
-    return found
+        ends.append((difference, difference - reach, difference + reach))
+    return ends
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:

@@ -193,13 +193,13 @@ def round_complete(state: FloatArray, first: int, arms: int) -> bool:
                 node += 1
         complete = state[scores + node] == state[scores + 1]
     else:
-        seen = -math.inf
+        latest = -math.inf
         for arm in range(arms):
             score = state[scores + arm]
             if score > -math.inf:
-                if seen > -math.inf and score != seen:
+                if latest > -math.inf and score != latest:
                     complete = False
-                seen = score
+                latest = score
     return complete
 
 

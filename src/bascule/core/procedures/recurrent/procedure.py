@@ -129,14 +129,14 @@ class RecurrentProcedure(ArmProcedure):
         """
         assert isinstance(statistics, CohortStatistics)
         shape, spreads, level = self.shape, self.spreads, -math.log(0.5 * self.end_error)
-        found = []
+        intervals = []
         for arm in statistics.arms:
             total, clock = weighted(arm, shape.weight, *spreads)
             wide = math.inf
             if shape.weight is precision_weight:
                 wide = clock_radius(float(arm.units), clock, *spreads, level)
-            found.append(Interval(total / clock if clock else 0.0, wide))
-        return tuple(found)
+            intervals.append(Interval(total / clock if clock else 0.0, wide))
+        return tuple(intervals)
 
     def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
         """Return clock and mean of each arm."""

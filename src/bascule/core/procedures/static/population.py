@@ -114,11 +114,11 @@ def open_look(
     """
     opened = 1.0
     number = 1.0
-    coming = following_look(opened, sigma_unit, sigma_noise)
-    while coming <= stage and (looks == 0.0 or number < looks):
-        opened = coming
+    following = following_look(opened, sigma_unit, sigma_noise)
+    while following <= stage and (looks == 0.0 or number < looks):
+        opened = following
         number += 1.0
-        coming = following_look(opened, sigma_unit, sigma_noise)
+        following = following_look(opened, sigma_unit, sigma_noise)
     parts = looks if looks > 0.0 else number * (number + 1.0)
     return spread(opened, sigma_unit, sigma_noise) * math.sqrt(2.0 * math.log(parts / delta))
 

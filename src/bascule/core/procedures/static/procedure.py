@@ -122,19 +122,19 @@ class StaticProcedure(Procedure):
                 "stage", f"stage must be at most {last} (got {stage}): the test ends at its horizon"
             )
         arms = self.arms
-        seen = np.array(checked_means(means, arms, self.outcome))
+        observed = np.array(checked_means(means, arms, self.outcome))
         scales = pair_scales(self.sizes)
         limit = self.threshold(stage)
-        best = population.leader(seen, arms)
-        rival = population.nearest(seen, scales, arms, best)
+        best = population.leader(observed, arms)
+        rival = population.nearest(observed, scales, arms, best)
         promise = self.design.calibration
         return Look(
             stage=stage,
             leader=best,
             rival=rival,
-            difference=float(seen[best] - seen[rival]),
+            difference=float(observed[best] - observed[rival]),
             threshold=limit / float(scales[best * arms + rival]),
-            decision=self.declared(self._winner_of(seen, limit)),
+            decision=self.declared(self._winner_of(observed, limit)),
             error=promise.error,
             guarantee=promise.guarantee,
         )
@@ -184,12 +184,12 @@ class StaticProcedure(Procedure):
             return [UNKNOWN] * (arms * (arms - 1) // 2)
         limit = self.threshold(statistics.stage)
         means = [sum(cohort.means for cohort in arm.cohorts) / arm.units for arm in statistics.arms]
-        found = []
+        ends = []
         for i, j in combinations(range(arms), 2):
             reach = limit / population.scale(sizes[i], sizes[j])
             difference = means[i] - means[j]
-            found.append((difference, difference - reach, difference + reach))
-        return found
+            ends.append((difference, difference - reach, difference + reach))
+        return ends
 
     def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
         """Return the statistics as they are: nobody leaves a static population."""

@@ -157,8 +157,8 @@ def _is_ahead(latest: object, now: float) -> bool:
 def _orphans(connection: Connection) -> StoreCheck:
     findings = Findings()
     check_orphans(connection, findings)
-    if found := findings.all():
-        return StoreCheck("orphan rows", False, "; ".join(found)[:300])
+    if rows := findings.all():
+        return StoreCheck("orphan rows", False, "; ".join(rows)[:300])
     return StoreCheck("orphan rows", True, "every row belongs to an experiment")
 
 
@@ -171,11 +171,11 @@ def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
         try:
             check_state(queries.loaded_row(_row(connection, number)), findings)
             if full:
-                found = verify(connection, number, name)
-                if found.agrees:
-                    yield StoreCheck("experiment", True, str(found))
+                verification = verify(connection, number, name)
+                if verification.agrees:
+                    yield StoreCheck("experiment", True, str(verification))
                 findings = Findings()
-                for difference in found.differences:
+                for difference in verification.differences:
                     findings.add(difference)
         except DAMAGE as error:
             findings.add(f"it cannot be read: {reason(error)}")

@@ -72,11 +72,11 @@ class SignalCheck:
             sizes = sizes_of(deal, self._arms)
             rule = replay.design.rule.with_knob(used.knob)
             # Arms that got no unit were paused then, or had been removed.
-            seen = replay.state.latest_once
+            statistics = replay.state.latest_once
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
-            seen = replace(seen, removed=gone - seen.dropped)
+            statistics = replace(statistics, removed=gone - statistics.dropped)
             design = replace(replay.design, rule=rule)
-            chosen = next_block(design, seen, Signals(used.early, used.delays)).units
+            chosen = next_block(design, statistics, Signals(used.early, used.delays)).units
             if chosen != sizes:
                 self.findings.add(
                     f"block {deal.number} has sizes {short(sizes)}, but what it went by gives "

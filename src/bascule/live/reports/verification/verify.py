@@ -358,9 +358,9 @@ class _UnitLog:
         if slot is None:
             return frozenset((1.0,))
         deal = self._deals.get(row.deal or 0)
-        found = frozenset[float]() if deal is None else _chances_of_slot(deal, slot)
+        chances = frozenset[float]() if deal is None else _chances_of_slot(deal, slot)
         # A slot that does not exist is listed with its block.
-        return found or frozenset((row.probability,))
+        return chances or frozenset((row.probability,))
 
     def _check_block(self) -> None:
         """Compare the slots of the current block, as handed out, with those that were dealt."""
@@ -397,19 +397,19 @@ class _UnitLog:
             return queries.find_deals(self.connection, self.stored.id, first, last)
         except DAMAGE:
             # One of them cannot be read: the others are read one by one.
-            found: dict[int, Deal] = {}
+            deals: dict[int, Deal] = {}
             for number, slots in statements.fetch(self.connection, BLOCKS, self.stored.id):
                 try:
-                    found |= {deal.number: deal for deal in run_from_json(number, slots)}
+                    deals |= {deal.number: deal for deal in run_from_json(number, slots)}
                 except DAMAGE:
                     continue
-            return {number: deal for number, deal in found.items() if first <= number <= last}
+            return {number: deal for number, deal in deals.items() if first <= number <= last}
 
     def _deal(self, number: int) -> Deal:
-        found = self._deals.get(number) or self._find_deals(number, number).get(number)
-        if found is None:
+        deal = self._deals.get(number) or self._find_deals(number, number).get(number)
+        if deal is None:
             raise ValueError(f"its block {number} is not stored")
-        return found
+        return deal
 
 
 @lru_cache(maxsize=4096)

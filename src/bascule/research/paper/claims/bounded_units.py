@@ -14,7 +14,7 @@ from bascule.core.rules import UCB
 from bascule.research.paper.claims.claim import Finding, Judge, Measured, Verdict, judged, states
 from bascule.research.paper.claims.judging import Promise, below, keeping
 from bascule.research.paper.iid import ARMS
-from bascule.research.paper.measure import Measurements, Point
+from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.research.paper.units import UNITS
 
 MEANS, TIE = (0.05, 0.15), (0.1, 0.1)
@@ -32,7 +32,7 @@ PART = 10
 """One in this number of runs is played."""
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Return everything that is simulated for these claims.
 
     >>> len(points())
@@ -41,8 +41,8 @@ def points() -> tuple[Point, ...]:
     rules = (SMALL, LARGE)
     designs = [Design(ARMS, OUTCOME, rule, error=ERROR, sides=1, max_units=CAP) for rule in rules]
     return (
-        *(Point(design, LEVEL, MEANS, PART) for design in designs),
-        Point(designs[0], LEVEL, TIE, PART, EQUAL),
+        *(FigureCell(design, LEVEL, MEANS, PART) for design in designs),
+        FigureCell(designs[0], LEVEL, TIE, PART, EQUAL),
     )
 
 

@@ -14,7 +14,7 @@ from bascule.core.rules import UCB
 from bascule.research.paper import arrivals, iid
 from bascule.research.paper.claims.claim import Finding, Judge, Measured, Verdict, states
 from bascule.research.paper.claims.judging import MARGIN, NOTICED, POWER, TAIL, Promise, keeping
-from bascule.research.paper.measure import Measurements, Point
+from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.simulation import Estimate, Simulation
 
 CONCLUSION = "conclusion"
@@ -39,26 +39,26 @@ def _overstated(factor: float) -> str:
     return f" with σ taken for {factor:g} times what it is"
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Return everything that is simulated for these claims.
 
     >>> len(points())
     13
     """
     inflated = [
-        Point(iid.design(rule, level), level, iid.MEANS, INFLATED_PART, INDEX)
+        FigureCell(iid.design(rule, level), level, iid.MEANS, INFLATED_PART, INDEX)
         for rule in INFLATED
         for level in LEVELS
     ]
     level, cap = OVERSTATED_LEVEL, CAP[OVERSTATED_LEVEL]
     overstated = [
-        Point(
+        FigureCell(
             _wide_design(factor, level, cap), level, iid.MEANS, EXACT_PART, _overstated(factor), 1.0
         )
         for factor in OVERSTATED
     ]
     last = LEVELS[-1]
-    exact = Point(iid.design(EXACT, last, max_units=CAP[last]), last, iid.MEANS, EXACT_PART)
+    exact = FigureCell(iid.design(EXACT, last, max_units=CAP[last]), last, iid.MEANS, EXACT_PART)
     return (*inflated, *overstated, exact)
 
 
@@ -162,8 +162,8 @@ def arrivals_matter(m: Measurements) -> Finding:
         f"{arrivals.BLOCKS.label}, blocks of first outcomes": blocks,
     }
     allowed = 2 * arrivals.DELTA
-    promises = [Promise.of(found >= 0, allowed) for found in adaptive.values()]
-    fair = [Promise.of(found >= 0, allowed) for found in (even, blocks)]
+    promises = [Promise.of(winners >= 0, allowed) for winners in adaptive.values()]
+    fair = [Promise.of(winners >= 0, allowed) for winners in (even, blocks)]
     poor = any(one.verdict == "does not hold" for one in promises)
     immune = all(one.verdict != "does not hold" for one in fair)
     fine = all(one.verdict == "holds" for one in promises)
@@ -176,8 +176,8 @@ def arrivals_matter(m: Measurements) -> Finding:
         (
             *(
                 Measured.of(f"share of runs with a winner between equal arms, {name}", one)
-                for name, found in shares.items()
-                for one in [Estimate.of((found >= 0).astype(float))]
+                for name, winners in shares.items()
+                for one in [Estimate.of((winners >= 0).astype(float))]
             ),
             Measured("even split and blocks within what they promise (1: yes)", float(immune)),
         ),

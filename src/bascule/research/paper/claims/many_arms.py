@@ -21,7 +21,7 @@ from bascule.research.paper.claims.judging import (
     keeping,
     theorem_promises,
 )
-from bascule.research.paper.measure import Measurements, Point
+from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.theory import c_alpha
 from bascule.theory.proven.published import published_shape
 from bascule.theory.proven.solve import units_within
@@ -46,19 +46,19 @@ SECOND_BRANCH = (UCB(32), UCB(200))
 THREE, FAR_PART = " with a near and a far arm", 4
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Return everything that is simulated for these claims.
 
     >>> len(points())
     12
     """
     many = [
-        Point(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)
+        FigureCell(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)
         for rule in ARM_RULES
         for level in LEVELS
     ]
     unequal = [
-        Point(iid.design(rule, level, arms=ARMS[:3]), level, NEAR_AND_FAR, FAR_PART, THREE)
+        FigureCell(iid.design(rule, level, arms=ARMS[:3]), level, NEAR_AND_FAR, FAR_PART, THREE)
         for rule in SECOND_BRANCH
         for level in LEVELS
     ]

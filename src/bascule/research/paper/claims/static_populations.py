@@ -17,7 +17,7 @@ from bascule.research.paper.claims.judging import (
     noticed,
     theorem_promises,
 )
-from bascule.research.paper.measure import Measurements, Point
+from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.simulation import Estimate
 
 LEVELS = (4.0, 12.0)
@@ -44,14 +44,14 @@ def rules(level: float) -> tuple[Static, Static]:
     return Static(units, HORIZON), Static(int(MORE_UNITS * units))
 
 
-def points() -> tuple[Point, ...]:
+def points() -> tuple[FigureCell, ...]:
     """Return everything that is simulated for these claims.
 
     >>> len(points())
     4
     """
     return tuple(
-        Point(iid.design(rule, level, OUTCOME), level, (0.0, GAP))
+        FigureCell(iid.design(rule, level, OUTCOME), level, (0.0, GAP))
         for level in LEVELS
         for rule in rules(level)
     )

@@ -27,7 +27,7 @@ STAGES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class UnitLine:
     """One unit of the triangle: when it joined which arm, and what it has given since."""
 
     unit: int
@@ -52,26 +52,26 @@ def figure3(measurements: Measurements, seed: int) -> Sheet:
     return Sheet(draw(units), table(units))
 
 
-def lines(seed: int) -> tuple[Line, ...]:
+def lines(seed: int) -> tuple[UnitLine, ...]:
     """The units of the first stages of the first run of a seed."""
     stages = list(islice(trace_stages(design(RULE, MIDDLE), MEANS, seed), STAGES))
     joined = [arm for stage in stages for arm in stage.joined]
     return tuple(
-        Line(unit + 1, arm, tuple(stage.values[unit] for stage in stages[unit:]))
+        UnitLine(unit + 1, arm, tuple(stage.values[unit] for stage in stages[unit:]))
         for unit, arm in enumerate(joined)
     )
 
 
-def share(units: tuple[Line, ...], line: Line, weight: Weight) -> float:
+def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
     """How much a unit counts in the mean of its arm."""
 
-    def count(one: Line) -> float:
+    def count(one: UnitLine) -> float:
         return weight(one.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
 
     return count(line) / sum(count(one) for one in units if one.arm == line.arm)
 
 
-def table(units: tuple[Line, ...]) -> list[Row]:
+def table(units: tuple[UnitLine, ...]) -> list[Row]:
     """One row a unit."""
     return [
         {
@@ -87,7 +87,7 @@ def table(units: tuple[Line, ...]) -> list[Row]:
     ]
 
 
-def draw(units: tuple[Line, ...]) -> Figure:
+def draw(units: tuple[UnitLine, ...]) -> Figure:
     """The triangle, and beside it what each unit counts."""
     figure, (left, right) = new_figure(2, width=11.0, height=6.0, share_y=True, parts=(1.9, 1.0))
     _triangle(left, units)
@@ -100,7 +100,7 @@ def draw(units: tuple[Line, ...]) -> Figure:
     return figure
 
 
-def _triangle(axes: Axes, units: tuple[Line, ...]) -> None:
+def _triangle(axes: Axes, units: tuple[UnitLine, ...]) -> None:
     from matplotlib.patches import Rectangle
 
     for line in units:
@@ -151,7 +151,7 @@ def _triangle(axes: Axes, units: tuple[Line, ...]) -> None:
     )
 
 
-def _shares(axes: Axes, units: tuple[Line, ...]) -> None:
+def _shares(axes: Axes, units: tuple[UnitLine, ...]) -> None:
     shares = [
         tuple(100 * share(units, line, each) for each in (equal_weight, outcome_weight))
         for line in units

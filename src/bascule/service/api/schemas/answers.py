@@ -11,7 +11,15 @@ from pydantic import BaseModel, create_model
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
-from bascule.live.api import ArmStatus, Description, MetricStatus, Point, Receipt, Status, Verdict
+from bascule.live.api import (
+    ArmStatus,
+    Description,
+    HistoryPoint,
+    MetricStatus,
+    Receipt,
+    Status,
+    Verdict,
+)
 
 
 def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
@@ -184,7 +192,7 @@ class SegmentsOut(BaseModel):
     segments: dict[str, StatusOut]
 
 
-@fields_of(Point)
+@fields_of(HistoryPoint)
 class PointOut(BaseModel):
     """The status of a test after a number of mature units."""
 

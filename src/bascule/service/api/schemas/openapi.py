@@ -124,11 +124,11 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 def _refusal(status: int) -> dict[str, Any]:
     schema = {"$ref": f"{REFS}ProblemDetails"}
-    found: dict[str, Any] = {
+    response: dict[str, Any] = {
         "description": WORDS[status],
         "content": {MEDIA_TYPE: {"schema": schema}},
     }
-    return {**found, "headers": RETRY} if status in (429, 503) else found
+    return {**response, "headers": RETRY} if status in (429, 503) else response
 
 
 def _meant(operation: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.search.choose import Point, accepted
+from bascule.planning.search.choose import Candidate, accepted
 from bascule.planning.segments import of_all, of_smallest
 from bascule.service.api.schemas.requests import RolloutRequest
 from bascule.service.page.creation.options import (
@@ -260,14 +260,14 @@ class Form:
         {'owner': 'ann', 'tags': ['q3', 'check out']}
         """
         tags = self["tags"].replace("\n", ",").split(",")
-        found: dict[str, object] = {
+        values: dict[str, object] = {
             "owner": self["owner"].strip(),
             "hypothesis": self["hypothesis"].strip(),
             "description": self["description"].strip(),
             "links": self["links"].split(),
             "tags": [tag.strip() for tag in tags if tag.strip()],
         }
-        return {name: given for name, given in found.items() if given}
+        return {name: given for name, given in values.items() if given}
 
     def _outcome(self, sample: Sample | None) -> Outcome:
         """Return the outcome model with its parameters; one that does not exist is refused."""
@@ -280,7 +280,7 @@ class Form:
         return make(OUTCOMES, kind, given)
 
 
-def chosen(plan: Plan, choice: str) -> Point:
+def chosen(plan: Plan, choice: str) -> Candidate:
     """Return the point of the frontier that a choice names: by its role, or by its label.
 
     A choice that is not there is refused, so that no other design runs than the one that was seen.

@@ -17,7 +17,7 @@ from bascule.core.rules import Rule
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
 from bascule.planning.rollout_result import DAYS, Rollout
-from bascule.planning.search.choose import Point
+from bascule.planning.search.choose import Candidate
 from bascule.planning.search.stages import stages
 from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
@@ -60,13 +60,13 @@ class Plans:
 
     async def plan(self, planner: Planner, request: PlanRequest, rules: Rules = ()) -> Plan:
         """Return the plan for a request; it is simulated beside the process that serves."""
-        found = self._kept.get((request, rules))
-        if found is None:
-            found = await planner.plan(new_plan(request, rules))
+        kept = self._kept.get((request, rules))
+        if kept is None:
+            kept = await planner.plan(new_plan(request, rules))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
-            self._kept[request, rules] = found
-        return found
+            self._kept[request, rules] = kept
+        return kept
 
 
 def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
@@ -112,7 +112,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PlannerAnswer:
     """The planner's answer: what it has to say, and the designs to choose from."""
 
     possible: bool
@@ -136,10 +136,10 @@ ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
 """Designs that the form shows as cards, by what it sends for them."""
 
 
-def plan_view(plan: Plan, choice: str = "") -> Answer:
+def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
     """The answer, with the design of this choice, or the recommended one."""
     picked = chosen(plan, choice)
-    points: dict[str, Point] = {value: chosen(plan, value) for value in ROLES}
+    points: dict[str, Candidate] = {value: chosen(plan, value) for value in ROLES}
     cards = []
     for value, point in points.items():
         alike = tuple(ROLES[other] for other, one in points.items() if one is point)
@@ -151,7 +151,7 @@ def plan_view(plan: Plan, choice: str = "") -> Answer:
         _choice(plan, one, one.rule.label, picked is one and one not in shown)
         for one in plan.points
     )
-    return Answer(
+    return PlannerAnswer(
         plan.possible,
         words.report(plan),
         tuple(cards),
@@ -205,7 +205,7 @@ def rule_name(design: Design) -> str:
     return f"{rule.words[:1].upper()}{rule.words[1:]}"
 
 
-def _choice_name(plan: Plan, point: Point) -> str:
+def _choice_name(plan: Plan, point: Candidate) -> str:
     """Return the name of a choice, with the rule's label where the name alone does not tell it."""
     name, label = rule_name(point.design), point.rule.label
     same = [other for other in plan.points if rule_name(other.design) == name]
@@ -214,7 +214,7 @@ def _choice_name(plan: Plan, point: Point) -> str:
 
 
 def _choice(
-    plan: Plan, point: Point, value: str, is_chosen: bool, roles: tuple[str, ...] = ()
+    plan: Plan, point: Candidate, value: str, is_chosen: bool, roles: tuple[str, ...] = ()
 ) -> Choice:
     forecast = point.forecast
     return Choice(

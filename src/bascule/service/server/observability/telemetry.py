@@ -156,12 +156,12 @@ class Metrics:
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answer."""
         which = (method, route, status)
-        found = self._counted.get(which)
-        if found is None:
-            found = self._requests.labels(method, route, status), self._seconds.labels(route)
-            self._counted[which] = found
-        found[0].inc()
-        found[1].observe(seconds)
+        counter = self._counted.get(which)
+        if counter is None:
+            counter = self._requests.labels(method, route, status), self._seconds.labels(route)
+            self._counted[which] = counter
+        counter[0].inc()
+        counter[1].observe(seconds)
 
     def text(self) -> bytes:
         """All metrics in the format of Prometheus."""

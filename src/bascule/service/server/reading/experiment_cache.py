@@ -37,7 +37,7 @@ class Listing(NamedTuple):
     unreadable: list[str]
 
 
-class Directory:
+class ExperimentCache:
     """The experiments of a store by name."""
 
     def __init__(self, store: Store, calls: StoreCalls) -> None:
@@ -54,20 +54,20 @@ class Directory:
         now = time.monotonic()
         if self._entries.is_older_than(now - FRESH):
             await self._entries.newer_than(now - FRESH)
-        found = self._entries.value.get(name)
-        if found is None:
+        entry = self._entries.value.get(name)
+        if entry is None:
             # It may have been created a moment ago, by another program.
-            found = (await self._entries.newer_than(now)).get(name)
-        if found is None and name in self._segments:
+            entry = (await self._entries.newer_than(now)).get(name)
+        if entry is None and name in self._segments:
             names = ", ".join(test.name for test in self._segments[name].tests.values())
             message = (
                 f"{name} has segments, each of them an experiment: name one of {names}, or get all "
                 f"of them at /v1/experiments/{name}/segments"
             )
             raise InputError("experiment", message, kind="not_found")
-        if found is None:
+        if entry is None:
             raise gone(name)
-        return found
+        return entry
 
     async def segments(self, name: str) -> SegmentTests | None:
         """The tests of the segments of a name; None if it has none."""
@@ -172,12 +172,12 @@ class Directory:
 
     async def _read(self) -> dict[str, Summary]:
         known = {entry.test.id: entry for entry in self._entries.value.values()}
-        found, damaged = await self._calls.short(read_summaries, self.store, known)
+        entries, damaged = await self._calls.short(read_summaries, self.store, known)
         for name in damaged.keys() - self.damaged.keys():
             fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
             log("experiment unreadable", "error", **fields)
         self.damaged = damaged
-        self._segments = segment_tests(self.store, found.values())
-        numbers = {entry.test.id for entry in found.values()}
+        self._segments = segment_tests(self.store, entries.values())
+        numbers = {entry.test.id for entry in entries.values()}
         self._statuses = {n: kept for n, kept in self._statuses.items() if n in numbers}
-        return found
+        return entries

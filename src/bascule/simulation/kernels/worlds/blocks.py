@@ -105,12 +105,12 @@ class Calendar(NamedTuple):
     active: FloatArray
 
 
-def add_to_coming(coming: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
+def add_to_coming(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
     """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
     at = 0
     for i in range(count):
         for j in range(i + 1, count):
-            coming[at] += ahead if front in (i, j) else even
+            pending[at] += ahead if front in (i, j) else even
             at += 1
 
 
@@ -140,7 +140,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         max_units, _, _, tilt, batch, margin, params, _ = settings
-        owners, values, begins, ends, readies, lasts, fronts, shares, coming, xs = ring
+        owners, values, begins, ends, readies, lasts, fronts, shares, pending, xs = ring
         known, spreads, ranges, sums, block, theta = about
         least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
@@ -156,8 +156,8 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                 assigned[arm] = 0.0
             for i in range(sums.size):
                 sums[i] = 0.0
-            for i in range(coming.size):
-                coming[i] = 0.0
+            for i in range(pending.size):
+                pending[i] = 0.0
             if signals:
                 clear_signals(early)
             units, clock, counted, shown = 0, 0, 0, 0
@@ -195,7 +195,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     if left == rounds:
                         frozen = units - counted + left * size > max_pending or (
                             (units > counted or held != NOBODY)
-                            and blocks_left(arms, pairs, count, coming, params) <= 0.0
+                            and blocks_left(arms, pairs, count, pending, params) <= 0.0
                         )
                     if frozen:
                         # Nobody is enrolled until the next block is folded in.
@@ -209,7 +209,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         begins[opened & turn] = units
                         fronts[opened & turn], shares[opened & turn] = front, share
                         ahead = share * each / (share + 1.0)
-                        add_to_coming(coming, count, front, ahead, 0.5 * each)
+                        add_to_coming(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
                         left -= 1
                 if below_cap and not frozen:
@@ -275,7 +275,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                     counted = ends[folded & turn]
                     lead = shares[folded & turn]
                     ahead = -lead * each / (lead + 1.0)
-                    add_to_coming(coming, count, fronts[folded & turn], ahead, -0.5 * each)
+                    add_to_coming(pending, count, fronts[folded & turn], ahead, -0.5 * each)
                     if lasts[folded & turn] == 0 and held == NOBODY:
                         for arm in range(count):
                             active[arm] = arms[arm][ACTIVE]

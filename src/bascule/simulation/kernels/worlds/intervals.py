@@ -185,19 +185,19 @@ def build(
                     arm = owners[slot]
                     # An arm that is out has no upper end, and keeps none.
                     if value_of(state, uppers, arms, arm) > -math.inf:
-                        seen = state[arm] + 1.0
+                        observed = state[arm] + 1.0
                         total = state[arms + arm] + values[slot]
                         squares[arm] += values[slot] * values[slot]
-                        mean = total / seen
-                        if seen < radii.size:
-                            wide = radii[np.uint64(seen)]
+                        mean = total / observed
+                        if observed < radii.size:
+                            wide = radii[np.uint64(observed)]
                         else:
-                            spread = spread_of(seen, total, squares[arm], sigma, low, high)
-                            wide = radius_of(seen, spread, factor, count, delta)
+                            spread = spread_of(observed, total, squares[arm], sigma, low, high)
+                            wide = radius_of(observed, spread, factor, count, delta)
                         urgency = value_of(state, scores, arms, arm)
                         if not even:
-                            urgency = score(mean, wide, seen, alpha)
-                        place(state, 0, arms, arm, seen, total, mean, wide, urgency)
+                            urgency = score(mean, wide, observed, alpha)
+                        place(state, 0, arms, arm, observed, total, mean, wide, urgency)
                     slot = nexts[slot]
                 winner = decide(state, 0, arms, sigma, threshold)
                 if (

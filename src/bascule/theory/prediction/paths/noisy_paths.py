@@ -144,9 +144,9 @@ def tabulated(line: Line) -> Line:
     def at(clocks: FloatArray) -> FloatArray:
         places = (np.log(np.maximum(clocks, 1e-12)) - first) * (parts / (last - first))
         left = np.clip(places, 0.0, parts - 1.0).astype(np.int64)
-        found = known.take(left) + rises.take(left) * np.minimum(places - left, 1.0)
-        found[places < 0.0] = math.inf
-        return np.asarray(found)
+        values = known.take(left) + rises.take(left) * np.minimum(places - left, 1.0)
+        values[places < 0.0] = math.inf
+        return np.asarray(values)
 
     return at
 

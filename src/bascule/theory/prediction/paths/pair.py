@@ -71,8 +71,8 @@ def two_arms(
         noise = noise_at(step, count, 2)
         one, two = noise if len(alive) == count else noise.take(alive, axis=1)
         gone, before = repeat * weights.take(kind), bound
-        seen = one * noise_of_one.take(kind) - two * noise_of_other.take(kind)
-        total = total + (gap * gone + np.sqrt(repeat) * seen)
+        observed = one * noise_of_one.take(kind) - two * noise_of_other.take(kind)
+        total = total + (gap * gone + np.sqrt(repeat) * observed)
         clock = clock + gone
         if height is not None and last is None:
             moves = overstep(blocks_ahead * weights, speeds) - nearer
@@ -103,8 +103,8 @@ def two_arms(
         ended.append((np.column_stack([better, worse])[leaving], winners[leaving]))
         better, worse, alive = better.take(kept), worse.take(kept), alive.take(kept)
         total, clock, bound = total.take(kept), clock.take(kept), bound.take(kept)
-    found = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
-    return None if len(total) > 0.01 * count or not len(found.units) else found
+    paths = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
+    return None if len(total) > 0.01 * count or not len(paths.units) else paths
 
 
 def _rising(before: FloatArray, bound: FloatArray, gone: FloatArray) -> FloatArray:
