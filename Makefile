@@ -22,7 +22,9 @@ LONG := tests/research docs/research/regenerate-the-paper.md docs/research/compa
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
 	tests/planning/test_played_rollouts.py tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
 	tests/test_outside_rules.py \
-	docs/research/add-a-rule.md \
+	docs/research/add-a-rule.md docs/research/bounds.md docs/research/mixture-rules.md \
+	docs/research/prediction.md tests/live/test_control.py \
+	tests/core/evidence/families/test_estimated_spread.py \
 	docs/research/tilted-blocks.md
 
 # Modules are compiled once, not again in each of the many processes that tests start.

@@ -85,7 +85,7 @@ def runs_to_see(error: float) -> int:
     half times as much gives.
 
     >>> runs_to_see(0.2), runs_to_see(0.05)
-    (663, 3334)
+    (663, 3337)
     """
     more = (1.0 + EXCESS) * error
     width = math.sqrt(error * (1.0 - error)) + math.sqrt(more * (1.0 - more))

@@ -64,6 +64,7 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
         "next_traffic": 1.0,
         "next_days": 1.0,
         "open": ["slow"],
+        "held": [],
     }
     words = "50 % of the traffic is in the rollout of new; 100 %"
     assert words in made.json()["status"]["headline"]

@@ -72,7 +72,7 @@ def paces(request: PlanRequest, recommended: Candidate) -> tuple[Pace, ...]:
     does not say how long designs take, or none is in time.
 
     >>> import bascule as bs
-    >>> from bascule.planning.search.choose import Point
+    >>> from bascule.planning.search.choose import Candidate
     >>> paces(PlanRequest(), Candidate(design_of(PlanRequest(), bs.Tilt(3)), None))
     ()
     """
