@@ -54,6 +54,18 @@ def test_an_analysis_has_the_decision_of_the_test(
     if decided is not None and reported is not None:
         assert (decided.arm, decided.harm, decided.by) == (reported.arm, reported.harm, reported.by)
         assert report.decided is not None
+    shown = {one.treatment: one.unbiased for one in status.contrasts}
+    assert {one.treatment: one.unbiased for one in report.scores if one.metric == "value"} == shown
+
+
+def test_a_decided_test_is_decided_in_its_table_and_has_both_estimates_on_its_page() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), reports="always")
+    report = bs.analyze_experiment(played(design, [0.0, 1.5], [0.0, 0.0], "alone"))
+    (row,) = report.to_rows()
+    assert row["verdict"] == "better"
+    assert 0.0 < row["unbiased"] < row["difference"]
+    for text in (report.html(), str(report)):
+        assert "median-unbiased" in text
 
 
 def test_a_rule_that_is_not_registered_is_refused_at_creation(tmp_path: Path) -> None:

@@ -67,8 +67,12 @@ def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
 def _as_the_test(analysis: Analysis, status: Status) -> Analysis:
     """Return the analysis with the answer of the test itself, whatever its log alone would say.
 
-    Guardrails, removed arms, a stop and a cap are no part of what is replayed.
+    Guardrails, removed arms, a stop and a cap are no part of what is replayed. Nor is how soon the
+    test was decided, which the median-unbiased estimates go by.
     """
+    unbiased = {one.treatment: one.unbiased for one in status.contrasts}
+    contrasts = [replace(one, unbiased=unbiased.get(one.treatment)) for one in analysis.contrasts]
+    analysis = replace(analysis, contrasts=tuple(contrasts))
     verdict, decision = status.decision, None
     if verdict is not None:
         names = {field.name for field in fields(Decision)}

@@ -70,7 +70,8 @@ class Score:
     All differences are the treatment minus the control, with the interval that holds at any time,
     or at one look if that was asked for. `p_value` is always that of one look, not corrected for
     the number of comparisons. `verdict` is "better", "worse" or "open", and for a guardrail
-    "within margin", "harmed" or "open". Where outcomes are `binary`, 0 or 1, means are shares.
+    "within margin", "harmed" or "open". `unbiased` is the median-unbiased difference of a live test
+    that is decided, else None. Where outcomes are `binary`, 0 or 1, means are shares.
     """
 
     metric: str
@@ -82,6 +83,7 @@ class Score:
     difference: float
     low: float
     high: float
+    unbiased: float | None
     lift: float | None
     lift_low: float | None
     lift_high: float | None
@@ -335,6 +337,7 @@ def _scores(one: Analysis) -> tuple[Score, ...]:
                 difference=effect.difference,
                 low=effect.low,
                 high=effect.high,
+                unbiased=None if contrast is None else contrast.unbiased,
                 lift=lifts[0],
                 lift_low=lifts[1],
                 lift_high=lifts[2],
@@ -351,7 +354,9 @@ def _verdict(one: Analysis, treatment: str, effect: Effect) -> str:
     """What may be said of a treatment: of a guardrail its margin, else the sign of its effect."""
     if treatment in one.standings:
         return one.standings[treatment]
-    if not (effect.low > 0.0 or effect.high < 0.0):
+    # An interval is cut at 0 by the decision that it agrees with.
+    beyond = effect.low > 0.0 or effect.high < 0.0
+    if not beyond and (one.decision is None or 0.0 not in (effect.low, effect.high)):
         return "open"
     return "better" if one.design.oriented(effect.difference) > 0.0 else "worse"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from bascule.core.approximate import ROUNDING, at_most, error_words
 from bascule.core.design import Design
@@ -85,6 +86,16 @@ def unbiased_words(contrast: Contrast, amounts: Amounts) -> str:
     assert contrast.unbiased is not None
     width = contrast.high - contrast.low
     return f"median-unbiased {amounts.difference(contrast.unbiased, width)}"
+
+
+def unbiased_lines(contrasts: Sequence[Contrast], amounts: Amounts) -> list[str]:
+    """Return the median-unbiased estimates after a decision, and why they are there."""
+    lines = [
+        f"{one.name}: {unbiased_words(one, amounts)}"
+        for one in contrasts
+        if one.unbiased is not None
+    ]
+    return [*lines, UNBIASED] if lines else []
 
 
 def lift_words(contrast: Contrast) -> str:

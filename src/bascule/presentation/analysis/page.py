@@ -18,7 +18,7 @@ from bascule.presentation.analysis.chart import (
 )
 from bascule.presentation.analysis.series import Against, Dates, against, amounts_of, has_days
 from bascule.presentation.analysis.text import guardrail_lines, metric_words, p_words
-from bascule.presentation.guarantees import interval_name
+from bascule.presentation.guarantees import interval_name, unbiased_lines
 from bascule.presentation.numbers import UNKNOWN, Amounts, known, relative
 from bascule.presentation.pages import frames, template
 
@@ -169,6 +169,7 @@ def levels(analysis: Analysis) -> str:
             f"{interval_name(one.error)}s for differences and {interval_name(one.lift_error)}s for "
             f"lifts: they hold however often anyone looks ({one.guarantee})."
         )
+        parts += unbiased_lines(analysis.contrasts, amounts_of(analysis))
     if analysis.once:
         look = analysis.once[0]
         parts.append(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about, at_most
 from bascule.presentation.analysis.series import Dates, amounts_of, has_days
-from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name
+from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import Amounts, known, number, relative
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ def effect_table(analysis: Analysis) -> list[str]:
     ]
     error = effects[0].error
     closing = f"{interval_name(error)}s: {bound_words(error)} ({effects[0].guarantee})"
-    return _differences(lines, amounts, compared[0].lift_error if compared else None, closing)
+    lift_error = compared[0].lift_error if compared else None
+    table = _differences(lines, amounts, lift_error, closing)
+    return [*table, *unbiased_lines(compared, amounts)]
 
 
 def _differences(
