@@ -167,7 +167,7 @@ def test_a_reflected_world_is_turned_round_once_and_back_again() -> None:
     turned = world.reflected(bs.Bernoulli())
     assert turned.start == (0.75, 0.5)
     assert turned.end == (0.75, 0.75)
-    assert turned.delay == Delay(40, "random", high_outcomes=0.25)
+    assert turned.delay == Delay(40, "random", high_outcomes=0.25, event="low")
     assert turned.reflected(bs.Bernoulli()) == world
 
 
