@@ -168,10 +168,10 @@ BLOCKS, LIVE = "tilted-blocks.md", "live.md"
 
 COLUMNS = [
     Column("look", "looks twice a day and stops at the first winner", BLOCKS),
-    Column("pause", "pauses wherever the next place is known to suit b only later", "operators.md"),
+    Column("pause", "pauses where the next place is b's by night or a's by day", "operators.md"),
     Column(
         "share",
-        "sets the share to 0 there, and back to 1",
+        "sets the share of traffic to 0 at such moments, and then back to 1",
         "operators.md",
         refused=((HASHED, "everyone has an arm for good in a static population"),),
     ),

@@ -81,8 +81,7 @@ class Unstated(Outcome):
 def runs_to_see(error: float) -> int:
     """Return how many tied runs show an excess of a half over an error.
 
-    Three standard errors above the stated error are then three below what an error of one and a
-    half times as much gives.
+    With so many runs 1 and 1.5 times the stated error are three standard errors of each apart.
 
     >>> runs_to_see(0.2), runs_to_see(0.05)
     (663, 3337)

@@ -17,7 +17,7 @@ from bascule.core.outcomes import Bounded, Outcome
 MOST_ARMS = 1000
 
 ONE_SIDED, TWO_SIDED = 1, 2
-"""What an error bounds: that a worse arm wins, or that either of two equal arms does."""
+"""1: an error bounds how often a worse arm wins; 2: how often one of two equal arms wins."""
 
 
 def checked_arms(arms: object) -> tuple[str, ...]:
@@ -48,8 +48,8 @@ def checked_sides(sides: object) -> int:
     if isinstance(sides, bool) or sides not in (ONE_SIDED, TWO_SIDED):
         raise InputError(
             "sides",
-            f"sides must be 1 or 2 (got {sides!r}): 1 bounds that a worse arm wins, 2 that either "
-            "of two equal arms does, as a conventional two-sided test",
+            f"sides must be 1 or 2 (got {sides!r}): with 1 the error bounds how often a worse arm "
+            "wins, with 2 how often either of two equal arms wins (a two-sided test)",
         )
     return TWO_SIDED if sides == TWO_SIDED else ONE_SIDED
 
@@ -108,7 +108,10 @@ def check_deadline(deadline: object) -> None:
 
 
 def check_signals(measure: Measure | None, reports: object, covariates: object) -> None:
-    """Refuse early signals where a unit has no events before it counts, or not such as add up."""
+    """Raise `InputError` unless a design can use early signals.
+
+    They need a window, an outcome that one event sets to 1 for good, and no covariates.
+    """
     if measure is not None and measure.aggregate != "any":
         raise InputError(
             "early_signals",

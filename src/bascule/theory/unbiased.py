@@ -103,7 +103,7 @@ def _at_horizon(total: float, clock: float, height: float) -> float:
 
 @lru_cache(maxsize=256)
 def _behind_mixture(total: float, clock: float, params: Params) -> float:
-    """The same for the boundary of a mixture, through the point at which the test was decided."""
+    """The median-unbiased drift for the boundary of a mixture that passes through the decision."""
     scale = total / boundary_for(clock, 1.0, params)
 
     def line(clocks: FloatArray) -> FloatArray:

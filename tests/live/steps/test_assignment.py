@@ -12,7 +12,7 @@ from bascule.core.procedures.base import Block
 from bascule.core.progress import next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps import assignment
-from bascule.live.steps.assignment import Coming
+from bascule.live.steps.assignment import NextBlocks
 from bascule.live.storage.state import ExperimentState
 
 TILT = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3))
@@ -38,29 +38,29 @@ def seen(statistics: Statistics, paused: tuple[int, ...] = ()) -> ExperimentStat
 
 
 def test_the_same_statistics_are_followed_by_the_same_block(asked: list[Statistics]) -> None:
-    coming, start = Coming(), Statistics.empty(3)
+    blocks, start = NextBlocks(), Statistics.empty(3)
     for _ in range(3):
-        assert coming(TILT, seen(start)) == next_block(TILT, start)
+        assert blocks(TILT, seen(start)) == next_block(TILT, start)
     assert asked == [start]
     ahead = replace(start, arms=(ArmStatistics(9, 9.0, 9.0), *start.arms[1:]))
-    assert coming(TILT, seen(ahead)) == next_block(TILT, ahead)
+    assert blocks(TILT, seen(ahead)) == next_block(TILT, ahead)
     assert asked == [start, ahead]
 
 
 def test_a_paused_arm_and_a_turned_knob_make_another_block(asked: list[Statistics]) -> None:
-    coming, start = Coming(), Statistics.empty(3)
-    assert coming(TILT, seen(start)).units == (1, 1, 1)
-    assert coming(TILT, seen(start, (1,))).units == (1, 0, 1)
+    blocks, start = NextBlocks(), Statistics.empty(3)
+    assert blocks(TILT, seen(start)).units == (1, 1, 1)
+    assert blocks(TILT, seen(start, (1,))).units == (1, 0, 1)
     turned = replace(TILT, rule=bs.Tilt(5))
-    assert coming(turned, seen(start)) == next_block(turned, start)
+    assert blocks(turned, seen(start)) == next_block(turned, start)
     assert len(asked) == 3
 
 
 def test_nothing_is_kept_of_what_was_seen_before() -> None:
-    coming = Coming(most=2)
+    blocks = NextBlocks(most=2)
     designs = [replace(TILT, rule=bs.Tilt(tilt)) for tilt in (2, 3, 4)]
     for units in range(1, 20):
         for design in designs:
-            coming(design, seen(Statistics((ArmStatistics(units),) * 3)))
-    assert len(coming._last) == 2
-    assert {one[1].statistics.arms[0].units for one in coming._last} == {19}
+            blocks(design, seen(Statistics((ArmStatistics(units),) * 3)))
+    assert len(blocks._last) == 2
+    assert {one[1].statistics.arms[0].units for one in blocks._last} == {19}

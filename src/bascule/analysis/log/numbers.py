@@ -61,8 +61,8 @@ PLAIN = Written()
 def written_of(table: Any, column: str, given: str | None, *, whole: bool = False) -> Written:
     """How the numbers of a column are written, if it is text with separators or a currency.
 
-    Whether 1,234 is a thousand or a little more than one is told by the other numbers of the
-    column, or by the fact that all of them are `whole`; where neither does, it has to be stated.
+    Whether 1,234 is a thousand or a little more than one follows from the other numbers of the
+    column, or from the fact that all of them are `whole`; otherwise it has to be stated.
     """
     if given is not None:
         checks.choice("decimal", given, (".", ","))

@@ -20,7 +20,7 @@ SNIFFED = 200_000
 SEPARATORS = ",;\t|"
 
 OLDER, FEWEST_OLDER = "cp1252", 3
-"""The encoding of files that are not in UTF-8, and the fewest lines by which it is told."""
+"""The encoding of files that are not in UTF-8, and the fewest lines that show it."""
 
 EMPTY = "(empty)"
 """What DuckDB's CSV sniffer writes for a character that a file does not use."""

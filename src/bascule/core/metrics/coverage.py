@@ -1,7 +1,7 @@
 """Coverage: how many counted units of each arm have a recorded value of a metric.
 
-A number that a unit without a value counts as says nothing about its arm, and units that are left
-out may be other units than those that are left. So an arm is not shipped while too few of its units
+A value that is filled in for a unit says nothing about its arm, and units that do have a value may
+not be typical of the arm. So an arm is not shipped while too few of its units
 have a value, or while values are missing more often in it than in the control.
 docs/research/diagnostics.md has the proof that the comparison is valid at any time.
 """
@@ -18,7 +18,7 @@ from bascule.core.statistics import LackingRow, Statistics
 MOST_DEVIATIONS = 2.0
 """Standard errors by which missing values of an arm may exceed what is expected, to be shipped.
 
-An arm that is held by chance is held for a while only, so that little chance is enough to hold it.
+The limit is low on purpose: an arm that is held by chance is released when more values arrive.
 """
 
 PRIOR = 4.0
@@ -75,7 +75,7 @@ def differs(row: LackingRow) -> bool:
 
 
 def is_counted(design: Design) -> bool:
-    """Return whether units of a metric may lack a value, which is counted then."""
+    """Return whether units of a metric may lack a value, so that such units are counted."""
     measure = design.measure
     return measure is not None and measure.window is not None and measure.may_lack
 
@@ -84,7 +84,8 @@ def coverages(design: Design, its: Statistics, units: Sequence[int]) -> tuple[fl
     """Return the share of each arm's counted units that have a value of a metric.
 
     `design` is that of the metric, `its` its statistics, and `units` are those that have counted in
-    the primary metric, which all units do. None where nothing has counted, or nothing can lack.
+    the primary metric, which all units do. None where no unit has
+    counted, or no value can be missing.
     """
     if not is_counted(design):
         return (None,) * len(units)

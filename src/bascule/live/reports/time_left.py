@@ -31,7 +31,9 @@ large as their noise."""
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """A range that holds what a test still takes in about 80 % of looks, decided or not in the end.
+    """The units and days until a test ends, with or without a winner, as a range.
+
+    At about 80 % of looks the range contains the true value.
 
     `low_units` and `high_units` are units that have to count, and `low_days` and `high_days` how
     long that takes at the pace so far, with the windows that have to close.

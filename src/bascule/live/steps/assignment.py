@@ -223,7 +223,7 @@ def _slots(
         after = after._replace(handed=handed, left=state.left - len(arms))
         return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
-    block = _coming(design, state)
+    block = _next_blocks(design, state)
     size = block.size
     count, full = -(-wanted // size), None
     placed = _after(design, state, arms, now)
@@ -269,11 +269,10 @@ def without(statistics: Statistics, paused: tuple[int, ...]) -> Statistics:
     return replace(statistics, removed=statistics.removed.union(paused)) if paused else statistics
 
 
-class Coming:
-    """The block that comes next in each of a few tests, kept for as long as no more is seen.
+class NextBlocks:
+    """The next block of each of a few tests, kept until the statistics of the test change.
 
-    Statistics are told apart by what they are, not by what they say: to hash those of many arms
-    takes longer than all the rest.
+    Statistics are compared by identity: to hash those of many arms takes longer than all the rest.
     """
 
     def __init__(self, most: int = 16) -> None:
@@ -302,10 +301,13 @@ def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
     )
 
 
-_coming = Coming()
+_next_blocks = NextBlocks()
 
 GROWTH = 1.05
-"""By how much units grow until it is noted when: enrolment that has nearly stopped shows by it."""
+"""The time is stored whenever the units reach this multiple of the number last stored.
+
+From both a status can tell that enrolment has nearly stopped.
+"""
 
 
 def _after(design: Design, state: ExperimentState, arms: list[int], now: float) -> ExperimentState:
@@ -347,7 +349,8 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
     """
     if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
         return False
-    block, statistics = _coming(design, state), without(state.latest_once, state.control.paused)
+    block = _next_blocks(design, state)
+    statistics = without(state.latest_once, state.control.paused)
     return blocks_to_begin(design, state, block, statistics) < 1
 
 

@@ -206,9 +206,9 @@ def announced(
 ) -> ExperimentState:
     """Return the state with the decision that the statistics allow, unless it has one.
 
-    It is withheld if it comes too early for the calendar, except that every other arm is harmful.
-    What counts after it is added to the final statistics, in which `dropped` arms are out: those
-    that were before the decision.
+    A decision that comes before the calendar allows one is withheld, unless it was reached because
+    all other arms were found harmful. Units that count later go into the final statistics, which
+    leave out only the arms that were dropped before the decision (`dropped`).
     """
     if state.verdict is not None or state.held is not None:
         return state

@@ -49,7 +49,7 @@ def check_name(name: object) -> None:
 
 
 def is_storable(text: object) -> bool:
-    r"""Whether a database takes a text: PostgreSQL no zero character, and none a lone surrogate.
+    r"""Whether every database takes a text, which has no zero character and no lone surrogate.
 
     >>> is_storable("\u00e9"), is_storable("a\0"), is_storable("\ud800")
     (True, False, False)

@@ -66,7 +66,7 @@ def window_of(design: Design, arrived: float) -> float:
 def with_delay(
     design: Design, state: ExperimentState, arm: int, arrived: float, heard: float
 ) -> ExperimentState:
-    """Return the state after a unit with an event has matured, of which was heard at a moment."""
+    """Return the state with the delay of a matured unit, whose event was reported at `heard`."""
     step = step_of(heard - arrived, window_of(design, arrived))
     delays = list(state.delays or (NO_DELAYS,) * len(state.assigned))
     count, total, squares = delays[arm]

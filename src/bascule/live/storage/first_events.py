@@ -1,4 +1,4 @@
-"""When the store was told of the first event of a unit that makes its outcome 1."""
+"""When the first event that makes the outcome of a unit 1 was recorded."""
 
 from __future__ import annotations
 

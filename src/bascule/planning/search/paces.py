@@ -68,8 +68,8 @@ class Pace:
 def paces(request: PlanRequest, recommended: Candidate) -> tuple[Pace, ...]:
     """Return the fastest, the balanced and the cheapest design over shares and tilts.
 
-    Without a window a smaller share saves nothing, and there are none. Nor are there where theory
-    does not say how long designs take, or none is in time.
+    Empty if there is no window, since a smaller share then saves nothing; if theory cannot forecast
+    how long designs take; or if no design ends by the deadline.
 
     >>> import bascule as bs
     >>> from bascule.planning.search.choose import Candidate

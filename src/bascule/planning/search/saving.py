@@ -47,7 +47,7 @@ class SignalSaving:
 def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
     """Return what early signals do to a rule; None where the delay is not known.
 
-    Beside an even split, which has nothing to tilt, it is a gentle tilt that uses them.
+    An even split ignores early signals: for such a rule a gentle tilt is simulated with them.
 
     >>> import bascule as bs
     >>> saving_of(PlanRequest(), bs.Tilt(3)) is None
