@@ -80,11 +80,11 @@ NEW = {
     "checks of single rows, and words about an experiment": """
         live/reports/verification/row_checks.py live/steps/description.py""",
     "results that many readers share": """
-        live/commit/shared_results.py service/server/reading/shared_renders.py""",
+        live/commit/shared_results.py service/reading/shared_renders.py""",
     "OpenID Connect, notifications, traces, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
         service/notifications/notify.py service/server/connection.py
-        service/server/observability/tracing.py""",
+        service/server/tracing.py""",
     "Dask, GPU, summaries of many runs, quicker loops": """
         simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
         simulation/kernels/block_differences.py simulation/kernels/gpu.py

@@ -28,7 +28,7 @@ def main(path: Path) -> None:
     from bascule.service.auth.sessions import make_link
     from bascule.service.server.app import make_app
     from bascule.service.server.run import address, listen
-    from bascule.service.server.settings import Settings
+    from bascule.service.settings import Settings
 
     clock = bs.ManualClock(datetime(2026, 3, 2, 8, tzinfo=UTC))
     store = bs.open(":memory:", actor="ann", clock=clock, shuffle=random.Random(4).shuffle)

@@ -123,12 +123,6 @@ MUTUAL = {
     ("analysis.log", "analysis.reduce"),
     ("live.api", "live.reports"),
     ("live.steps", "live.storage"),
-    ("service.api", "service.server"),
-    ("service.api.schemas", "service.server"),
-    ("service.auth", "service.server"),
-    ("service.notifications", "service.server"),
-    ("service.page", "service.server"),
-    ("service.page.creation", "service.server"),
 }
 """Folders that still import each other: the list may only become shorter."""
 

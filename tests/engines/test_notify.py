@@ -25,7 +25,7 @@ from bascule.service.notifications.notify import (
     message,
 )
 from bascule.service.notifications.webhooks import Delivery
-from bascule.service.server.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import StoreCalls
 
 pytest.importorskip("apprise")
 

@@ -19,7 +19,7 @@ import bascule as bs
 from bascule.live.storage.schema import service_sessions as sessions
 from bascule.service.auth.access import COOKIE
 from bascule.service.auth.oidc import role_of
-from bascule.service.server.settings import Settings
+from bascule.service.settings import Settings
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

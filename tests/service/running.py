@@ -21,7 +21,7 @@ from bascule.live.api import Store
 from bascule.service.auth.keys import create_key
 from bascule.service.server.app import make_app
 from bascule.service.server.run import address, listen, options
-from bascule.service.server.settings import Settings
+from bascule.service.settings import Settings
 
 FLAG = "/ofrep/v1/evaluate/flags"
 

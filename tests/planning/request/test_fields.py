@@ -19,7 +19,7 @@ from bascule.planning.request.read import plan_request
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
 from bascule.service.page.creation.options import FORM
-from bascule.service.server.planner_process import arguments
+from bascule.service.planner_process import arguments
 
 GUARDRAIL = "latency; gaussian 30; decrease; margin 5"
 METRIC = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "goal": "decrease"}

@@ -19,7 +19,7 @@ from bascule.service.auth.sessions import (
     open_session,
     use_link,
 )
-from bascule.service.server.settings import Settings
+from bascule.service.settings import Settings
 
 DOORS: list[tuple[str, str, str]] = [
     ("GET", "/v1/experiments", "viewer"),

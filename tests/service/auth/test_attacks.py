@@ -19,10 +19,10 @@ from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.auth.keys import create_key
 from bascule.service.auth.oidc import role_of
 from bascule.service.notifications.webhooks import Delivery, send
+from bascule.service.planner import MOST_ASKED, MOST_OF_ONE, Planner
+from bascule.service.responses import Problem
 from bascule.service.server import background
-from bascule.service.server.planner import MOST_ASKED, MOST_OF_ONE, Planner
-from bascule.service.server.responses import Problem
-from bascule.service.server.settings import Settings
+from bascule.service.settings import Settings
 
 SEGMENTS = {"attribute": "device", "names": ["mobile", "desktop"]}
 SLOW_PLAN = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "0.2%"}

@@ -20,7 +20,7 @@ PROGRAM = """
 import sys, time
 from starlette.concurrency import run_in_threadpool
 from bascule.service.server import background, run
-from bascule.service.server.settings import Settings
+from bascule.service.settings import Settings
 
 background.STALLED = 2.0
 make_app = run.make_app

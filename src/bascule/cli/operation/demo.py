@@ -66,7 +66,7 @@ def command(
     from bascule.service import demo_shop
     from bascule.service.auth.sessions import make_link
     from bascule.service.server.run import serving
-    from bascule.service.server.settings import Settings
+    from bascule.service.settings import Settings
 
     console, clock = screen(), ManualClock()
     # Simulated in a process of its own: to compile the simulator would hold up the page.

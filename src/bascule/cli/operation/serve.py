@@ -100,7 +100,7 @@ def command(store: str = STORE, **given: Any) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
     needed()
     from bascule.service.server.run import serve
-    from bascule.service.server.settings import Settings
+    from bascule.service.settings import Settings
 
     asked = read(SERVICE, given)
     workers, log_level = asked.pop("workers", 1), asked.pop("log_level", "info")

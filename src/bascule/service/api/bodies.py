@@ -12,8 +12,8 @@ from pydantic_core import from_json
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable
 from bascule.service.api.schemas.requests import MalformedError, whole
-from bascule.service.server.responses import Problem, header
-from bascule.service.server.settings import Settings
+from bascule.service.responses import Problem, header
+from bascule.service.settings import Settings
 
 JSON = "application/json"
 

@@ -11,8 +11,8 @@ from bascule.core.errors import InputError
 from bascule.live.api import acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.auth.access import Caller, admin, allow, viewer
-from bascule.service.server.reading.shared_renders import SharedRenders
-from bascule.service.server.reading.store_calls import StoreCalls
+from bascule.service.reading.shared_renders import SharedRenders
+from bascule.service.reading.store_calls import StoreCalls
 
 Result = TypeVar("Result")
 

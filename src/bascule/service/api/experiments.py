@@ -21,7 +21,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described, refusals
 from bascule.service.auth.access import Caller, allow
-from bascule.service.server.responses import DataResponse, Problem
+from bascule.service.responses import DataResponse, Problem
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 

@@ -12,9 +12,9 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import refusals
 from bascule.service.auth.access import viewer
 from bascule.service.auth.sessions import write_probe
-from bascule.service.server.observability.telemetry import METRICS_TYPE
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.server.responses import DataResponse, Problem, encode, unavailable
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.responses import DataResponse, Problem, encode, unavailable
+from bascule.service.telemetry import METRICS_TYPE
 
 PROBE_EVERY = 2.0
 """Seconds for which a successful write to the store counts as readiness."""

@@ -27,8 +27,8 @@ from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow, unnamed
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import DataResponse, Problem
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.responses import DataResponse, Problem
 
 NOT_SHOWN = "(name not shown)"
 

@@ -22,7 +22,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import REFS, RETRY, body
 from bascule.service.auth.access import client
-from bascule.service.server.responses import OFREP_PATH, DataResponse, Problem, encode
+from bascule.service.responses import OFREP_PATH, DataResponse, Problem, encode
 
 PATH = OFREP_PATH
 

@@ -21,9 +21,9 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import client, unnamed
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import DataResponse, Problem
-from bascule.service.server.settings import Settings
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.responses import DataResponse, Problem
+from bascule.service.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["units"])
 """Calls about a unit in all experiments."""

@@ -44,9 +44,9 @@ from bascule.service.auth import sessions
 from bascule.service.auth.keys import Key, Keyring, Role
 from bascule.service.auth.rate_limits import source
 from bascule.service.auth.sessions import Session
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Problem, header
-from bascule.service.server.settings import Settings, is_loopback
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.responses import Problem, header
+from bascule.service.settings import Settings, is_loopback
 
 COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"

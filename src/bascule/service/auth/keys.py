@@ -25,7 +25,7 @@ from sqlalchemy import (
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
 from bascule.live.storage.schema import service_keys as keys
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
 
 Role = Literal["client", "viewer", "admin"]
 ROLES: tuple[Role, ...] = ("client", "viewer", "admin")

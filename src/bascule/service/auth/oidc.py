@@ -18,8 +18,8 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from bascule.core.errors import InputError
 from bascule.service.auth import access, sessions
 from bascule.service.auth.keys import Role
-from bascule.service.server.responses import Problem
-from bascule.service.server.settings import MAILBOX, Settings, is_loopback
+from bascule.service.responses import Problem
+from bascule.service.settings import MAILBOX, Settings, is_loopback
 
 PATH = "/sign-in/oidc"
 STATE_COOKIE = "bascule_oidc"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 
-from bascule.service.server.responses import Problem
+from bascule.service.responses import Problem
 
 MOST_CALLERS = 10_000
 """Buckets kept at once; those that were used longest ago start afresh."""

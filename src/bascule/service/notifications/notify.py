@@ -19,7 +19,7 @@ from bascule.core.errors import InputError
 from bascule.live.api import Store
 from bascule.presentation.report import lines
 from bascule.service.notifications.webhooks import DEADLINE, Delivery
-from bascule.service.server.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
 """Characters of a message; the report itself is on the test's page."""

@@ -31,9 +31,9 @@ from bascule.live.api import Store, moment
 from bascule.live.api.reads import audit_log as audit
 from bascule.live.storage.schema import service_deliveries as deliveries
 from bascule.live.storage.schema import service_webhooks as webhooks
-from bascule.service.server.observability.telemetry import log
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.settings import shown_url, webhook_key
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.settings import shown_url, webhook_key
+from bascule.service.telemetry import log
 
 EVENTS = {"decide": "decision", "end": "end", "alarm": "alarm", "harm": "harm"}
 """Types of events, by the action in the audit log."""

@@ -30,7 +30,7 @@ from bascule.service.page.charts import points_for
 from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.knob import knob_view, turns_of
 from bascule.service.page.render import Fragment, fragment
-from bascule.service.server.reading.experiment_cache import ExperimentCache
+from bascule.service.reading.experiment_cache import ExperimentCache
 
 GROWTH = 1.02
 """By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
     from bascule.service.auth.access import Caller
-    from bascule.service.server.responses import Problem
+    from bascule.service.responses import Problem
 
 
 @dataclass(frozen=True, slots=True)

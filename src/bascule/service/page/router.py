@@ -21,7 +21,7 @@ from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Plans, plan_view, rollout_view
 from bascule.service.page.glossary import TERMS, anchor
 from bascule.service.page.render import changed, page, parts, render
-from bascule.service.server.responses import Problem
+from bascule.service.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
 Search = Annotated[str, Query(max_length=200)]

@@ -1,1 +1,1 @@
-"""The ASGI application, its worker processes and its error responses."""
+"""The ASGI application, its processes and its connections."""

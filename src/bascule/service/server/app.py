@@ -29,24 +29,23 @@ from bascule import __version__
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store
 from bascule.service import page
-from bascule.service.api import experiments, logs, ofrep, units
+from bascule.service.api import experiments, logs, ofrep, plans, units
 from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
 from bascule.service.page.creation.plans import Plans
+from bascule.service.planner import Planner
+from bascule.service.reading.experiment_cache import ExperimentCache
+from bascule.service.reading.shared_renders import SharedRenders, UnitRequests
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.responses import Problem, problem_of, refusal
 from bascule.service.server import background
-from bascule.service.server import planner as planning
 from bascule.service.server.middleware import RequestMiddleware
-from bascule.service.server.observability.telemetry import Metrics
-from bascule.service.server.observability.tracing import Traced, make_provider
-from bascule.service.server.planner import Planner
-from bascule.service.server.reading.experiment_cache import ExperimentCache
-from bascule.service.server.reading.shared_renders import SharedRenders, UnitRequests
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Problem, problem_of, refusal
-from bascule.service.server.settings import Settings
+from bascule.service.server.tracing import Traced, make_provider
 from bascule.service.server.unit_router import UnitRouter
+from bascule.service.settings import Settings
+from bascule.service.telemetry import Metrics
 
 FROM_BROWSERS = ["Content-Type", "X-API-Key", "Authorization", "If-None-Match"]
 
@@ -91,7 +90,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.is_watched = False
     app.state.routers = [
         units.calls,
-        *[part.router for part in (operation, units, ofrep, experiments, logs, planning)],
+        *[part.router for part in (operation, units, ofrep, experiments, logs, plans)],
     ]
     for router in app.state.routers:
         app.include_router(router)

@@ -17,10 +17,10 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.api import OPEN, acting_as
 from bascule.live.api.reads import Summary
 from bascule.service.notifications import notify, webhooks
-from bascule.service.server.observability.telemetry import LOGGER, STDERR, log
-from bascule.service.server.reading.store_calls import StoreCalls
-from bascule.service.server.responses import Problem
-from bascule.service.server.settings import Settings
+from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.responses import Problem
+from bascule.service.settings import Settings
+from bascule.service.telemetry import LOGGER, STDERR, log
 
 SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
 """Seconds between two rounds of each task."""

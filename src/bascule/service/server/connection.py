@@ -16,7 +16,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from bascule.service.server.responses import MEDIA_TYPE, Problem, encode
+from bascule.service.responses import MEDIA_TYPE, Problem, encode
 
 LARGEST_HEAD = 32_768
 """Bytes of a request line with its headers, and of the trailers of a body."""

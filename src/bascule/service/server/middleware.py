@@ -10,8 +10,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
-from bascule.service.server.observability.telemetry import LOGGER, Metrics, log
-from bascule.service.server.responses import Problem, problem_of, refusal, unavailable
+from bascule.service.responses import Problem, problem_of, refusal, unavailable
+from bascule.service.telemetry import LOGGER, Metrics, log
 
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "

@@ -22,12 +22,12 @@ from bascule.live.api import Store, opened_store
 from bascule.service.auth.keys import list_keys
 from bascule.service.auth.oidc import check_installed
 from bascule.service.notifications.notify import check_targets
+from bascule.service.reading.store_calls import THREADS
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
-from bascule.service.server.observability.telemetry import FOLDER, log, write_logs
-from bascule.service.server.reading.store_calls import THREADS
-from bascule.service.server.settings import Settings
 from bascule.service.server.workers import end_with_parent, handled, keep_working
+from bascule.service.settings import Settings
+from bascule.service.telemetry import FOLDER, log, write_logs
 
 ACTOR = "service"
 

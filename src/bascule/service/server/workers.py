@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from bascule.service.server.observability.telemetry import log
+from bascule.service.telemetry import log
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 

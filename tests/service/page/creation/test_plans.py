@@ -14,7 +14,7 @@ from bascule.planning.request.request import PlanRequest
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
 from bascule.service.page.creation.plans import Plans
-from bascule.service.server.planner import Planner
+from bascule.service.planner import Planner
 
 
 class Asked:

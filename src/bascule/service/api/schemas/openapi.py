@@ -11,7 +11,7 @@ from pydantic.json_schema import models_json_schema
 
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
-from bascule.service.server.responses import MEDIA_TYPE
+from bascule.service.responses import MEDIA_TYPE
 
 REFS = "#/components/schemas/"
 PARTS: dict[str, type[BaseModel]] = {

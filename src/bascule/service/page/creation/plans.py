@@ -24,7 +24,7 @@ from bascule.presentation.plan import text as words
 from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
-from bascule.service.server.planner import Planner
+from bascule.service.planner import Planner
 
 MOST_KEPT = 200
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")

@@ -16,9 +16,9 @@ from tests.service.running import DESIGN, Service
 
 import bascule as bs
 from bascule.live.api import acting_as
-from bascule.service.server.reading import store_calls
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.server.responses import Problem
+from bascule.service.reading import store_calls
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.responses import Problem
 
 
 @contextmanager

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import pytest
 
-from bascule.service.server.reading import shared_renders
-from bascule.service.server.reading.shared_renders import (
+from bascule.service.reading import shared_renders
+from bascule.service.reading.shared_renders import (
     AT_ONCE,
     BUSY,
     MOST_KEPT,
     SharedRenders,
     UnitRequests,
 )
-from bascule.service.server.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import StoreCalls
 
 
 class Work:

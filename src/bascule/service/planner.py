@@ -11,15 +11,9 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from fastapi import APIRouter, Request, Response
-from starlette.requests import ClientDisconnect
-
 from bascule.core.errors import InputError
-from bascule.service.api.bodies import read
 from bascule.service.api.schemas import requests as models
-from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import viewer
-from bascule.service.server.responses import DataResponse, Problem, unavailable
+from bascule.service.responses import Problem, unavailable
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
@@ -34,12 +28,7 @@ START_SECONDS = 180.0
 MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""
 
-LOOK_EVERY = 0.5
-"""Seconds after which it is looked again whether a client has hung up."""
-
 LONGEST_LINE = 2**24
-
-router = APIRouter(prefix="/v1", tags=["planning"])
 
 
 class Planner:
@@ -128,7 +117,7 @@ class Planner:
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "bascule.service.server.planner_process",
+            "bascule.service.planner_process",
             stdin=PIPE,
             stdout=PIPE,
             limit=LONGEST_LINE,
@@ -147,52 +136,3 @@ class Planner:
             requests.write(line)
             await requests.drain()
         return await replies.readline()
-
-
-PLANS: dict[str, tuple[type[models.Model], str, str]] = {
-    "/plan": (
-        models.NewPlan,
-        "Choose a design for a request, with its expected duration and cost.",
-        "bascule plan --json",
-    ),
-    "/plan/segments": (
-        models.SegmentsRequest,
-        "Choose a design for all segments of a test, with the expected duration of each.",
-        "bascule plan --by NAME --json",
-    ),
-    "/plan/rollout": (
-        models.RolloutRequest,
-        "Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back.",
-        "bascule plan --rollout --json",
-    ),
-}
-"""What can be asked for, by path: the body, words, and the command that prints the same."""
-
-
-def _add_plan(path: str) -> None:
-    sent, words, command = PLANS[path]
-
-    async def endpoint(request: Request) -> Response:
-        return await _answer(request, sent)
-
-    ok = (f"The plan, as `{command}` prints it.", {"application/json": "object"})
-    name = path.strip("/").replace("/", "_")
-    extra = described(422, sent=sent, experiment=False, ok=ok)
-    router.post(path, name=name, description=words, **extra)(endpoint)
-
-
-for _path in PLANS:
-    _add_plan(_path)
-
-
-async def _answer(request: Request, model: type[models.Model]) -> Response:
-    caller = await viewer(request)
-    asked = await read(request, model)
-    planning = asyncio.ensure_future(request.app.state.planner.make(asked, caller.name))
-    try:
-        while not (await asyncio.wait([planning], timeout=LOOK_EVERY))[0]:
-            if await request.is_disconnected():
-                raise ClientDisconnect
-        return DataResponse(planning.result().to_dict())
-    finally:
-        planning.cancel()

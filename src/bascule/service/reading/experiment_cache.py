@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 from bascule.core.errors import InputError
 from bascule.live.api import OPEN, Evaluation, SegmentTests, Status, Store
 from bascule.live.api.reads import Summary, gone, read_summaries, segment_tests
-from bascule.service.server.observability.telemetry import LOGGER, log
-from bascule.service.server.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
+from bascule.service.telemetry import LOGGER, log
 
 FRESH = 1.0
 """Seconds after which the experiments are read again."""

@@ -16,8 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Generic, ParamSpec, TypeVar
 
-from bascule.service.server.observability.telemetry import log
-from bascule.service.server.responses import unavailable
+from bascule.service.responses import unavailable
+from bascule.service.telemetry import log
 
 SHORT_THREADS, LONG_THREADS = 8, 6
 """Long calls compute as much as they read: more at once would compete with the event loop."""

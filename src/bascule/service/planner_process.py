@@ -1,4 +1,4 @@
-"""`python -m bascule.service.server.planner_process`: reads plan requests and writes the plans.
+"""`python -m bascule.service.planner_process`: reads plan requests and writes the plans.
 
 The service keeps one such process beside it: a plan takes seconds of a processor.
 """

@@ -16,7 +16,7 @@ from starlette.types import Scope
 
 from bascule.core.errors import InputError, Kind
 from bascule.live.api import NAME
-from bascule.service.server.observability.telemetry import log
+from bascule.service.telemetry import log
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from bascule.service import planner
 from bascule.service.api.schemas.requests import NewPlan
-from bascule.service.server import planner
-from bascule.service.server.planner import Planner
-from bascule.service.server.responses import Problem
+from bascule.service.planner import Planner
+from bascule.service.responses import Problem
 
 WISH = NewPlan.model_validate(
     {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}

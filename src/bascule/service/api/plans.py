@@ -1,0 +1,67 @@
+"""`/v1/plan`: plans for requests, computed by the planner of the service."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request, Response
+from starlette.requests import ClientDisconnect
+
+from bascule.service.api.bodies import read
+from bascule.service.api.schemas import requests as models
+from bascule.service.api.schemas.openapi import described
+from bascule.service.auth.access import viewer
+from bascule.service.responses import DataResponse
+
+LOOK_EVERY = 0.5
+"""Seconds after which it is looked again whether a client has hung up."""
+
+router = APIRouter(prefix="/v1", tags=["planning"])
+
+PLANS: dict[str, tuple[type[models.Model], str, str]] = {
+    "/plan": (
+        models.NewPlan,
+        "Choose a design for a request, with its expected duration and cost.",
+        "bascule plan --json",
+    ),
+    "/plan/segments": (
+        models.SegmentsRequest,
+        "Choose a design for all segments of a test, with the expected duration of each.",
+        "bascule plan --by NAME --json",
+    ),
+    "/plan/rollout": (
+        models.RolloutRequest,
+        "Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back.",
+        "bascule plan --rollout --json",
+    ),
+}
+"""What can be asked for, by path: the body, words, and the command that prints the same."""
+
+
+def _add_plan(path: str) -> None:
+    sent, words, command = PLANS[path]
+
+    async def endpoint(request: Request) -> Response:
+        return await _answer(request, sent)
+
+    ok = (f"The plan, as `{command}` prints it.", {"application/json": "object"})
+    name = path.strip("/").replace("/", "_")
+    extra = described(422, sent=sent, experiment=False, ok=ok)
+    router.post(path, name=name, description=words, **extra)(endpoint)
+
+
+for _path in PLANS:
+    _add_plan(_path)
+
+
+async def _answer(request: Request, model: type[models.Model]) -> Response:
+    caller = await viewer(request)
+    asked = await read(request, model)
+    planning = asyncio.ensure_future(request.app.state.planner.make(asked, caller.name))
+    try:
+        while not (await asyncio.wait([planning], timeout=LOOK_EVERY))[0]:
+            if await request.is_disconnected():
+                raise ClientDisconnect
+        return DataResponse(planning.result().to_dict())
+    finally:
+        planning.cancel()

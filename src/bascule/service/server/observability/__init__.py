@@ -1,1 +1,0 @@
-"""What a service says of itself: logs, metrics and traces."""
