@@ -5,7 +5,9 @@ A result gives its report; a renderer decides how it looks. No sentence is writt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Protocol
@@ -84,6 +86,16 @@ class Report:
             (*self.notes, *more.notes),
             (*self.figures, *more.figures),
         )
+
+    def spelled(self, spell: Callable[[str], str]) -> Report:
+        """Return the report with the options that its notes name as a place spells them.
+
+        >>> Report("Plan", notes=("It takes longer (`share`).",)).spelled(str.upper).notes
+        ('It takes longer (SHARE).',)
+        """
+        notes = tuple(re.sub(r"`(\w+)`", lambda name: spell(name[1]), one) for one in self.notes)
+        details = None if self.details is None else self.details.spelled(spell)
+        return replace(self, notes=notes, details=details)
 
 
 def lines(report: Report, width: int = COLUMNS) -> list[str]:

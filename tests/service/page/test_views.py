@@ -11,8 +11,12 @@ import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
 from bascule.live.reports.time_left import TimeLeft
+from bascule.planning.forecast import played
+from bascule.planning.request.read import plan_request
+from bascule.planning.search.candidates import even_split
 from bascule.presentation.numbers import Amounts
 from bascule.presentation.status import has_evidence, report
+from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PER_HOUR
 from bascule.service.page import views, words
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 
@@ -265,3 +269,31 @@ def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() ->
     assert views.contrast_rows([contrast], Amounts.of(design.outcome))[0][2].endswith(
         "(no interval)"
     )
+
+
+def test_an_even_split_is_forecast_as_it_is_planned_with_the_same_window() -> None:
+    """Units that are enrolled while windows are open cost as much as those that decide."""
+    design, request = (
+        DESIGNS["adaptive"],
+        plan_request(
+            baseline="10%", lift="50%", units_per_day=PER_DAY, deadline_days=7, window="1d"
+        ),
+    )
+    clock = bs.ManualClock()
+    test = bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle).create("x", design)
+    assigned = dict.fromkeys(BUY, 0)
+    for hour in range(48):
+        units = [f"{hour}-{i}" for i in range(PER_HOUR)]
+        sold = []
+        for unit, arm in zip(units, test.assign_many(units), strict=True):
+            # Exactly as many of every arm buy as the plan expects.
+            before, assigned[arm] = BUY[arm] * assigned[arm], assigned[arm] + 1
+            if int(BUY[arm] * assigned[arm]) > int(before):
+                sold.append((unit, 1.0))
+        test.record_many(sold)
+        clock.advance("1h")
+        test.settle()
+    even, planned = test.even_split(), played(request, even_split(request), request.world).cost
+    assert even is not None
+    # The means that the test shows differ a little from the truth.
+    assert even.regret == pytest.approx(planned.mean, abs=4 * planned.se + 0.05 * planned.mean)

@@ -97,7 +97,7 @@ def print_report(report: Report, width: int = COLUMNS) -> None:
     """Print a report as text, broken at a width, with its headline in bold on a terminal."""
     from bascule.presentation.report import lines
 
-    first, *rest = lines(report, width)
+    first, *rest = lines(report.spelled(lambda name: f"--{name.replace('_', '-')}"), width)
     print_line(first, "bold")
     for line in rest:
         print_line(line)

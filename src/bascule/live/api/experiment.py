@@ -96,9 +96,15 @@ class Experiment(Units):
         return turns(loaded.design, statistics, evidence_of(loaded.design, statistics), values)
 
     def even_split(self) -> Prediction | None:
-        """Forecast the whole test as an even split would run it; None if nothing is known."""
+        """Forecast the whole test as an even split would run it; None if nothing is known.
+
+        It counts all units that are enrolled, at the pace so far.
+        """
         loaded = self._loaded()
-        return even_split(loaded.design, loaded.state.statistics)
+        design, state = loaded.design, loaded.state
+        passed, window = state.latest - loaded.created, design.matures(0.0) or 0.0
+        waiting = state.units * window / passed if passed > 0.0 else 0.0
+        return even_split(design, state.statistics, waiting)
 
     def diagnostics(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Test for drift of the outcomes, and for a sample ratio mismatch.

@@ -251,10 +251,13 @@ def expectation(
     return _expected(design, gaps, _rounded(means[0] + beyond), _rounded(spread))
 
 
-def even_split(design: Design, statistics: AnyStatistics) -> Prediction | None:
+def even_split(
+    design: Design, statistics: AnyStatistics, waiting: float = 0.0
+) -> Prediction | None:
     """Return what theory expects of an even split from its first unit to its decision or cap.
 
-    The means are taken as they look now. None where the rule has no even split, and where theory
+    The means are taken as they look now. `waiting` units are enrolled while the windows of those
+    that decide are open. None where the rule has no even split, and where theory
     says nothing about it: of a test with guardrails it does not know the end.
 
     >>> import bascule as bs
@@ -280,11 +283,12 @@ def even_split(design: Design, statistics: AnyStatistics) -> Prediction | None:
     expected = expectation(
         even, replace(statistics, dropped=frozenset()), _means(design, statistics)
     )
-    cap = design.max_units
-    if expected is None or cap is None or expected.decision_time <= cap:
-        return expected
-    part = cap / expected.decision_time
-    return replace(expected, decision_time=float(cap), regret=part * expected.regret)
+    if expected is None:
+        return None
+    enrolled = min(expected.decision_time + waiting, float(design.max_units or math.inf))
+    # Every unit of an even split costs the same.
+    part = enrolled / expected.decision_time
+    return replace(expected, decision_time=enrolled, regret=part * expected.regret)
 
 
 @lru_cache(maxsize=1024)

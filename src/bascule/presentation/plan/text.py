@@ -315,7 +315,7 @@ def waiting_words(plan: Plan) -> str:
     """Say what a day of waiting costs, beside the shares of the traffic that can be chosen."""
     request = plan.request
     return (
-        "A smaller share of the traffic costs less in the test and takes longer (--share); each "
+        "A smaller share of the traffic costs less in the test and takes longer (`share`); each "
         f"day without the better arm for everyone leaves {amount(request.unwon_per_day)} "
         f"{request.cost_unit} unwon."
     )
@@ -328,7 +328,8 @@ def signal_words(plan: Plan) -> str:
         return ""
     unit, used = plan.request.cost_unit, plan.request.early_signals is not None
     late, soon = map(duration, saving.delays)
-    first = "Early signals are used" if used else "Early signals are off (--early-signals auto)"
+    off = "Early signals are off (set `early_signals` to auto)"
+    first = "Early signals are used" if used else off
     lost = f"{amount(saving.alike.cost.mean)} {unit} lost in {saving.alike.days.mean:.1f} days"
     knob = saving.rule.knob
     tilt = "" if knob is None else f" and {knob.name} {knob.value:g}"

@@ -13,7 +13,7 @@ from bascule.cli.main import main
 from bascule.planning.request.request import PlanRequest
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
-from bascule.service.page.creation.plans import Plans
+from bascule.service.page.creation.plans import Plans, first_stage, plan_view
 from bascule.service.planner import Planner
 
 
@@ -85,3 +85,11 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
 
     assert comparable(service.to_dict()) == comparable(command)
     assert comparable(page.to_dict())["design"] == comparable(command)["design"]
+
+
+def test_hints_of_a_plan_are_spelled_as_the_fields_of_the_form() -> None:
+    request = Form.read({"window": "7d", "lift": "20%", "delay": "1d"}).request()
+    said = " ".join(plan_view(first_stage(request)).report.notes)
+    assert "(Share of traffic)" in said
+    assert "(set Early signals to auto)" in said
+    assert "--" not in said

@@ -33,6 +33,7 @@ from bascule.service.page.creation.options import (
     NO_RULE,
     OF_RULE,
     PARAMETERS,
+    title_of,
 )
 
 Part = TypeVar("Part")
@@ -309,6 +310,6 @@ def problem_words(error: InputError) -> dict[str, str]:
     problems = error.problems if isinstance(error, FormError) else {error.field: error}
     said = {}
     for name, one in problems.items():
-        text = one.spelled(lambda field: FORM[field].title if field in FORM else field)
+        text = one.spelled(title_of)
         said[name] = f"{text[:1].upper()}{text[1:]}."
     return said

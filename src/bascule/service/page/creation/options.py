@@ -214,6 +214,15 @@ ORDER = tuple(kind for kind in NAMES if kind in OFFERED)
 OFFERED = (*ORDER, *(kind for kind in OFFERED if kind not in ORDER))
 
 
+def title_of(name: str) -> str:
+    """Return what the form calls an option.
+
+    >>> title_of("share")
+    'Share of traffic'
+    """
+    return FORM[name].title if name in FORM else name
+
+
 def outcome_name(kind: str) -> str:
     """Return what the form calls an outcome model; one of a user by the words it has."""
     return NAMES.get(kind) or OUTCOMES.get(kind).__name__

@@ -24,6 +24,7 @@ from bascule.presentation.plan import text as words
 from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
+from bascule.service.page.creation.options import title_of
 from bascule.service.planner import Planner
 
 MOST_KEPT = 200
@@ -153,7 +154,7 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
     )
     return PlannerAnswer(
         plan.possible,
-        words.report(plan),
+        words.report(plan).spelled(title_of),
         tuple(cards),
         designs,
         plan.request.cost_unit,
