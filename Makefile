@@ -133,7 +133,6 @@ images: install
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
 	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
-	$(BIN)/python -m bench.trials
 
 clean:
 	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules

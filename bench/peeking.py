@@ -6,7 +6,6 @@ functions. Seeds are fixed, so the page changes only when the package does.
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections import Counter
@@ -22,10 +21,8 @@ import numpy as np
 import bascule as bs
 from bascule.analysis.call import Asked
 from bascule.analysis.evidence import pairs
-from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
-from bascule.analysis.evidence.course import Terms
+from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.evidence.recurring import by_period, course_of_population
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
@@ -76,25 +73,12 @@ class Answer(NamedTuple):
 def answered(asked: Request, sums: Sums) -> Answer:
     """What `analyze` answers once a log has been reduced, without all that it says besides."""
     arms = tuple("abcdefgh"[: sums.units.shape[1]])
-    if asked.recurring:
-        return _of_units(asked, arms, sums)
     count = int(sums.units.sum())
     table = Table({"": sums}, {}, count)
     reduced = Reduced(arms, table, sums.growth is None, None, count, {})
     evidence = chosen_evidence(asked, reduced, sums)
     course = course_by(evidence, asked, reduced, sums, sums.days, asked.error)
     return Answer(evidence, None if course.decision is None else course.decision.name)
-
-
-def _of_units(asked: Request, arms: tuple[str, ...], sums: Sums) -> Answer:
-    seen = by_period(sums)
-    evidence, design = evidence_for_units(asked, arms, seen, asked.error)
-    if asked.static:
-        course = course_of_population(design, Terms(arms, asked.error, evidence.guarantee), sums)
-        return Answer(evidence, None if course.decision is None else course.decision.name)
-    # The intervals of each day take most of the time, and the decision does not need them.
-    found = (bs.progress.decision(design, statistics) for statistics in seen.statistics)
-    return Answer(evidence, next((one.name for one in found if one is not None), None))
 
 
 COMPILED = (
@@ -241,7 +225,7 @@ def growing(units: int, ages: int, arriving: int = DAYS, days: int = DAYS) -> Dr
     def draw(rng: np.random.Generator) -> Sums:
         came = rng.poisson(units / 2, (days, 2))
         came[arriving:] = 0
-        totals, squares, own, cubes = (np.zeros((days, days, 2)) for _ in range(4))
+        totals, squares, cubes = (np.zeros((days, days, 2)) for _ in range(3))
         for first in range(arriving):
             for arm in range(2):
                 size, last = int(came[first, arm]), min(ages, days - first)
@@ -250,32 +234,12 @@ def growing(units: int, ages: int, arriving: int = DAYS, days: int = DAYS) -> Dr
                 later = slice(first, first + last)
                 totals[first, later, arm] = steps.sum(axis=0)
                 squares[first, later, arm] = np.diff((now**2).sum(axis=0), prepend=0.0)
-                own[first, later, arm] = (steps**2).sum(axis=0)
                 cubes[first, later, arm] = np.diff((now**3).sum(axis=0), prepend=0.0)
         ends = (part.sum(axis=1) for part in (totals, squares, cubes))
         first_power, second_power, third_power = ends
         return replace(
             _sums(came.astype(float), first_power, second_power, third_power, None, None),
-            growth=Growth(totals, squares, own, cubes),
-        )
-
-    return draw
-
-
-def population(size: int, days: int = DAYS) -> Draw:
-    """A static population of units that differ by 1 and give normal outcomes every day."""
-
-    def draw(rng: np.random.Generator) -> Sums:
-        totals = np.zeros((days, days, 2))
-        for arm in range(2):
-            each = math.sqrt(size / 2) * rng.normal()
-            totals[0, :, arm] = each + math.sqrt(size / 2) * rng.normal(size=days)
-        units = np.zeros((days, 2))
-        units[0] = size / 2
-        ends = totals.sum(axis=1)
-        return replace(
-            _sums(units, ends, ends**2, ends**3, None, None),
-            growth=Growth(totals, totals**2, totals**2, totals**3),
+            growth=Growth(totals, squares, cubes),
         )
 
     return draw
@@ -283,12 +247,6 @@ def population(size: int, days: int = DAYS) -> Draw:
 
 def worlds() -> list[World]:
     """Every kind of evidence, with the guarantee that it states."""
-    units = bs.Recurrent(sigma_unit=1.0, sigma_noise=1.0)
-
-    def static(stop: str) -> bs.Design:
-        rule = bs.Static(1000, stop=stop)  # type: ignore[arg-type]
-        return bs.Design(ARMS, units, rule, error=ERROR, sides=1)
-
     paper = bs.Design(ARMS, bs.Gaussian(1), bs.UCB(2), error=ERROR, sides=1)
     few, tenth, twentieth = (
         outcomes(spending, units, share=share)
@@ -305,13 +263,6 @@ def worlds() -> list[World]:
         World(
             "normal outcomes, UCB_2 at delta 0.5", outcomes(normal, 200), asked(design=published)
         ),
-        World(
-            "static population, the paper's bound",
-            population(1000),
-            asked(design=static("intervals")),
-        ),
-        World("static population, mixture", population(1000), asked(design=static("mixture"))),
-        World("units that come back", growing(40, DAYS, 10), asked(units)),
         World("normal outcomes", outcomes(normal, 200), asked(None)),
         World("normal outcomes, 6 units a day", outcomes(normal, 6), asked(None)),
         World("spending, 200 units a day", outcomes(spending, 200), asked(None)),
@@ -319,14 +270,12 @@ def worlds() -> list[World]:
         World("spending, 200 units a day, one in ten in a", tenth, asked(None)),
         World("spending, 200 units a day, one in twenty in a", twentieth, asked(None)),
         World("outcomes that grow for a week", growing(40, 7), asked(None)),
-        World("units that come back", growing(40, DAYS, 10), asked("recurrent")),
     ]
 
 
-def asked(outcome: Outcome | str | None = None, design: bs.Design | None = None) -> Request:
+def asked(outcome: Outcome | None = None, design: bs.Design | None = None) -> Request:
     """What `analyze` makes of its options."""
-    recurs = outcome == "recurrent" or isinstance(outcome, bs.Recurrent)
-    metric = bs.LogMetric(outcome=outcome, period="1d" if recurs else None)
+    metric = bs.LogMetric(outcome=outcome)
     error = ERROR if design is None else None
     sides = 1 if design is None else None
     asked = Asked(log=bs.Log(None), design=design, error=error, sides=sides)

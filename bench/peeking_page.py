@@ -67,9 +67,6 @@ TAIL = """## The worlds
   the probability of each unit's arm is logged.
 - *Probabilities .01 and .99*: 50 units a day, one in a hundred of them in the first arm, with the
   probability of each unit's arm logged.
-- *Static population*: 1,000 units that differ as much as the days of each do.
-- *Units that come back*: 40 new ones a day for ten days, each with an outcome a day
-  from then on.
 - *Outcomes that grow for a week*: each unit adds to its outcome on seven days, and is counted as it
   stands.
 

@@ -91,7 +91,7 @@ NEW = {
         simulation/kernels/two_arms.py simulation/summary.py""",
     "rules of other tools": "research/rivals/",
     "logs in databases and Spark, of any form, of many tests, with one look": """
-        analysis/each.py analysis/evidence/fixed.py analysis/live_test.py analysis/log/naming.py
+        analysis/each.py analysis/evidence/fixed.py analysis/experiment.py analysis/log/naming.py
         analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
         analysis/reduce/counts.py analysis/source/backend.py analysis/source/csv_checked.py
         analysis/source/csv_files.py analysis/source/databases.py analysis/source/frames.py""",

@@ -4,7 +4,7 @@ from . import analysis, design, live, planning, progress, research, simulation, 
 from .analysis.api import analyze
 from .analysis.call import Assigned, Log, LogMetric
 from .analysis.each import analyze_each
-from .analysis.live_test import analyze_experiment
+from .analysis.experiment import analyze_experiment
 from .core.covariates.model import Covariate
 from .core.design import Design
 from .core.enrolment.audience import Audience, Holdout, Layer

@@ -104,7 +104,6 @@ def test_units_of_an_assignment_table_are_counted_too() -> None:
         ({"missing": "drop"}, 'missing must be a number, "zero" or "exclude" (got \'drop\')'),
         ({"missing": math.inf}, "missing must be finite"),
         ({"missing": 3.0, "outcome": bs.Bounded(0, 1)}, "value must lie between 0 and 1"),
-        ({"missing": "exclude", "outcome": bs.Recurrent(1, 1)}, "outcomes that keep coming"),
         ({"missing": "exclude", "unit": "half"}, "needs outcomes that are final"),
     ],
 )

@@ -199,12 +199,17 @@ def test_outcomes_of_a_binary_model_are_shown_in_percent() -> None:
         bs.analyze(log(counts()), bs.LogMetric(outcome=Answer(), aggregate="last"))
 
 
-def test_outcomes_of_a_recurring_model_have_its_spreads() -> None:
+@pytest.mark.parametrize("model", [Visits(), bs.Recurrent(1, 2)])
+def test_repeated_outcomes_are_compared_by_their_mean_instead_of_a_recurring_model(
+    model: Any,
+) -> None:
     data = log(counts(), rows=3)
-    analysis = bs.analyze(data, bs.LogMetric(outcome=Visits()))
-    same = bs.analyze(data, bs.LogMetric(outcome=bs.Recurrent(1, 2)))
-    assert analysis.guarantee == "gaussian"
-    assert (analysis.effects, analysis.arms) == (same.effects, same.arms)
+    with pytest.raises(bs.InputError, match="VALUE per row"):
+        bs.analyze(data, bs.LogMetric(outcome=model))
+    analysis = bs.analyze(data, "value per row")
+    means = [arm.mean for arm in analysis.arms]
+    values = counts()
+    assert means == pytest.approx([values[at::2].mean() / 3.0 for at in (0, 1)])
 
 
 def test_a_rule_of_a_user_is_asked_for_its_procedure(own: dict[str, Any]) -> None:

@@ -29,7 +29,6 @@ LOGS, DAYS = 60, 40
 MOST = ERROR + 3.0 * math.sqrt(ERROR * (1.0 - ERROR) / LOGS)
 """What a share of 5 % may come to in so many logs, three standard errors above it."""
 
-UNITS = bs.Recurrent(sigma_unit=1.0, sigma_noise=1.0)
 PAPER = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=ERROR)
 
 WORLDS = [
@@ -37,7 +36,7 @@ WORLDS = [
     World("limits", outcomes(spending, 100, DAYS), asked(bs.Bounded(0, 100))),
     World("mixture", outcomes(normal, 20, DAYS), asked(bs.Gaussian(1))),
     World("rule", outcomes(normal, 20, DAYS), asked(design=PAPER)),
-    World("units", growing(10, DAYS, 5, DAYS), asked(UNITS)),
+    World("growing", growing(20, 7, 30, DAYS), asked(None)),
     World("asymptotic", outcomes(normal, 20, DAYS), asked(None)),
     # By each arm's own variance 28.5 % and 42.7 % of such logs had a winner.
     World("a tenth spends", outcomes(spending, 200, DAYS, 0.1), asked(None)),

@@ -121,7 +121,7 @@ def answer(
         made += checks.rows_read(reduced)
         made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
-    if same_age and not sums.bare and not sums.pooled:
+    if same_age and not sums.pooled:
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table))
@@ -130,12 +130,12 @@ def answer(
     if reduced.reading.follow_up and sums.moments is not None:
         made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
     made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks, times))
-    within = reduced.recurring is None and reduced.replayed is None and not sums.pooled
+    within = reduced.replayed is None and not sums.pooled
     if within and sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
-    if reduced.recurring is None and reduced.reading.count is not None:
+    if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
-    elif reduced.recurring is None and reduced.replayed is None:
+    elif reduced.replayed is None:
         made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
     return Analysis(
         design=part.design,
@@ -166,7 +166,7 @@ def answer(
             part.arms,
             None if moments is None else moments.sum(axis=0),
             ratio=reduced.reading.per is not None,
-            positive=bool(np.nanmin(sums.lows, initial=0.0) >= 0.0) and not sums.bare,
+            positive=bool(np.nanmin(sums.lows, initial=0.0) >= 0.0),
         ),
         once=part.once,
         examples=reduced.examples,

@@ -25,8 +25,12 @@ PER_ROW = "row"
 Looks = Literal[1, "now"] | None
 """How often the log is looked at: once, for today's answer alone, or any number of times."""
 
-MODELS = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).pairs)
-"""Outcome models of single numbers; a ratio has columns instead."""
+MODELS = tuple(
+    kind
+    for kind in OUTCOMES.kinds
+    if not (OUTCOMES.get(kind).pairs or OUTCOMES.get(kind).recurring)
+)
+"""Outcome models of one number a unit; ratios, and means of repeated outcomes, have `per`."""
 
 Column = str | None
 """The name of a column; None where it is to be found, or is not there."""
@@ -61,7 +65,7 @@ class Log:
             group="basics",
             metavar="COLUMN",
             excludes=(
-                *("unit", "row_is_unit", "assignments", "window", "period", "missing"),
+                *("unit", "row_is_unit", "assignments", "window", "missing"),
                 *("probability", "per", "follow_up", "covariate", "cluster"),
             ),
         ),
@@ -180,10 +184,6 @@ class LogMetric:
         float | str | None,
         Option("How much later events may be logged.", metavar="TIME", needs=("window",)),
     ] = None
-    period: Annotated[
-        float | str | None,
-        Option("For recurrent: how often a unit gives an outcome, as 1d.", metavar="TIME"),
-    ] = None
     margin: float | None = None
     """How much worse than the control an arm may be, which makes the metric a guardrail."""
     error: float | None = None
@@ -235,12 +235,12 @@ class LogMetric:
     @property
     def plain(self) -> bool:
         """Whether nothing but a column was asked for."""
-        declared = (self.per, self.follow_up, self.aggregate, self.window, self.period)
+        declared = (self.per, self.follow_up, self.aggregate, self.window)
         return all(one is None for one in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
         """Return the metric as it is measured beside another one, on units with the same window."""
-        if self.window is not None or self.period is not None:
+        if self.window is not None:
             return self
         missing = first.missing if self.missing is None else self.missing
         return replace(self, window=first.window, grace=first.grace, missing=missing)

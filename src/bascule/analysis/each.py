@@ -17,7 +17,7 @@ from bascule.analysis.log.log import given_columns, read_log
 from bascule.analysis.log.naming import named
 from bascule.analysis.log.recognise import recognised
 from bascule.analysis.reduce.reduction import reduced
-from bascule.analysis.request import RECURRENT, Reduced, Request
+from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run, stored
 from bascule.analysis.source.files import form_of
@@ -125,7 +125,7 @@ def analyze_each(
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
         first = LogMetric.of(metric) if not isinstance(metric, list | tuple) else None
         alike = all(value is None or name in ALIKE for name, value in options.items())
-        if first is not None and first.outcome != RECURRENT and first.period is None and alike:
+        if first is not None and alike:
             rows, more = Together(table, column, given, first, options).answers(report)
             return LogCollection(rows, excluded | more)
         each = replace(given, query=None, encoding=None)

@@ -58,8 +58,6 @@ def notes_on(
             "amounts and counts of what happened; for measurements that were not taken, such as "
             'scores, give missing="exclude"'
         )
-    if sums.bare:
-        return notes
     notes += _skewed_arms(reduced, sums, known, evidence)
     spread = sums.squares.sum(axis=0) - sums.totals.sum(axis=0) ** 2 / np.maximum(
         sums.units.sum(axis=0), 1.0
@@ -74,7 +72,7 @@ def notes_on(
 
 def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:
     """Which arms have too few units for a spread that is estimated from skewed outcomes."""
-    if evidence.guarantee != "asymptotic" or sums.cubes is None or reduced.recurring is not None:
+    if evidence.guarantee != "asymptotic" or sums.cubes is None:
         return []
     parts = (sums.units, sums.totals, sums.squares, sums.cubes)
     now = [part[:known].sum(axis=0) for part in parts]

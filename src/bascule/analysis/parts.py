@@ -9,11 +9,10 @@ from datetime import date, datetime, timedelta
 
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
-from bascule.analysis.evidence.choose import chosen_evidence, course_by, evidence_for_units
+from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
 from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.evidence.recurring import Recurring, course_of_population, course_of_units
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Block, Sums, merged
@@ -23,11 +22,6 @@ from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli, Gaussian
-from bascule.core.procedures.recurrent.estimators import (
-    mean_of_means,
-    precision_mean,
-    total_mean,
-)
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 
@@ -58,8 +52,6 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
     """The answer of a segment, by the evidence that suits its outcomes."""
     if reduced.replayed is not None:
         return _repeated(request, reduced.replayed)
-    if reduced.recurring is not None:
-        return _recurring(request, reduced, name, error)
     return _once(request, reduced, reduced.table.segments[name], error)
 
 
@@ -91,7 +83,6 @@ def _one_look(
         (request.brief and not request.once)
         or adaptive
         or counted.scores is not None
-        or counted.bare
         or not len(counted.days)
     ):
         return ()
@@ -153,20 +144,6 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
         len(sums.days),
         replayed.days_left,
     )
-
-
-def _recurring(request: Request, reduced: Reduced, name: str, error: float) -> Part:
-    """Outcomes that keep coming."""
-    assert reduced.recurring is not None
-    recurring, sums = reduced.recurring[name], reduced.table.segments[name]
-    evidence, design = evidence_for_units(request, reduced.arms, recurring, error)
-    terms = Terms(reduced.arms, error, evidence.guarantee, request.min_effect)
-    if request.static:
-        course = course_of_population(design, terms, sums)
-    else:
-        course = course_of_units(design, terms, recurring)
-    arms, left = _unit_answers(design, recurring), _days_left(course, sums, sums.days[0])
-    return Part(evidence, design, course, arms, sums, len(sums.days), left)
 
 
 def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
@@ -243,18 +220,3 @@ def _shown_arms(arms: Sequence[str], sums: Sums, counted: Sums) -> tuple[ArmAnsw
         deviation = math.sqrt(max(centre.ratio_variance, 0.0))
         shown.append(replace(answer, mean=centre.ratio, deviation=deviation))
     return tuple(shown)
-
-
-def _unit_answers(design: Design, recurring: Recurring) -> tuple[ArmAnswer, ...]:
-    """The arms of a test whose outcomes keep coming, with three averages of each."""
-    answers = []
-    for name, arm in zip(design.arms, recurring.statistics[-1].arms, strict=True):
-        if not arm.units:
-            answers.append(ArmAnswer(name, 0, 0, None, None))
-            continue
-        means = {
-            "total_mean": total_mean(arm),
-            "precision_mean": precision_mean(arm, *design.outcome.unit_spreads),
-        }
-        answers.append(ArmAnswer(name, arm.units, arm.units, mean_of_means(arm), None, **means))
-    return tuple(answers)

@@ -8,7 +8,6 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple, cast, get_args
 
 from bascule.analysis.call import Asked, LogMetric
-from bascule.analysis.evidence.recurring import Recurring
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.sums import Block, Table, checked_block
@@ -16,7 +15,7 @@ from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.design_parts import check_kind, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.metrics.measure import Aggregate, Measure, seconds
+from bascule.core.metrics.measure import Aggregate, Measure
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
 
@@ -26,18 +25,20 @@ EXCLUDE = "exclude"
 Missing = float | str | None
 """What a unit without any value counts as: a number, "exclude", or 0 if nothing is said."""
 
-RECURRENT = "recurrent"
-"""Asks for outcomes that keep coming, with spreads that the log has to tell."""
+REPEATED = (
+    "repeated outcomes of a unit are not analysed by the rules for recurring units: compare their "
+    'mean, which the metric "VALUE per row" does, or their sum per time at risk (follow_up)'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """The options of an analysis, checked: parts of a design, and how outcomes are made.
 
-    `outcome` is None where the log has to say what its outcomes are. `period` is a number of days.
-    A unit without any value has the outcome `missing`, or is excluded with `exclude`. `whole` is
-    the design of all segments, where it names them, and `design` then that of one. A `brief` answer
-    has no fixed-sample tests and no lifts.
+    `outcome` is None where the log has to say what its outcomes are. A unit without any value has
+    the outcome `missing`, or is excluded with `exclude`. `whole` is the design of all segments,
+    where it names them, and `design` then that of one. A `brief` answer has no fixed-sample tests
+    and no lifts.
     """
 
     design: Design | None
@@ -47,8 +48,6 @@ class Request:
     measure: Measure | None
     aggregate: Aggregate
     missing: float
-    period: int | None
-    recurring: bool
     until: datetime | None
     by_day: bool
     exclude: bool = False
@@ -83,8 +82,9 @@ class Request:
             checks.choice("goal", goal, get_args(Goal))
         model = stated_outcome(outcome) if design is None else design.outcome
         measure = _measure(design, model, metric)
-        recurring = outcome == RECURRENT or (model is not None and model.recurring)
-        if measure is not None and model is not None and not recurring:
+        if model is not None and model.recurring:
+            raise InputError("outcome" if design is None else "design", REPEATED)
+        if measure is not None and model is not None:
             measure.check_outcome(model)
         level = (
             checks.probability(
@@ -100,18 +100,11 @@ class Request:
                 "min_effect", least, "it is the smallest difference that counts"
             )
         base = missing_number(missing) if measure is None else measure.missing_value
-        if model is not None and not recurring:
+        if model is not None:
             if missing is None or missing == EXCLUDE:
                 base = min(max(base, model.low), model.high)
             else:
                 _check_missing(model, base)
-        if recurring and missing is not None:
-            raise InputError(
-                "missing",
-                "missing: outcomes that keep coming have none; a period without a row counts as 0",
-            )
-        if recurring and once:
-            raise InputError("looks", "looks: outcomes that keep coming have no test for one look")
         return cls(
             design,
             model,
@@ -122,8 +115,6 @@ class Request:
             if measure is None
             else measure.aggregate,
             base,
-            None if metric.period is None else _checked_period(metric.period),
-            recurring,
             _moment(asked.until),
             looks is None,
             missing == EXCLUDE,
@@ -135,11 +126,6 @@ class Request:
         )
 
     @property
-    def static(self) -> bool:
-        """Whether the log is that of a static population, whose units are there from the start."""
-        return self.design is not None and self.design.procedure.assigns == "hash"
-
-    @property
     def limits(self) -> Outcome | None:
         """The model at whose limits outcomes are capped; outcomes that must be 0 or 1 are not."""
         model = self.outcome
@@ -149,7 +135,7 @@ class Request:
     def strict_outcome(self) -> Outcome | None:
         """The model whose `check_value` says more than that outcomes lie between two limits."""
         model = self.outcome
-        if model is None or model.binary or model.recurring:
+        if model is None or model.binary:
             return None
         return model if model.strict else None
 
@@ -187,7 +173,6 @@ class Reduced:
     duplicates: int | None = None
     only_copies: bool = False
     unfit: Unfit | None = None
-    recurring: dict[str, Recurring] | None = None
     replayed: Replayed | None = None
 
 
@@ -208,10 +193,10 @@ def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) ->
 
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
     """The outcome model that was stated, None where the log has to tell."""
-    if outcome is None or outcome == RECURRENT:
+    if outcome is None:
         return None
-    models = ", ".join(model.example for model in OUTCOMES)
-    check_kind("outcome", outcome, Outcome, f'{models}, or "recurrent"')
+    models = ", ".join(model.example for model in OUTCOMES if not model.recurring)
+    check_kind("outcome", outcome, Outcome, models)
     return cast(Outcome, outcome)
 
 
@@ -244,13 +229,6 @@ def missing_number(missing: Missing) -> float:
             "missing", f'missing must be a number, "zero" or "exclude" (got {missing!r:.60})'
         )
     return checks.finite("missing", missing, "it is the outcome of a unit without any value")
-
-
-def _checked_period(period: float | str) -> int:
-    days = seconds("period", period) / 86400.0
-    if days < 1.0 or days != int(days):
-        raise InputError("period", f'period must be whole days, as "1d" or "7d" (got {period!r})')
-    return int(days)
 
 
 def _moment(until: date | datetime | str | None) -> datetime | None:

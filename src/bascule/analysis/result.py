@@ -30,19 +30,13 @@ SAMPLE_RATIO = "sample ratio"
 
 @dataclass(frozen=True, slots=True)
 class ArmAnswer:
-    """One arm: its units, those whose outcomes count, and what these showed.
-
-    `total_mean` and `precision_mean` are other averages of units whose outcomes keep coming; `mean`
-    is then the mean of means.
-    """
+    """One arm: its units, those whose outcomes count, and what these showed."""
 
     name: str
     units: int
     counted: int
     mean: float | None
     deviation: float | None
-    total_mean: float | None = None
-    precision_mean: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

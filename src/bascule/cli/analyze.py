@@ -34,9 +34,9 @@ METRIC = options_of(LogMetric)
 PARAMETERS = {
     name: replace(option, group="advanced")
     for name, option in parameters(OUTCOMES).items()
-    if name not in (*ANALYSIS, "at")
+    if name not in (*ANALYSIS, "at", "sigma_unit", "sigma_noise")
 }
-"""Parameters of outcome models; a ratio has its columns instead."""
+"""Parameters of outcome models; ratios and repeated outcomes have their columns instead."""
 
 METRICS = named(
     metric=Option(
@@ -215,14 +215,12 @@ def _metric(line: str) -> dict[str, Any]:
     return metric
 
 
-def _outcome(given: Mapping[str, Any]) -> Outcome | str | None:
+def _outcome(given: Mapping[str, Any]) -> Outcome | None:
     """The outcome model that the options name or imply; None leaves it to the log."""
     name = given.get("outcome")
     sizes = {size: given[size] for size in PARAMETERS if size in given}
     if name is None and sizes:
         name = designs.owner_of(next(iter(sizes)))
-    if name == "recurrent" and not sizes:
-        return "recurrent"
     if name == "gaussian" and not sizes:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})

@@ -175,7 +175,7 @@ def report(
     store: str = STORE,
 ) -> None:
     """Write a page to hand around: the analysis of the experiment's log; it needs no network."""
-    from bascule.analysis.live_test import analyze_experiment
+    from bascule.analysis.experiment import analyze_experiment
     from bascule.core.inputs.files import prepare_file
 
     prepare_file("html", html)

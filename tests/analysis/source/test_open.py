@@ -15,7 +15,7 @@ from bascule.analysis.call import call_of
 ASKED: dict[str, dict[str, Any]] = {
     "as it grows": {},
     "in a window": {"window": "3d", "outcome": bs.Bounded(0, 60)},
-    "again and again": {"outcome": "recurrent"},
+    "again and again": {"value": "revenue", "per": "row"},
 }
 
 

@@ -12,7 +12,7 @@ import pytest
 from tests.live.conftest import START
 
 import bascule as bs
-from bascule.analysis.live_test import analyze_experiment
+from bascule.analysis.experiment import analyze_experiment
 from bascule.live.api import some_rows
 
 SALES = bs.Design(

@@ -19,17 +19,13 @@ from bascule.analysis.evidence.pairs import (
     scored_days,
     snapshot_days,
 )
-from bascule.analysis.evidence.recurring import Recurring, spreads
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
-from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
-from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import effects
 from bascule.core.outcomes import Bernoulli
-from bascule.core.progress import decision, recurrent_procedure
-from bascule.core.rules import UCB
+from bascule.core.progress import decision
 
 
 def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
@@ -146,46 +142,3 @@ def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterato
         means = tuple(arm.mean if arm.units else None for arm in statistics.arms)
         day = Day(known.isoformat(), units, means, effects(design, statistics))
         yield day, decision(design, statistics)
-
-
-def evidence_for_units(
-    request: Request, arms: tuple[str, ...], recurring: Recurring, error: float
-) -> tuple[Evidence, Design]:
-    """The evidence where outcomes keep coming, and the design that it belongs to."""
-    if request.static:
-        assert request.design is not None
-        return kinds.static_population(request.design), request.design
-    guarantee: Guarantee = "gaussian"
-    note, outcome = "", request.outcome
-    if outcome is None:
-        estimate = spreads(recurring)
-        outcome, guarantee = estimate, "asymptotic"
-        note = (
-            f"spreads estimated: {estimate.sigma_unit:.4g} between units and "
-            f"{estimate.sigma_noise:.4g} within"
-        )
-    rule = None if request.design is None else request.design.rule
-    if request.design is None or rule is None or not clocks_hold_for_any_arrival(request.design):
-        if rule is not None:
-            note = (
-                "compared by the mixture on clocks, which holds however units came, not by "
-                f"{rule.label}"
-            )
-        rule = UCB(2, radius="mixture", stop="mixture")
-    design = Design(
-        *(arms, outcome, rule),
-        error=error,
-        sides=ONE_SIDED,
-        min_effect=request.min_effect,
-        goal=request.goal,
-        control=request.control,
-    )
-    return kinds.mixture_on_clocks(outcome, guarantee, note), design
-
-
-def clocks_hold_for_any_arrival(design: Design) -> bool:
-    """Whether a rule on recurring outcomes compares clocks at every stage, however units came."""
-    if design.procedure.assigns != "units" or design.procedure.even:
-        return False
-    procedure = recurrent_procedure(design)
-    return procedure.clock_shape is not None and procedure.shape.growth == 0

@@ -138,27 +138,6 @@ def intervals_of_rule(design: Design) -> Evidence:
     )
 
 
-def mixture_on_clocks(outcome: Outcome, guarantee: Guarantee, note: str) -> Evidence:
-    """A normal mixture for units whose outcomes recur, weighted by how much is known of each."""
-    explanation = (
-        "Units give outcomes again and again. The mean of each unit counts the more, the more "
-        "outcomes it has; how much is set by how far units differ and how far the outcomes of one "
-        "unit do. The difference of the arms is compared with how far it would stray by chance, at "
-        "all days together."
-    )
-    return Evidence("mixture on clocks of units", explanation, guarantee, outcome, note)
-
-
-def static_population(design: Design) -> Evidence:
-    """The thresholds of a static population, where every unit is there from the start."""
-    explanation = (
-        "All units were there from the first day and give an outcome in every period. The "
-        "difference of the arms is compared with a limit that it would hardly ever pass by chance."
-    )
-    name = f"static population, {design.rule.label}"
-    return Evidence(name, explanation, design.calibration.guarantee)
-
-
 def repeated_test(design: Design) -> Evidence:
     """The exported log of a test that bascule ran, folded again."""
     explanation = (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bascule.analysis.log.rows import good
-from bascule.analysis.reduce.units import DAILY, Calendar, aggregated, counting, joined, placed
+from bascule.analysis.reduce.units import aggregated, counting, joined, placed
 from bascule.analysis.source.backend import Row, run
 from bascule.core.outcomes import Outcome
 
@@ -13,14 +12,13 @@ from bascule.core.outcomes import Outcome
 class Growing(NamedTuple):
     """How the outcomes of units grow: what their values add up to, from what, and within limits.
 
-    A unit's outcome at the end of a period is what it has given by then, `missing` before its first
+    A unit's outcome at the end of a day is what it has given by then, `missing` before its first
     value, capped at the limits.
     """
 
     aggregate: str
     missing: float = 0.0
     limits: Outcome | None = None
-    calendar: Calendar = DAILY
 
     @property
     def sparse(self) -> bool:
@@ -35,9 +33,9 @@ def growth(events: Any, units: Any, how: Growing) -> list[Row]:
     both = both.filter(both["at"] >= both["first"])
     about = ("lowest", "highest", "segment", "other")
     parts = {name: both[name].min() for name in about if name in both.columns}
-    parts["arrival"] = how.calendar.of(both["first"].min())
+    parts["arrival"] = both["first"].min().date()
     parts |= _of_day(both, both["at"], how)
-    days = both.group_by(unit=both["unit"], day=how.calendar.of(both["at"])).agg(**parts)
+    days = both.group_by(unit=both["unit"], day=both["at"].date()).agg(**parts)
     return run(_grown(days, how))
 
 
@@ -76,7 +74,6 @@ def _grown(days: Any, how: Growing) -> Any:
         total=step.sum(),
         squares=(step * (now + before)).sum(),
         cubes=(step * (now * now + now * before + before * before)).sum(),
-        step_squares=(step * step).sum(),
         low=now.min(),
         high=now.max(),
         **extra,
@@ -110,36 +107,3 @@ def _with_before(days: Any, how: Growing) -> Any:
     days = days.mutate(now=now.fill_null(how.missing))
     before = days["now"].lag().over(group_by="unit", order_by="day")
     return days.mutate(before=before.fill_null(how.missing))
-
-
-def cohorts_by_count(rows: Any, units: Any) -> list[Row]:
-    """Units by how many outcomes they have given at the end of a day, where every row is one.
-
-    A row tells how many units went from `before` outcomes to `outcomes` on a day, and with them the
-    sums of their outcomes; `step_squares` is the sum of the squares of the day's outcomes.
-    """
-    rows = good(rows)
-    parts = {
-        "rows": rows.count(),
-        "values": rows["value"].count(),
-        "sum": rows["value"].sum().fill_null(0.0),
-        "step_squares": (rows["value"] * rows["value"]).sum().fill_null(0.0),
-    }
-    days = rows.group_by(unit=rows.unit, day=rows.time.date()).agg(**parts)
-    order = _up_to_day()
-    days = days.mutate(outcomes=days["values"].sum().over(order), now=days["sum"].sum().over(order))
-    arms = placed(units)
-    keys = ["arm"] + (["segment"] if "segment" in arms.columns else [])
-    days = days.inner_join(arms.select("unit", *keys), "unit")
-    days = days.mutate(before=days["outcomes"] - days["values"], earlier=days["now"] - days["sum"])
-    return run(
-        days.group_by([*keys, "day", "outcomes", "before"]).agg(
-            units=days.count(),
-            rows=days["rows"].sum(),
-            total=days["now"].sum(),
-            squares=(days["now"] * days["now"]).sum(),
-            earlier=days["earlier"].sum(),
-            earlier_squares=(days["earlier"] * days["earlier"]).sum(),
-            step_squares=days["step_squares"].sum(),
-        )
-    )

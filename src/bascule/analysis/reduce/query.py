@@ -8,7 +8,7 @@ from bascule.analysis.log.columns import Arms, coded
 from bascule.analysis.log.rows import good
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
-from bascule.analysis.reduce.units import DAILY, Calendar, counting, joined, placed
+from bascule.analysis.reduce.units import counting, joined, placed
 from bascule.analysis.request import Request, Unfit
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
@@ -131,10 +131,10 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     return Unfit(count, reason) if count else None
 
 
-def arrivals_by_day(units: Any, calendar: Calendar = DAILY) -> list[Row]:
+def arrivals_by_day(units: Any) -> list[Row]:
     """Units per arm and day of arrival."""
     units = placed(units)
-    keys = {"arm": units.arm, "day": calendar.of(units["first"])}
+    keys = {"arm": units.arm, "day": units["first"].date()}
     if "segment" in units.columns:
         keys["segment"] = units.segment
     return run(units.group_by(**keys).agg(units=units.count()))

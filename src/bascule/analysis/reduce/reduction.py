@@ -1,8 +1,7 @@
 """From the rows of a log to the small table of sums.
 
 A log has one of two shapes: a table of units, or assignments with events. Without assignments, a
-unit is assigned with its first event. Rows that are sums, and outcomes that keep coming, become one
-of the two by a query of their own.
+unit is assigned with its first event. Rows that are sums become a table of units by a query.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ from datetime import datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, NamedTuple, TypeVar
 
-from bascule.analysis.evidence.recurring import Recurring, by_count, by_period
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
 from bascule.analysis.reduce.counts import counted
-from bascule.analysis.reduce.growth import Growing, cohorts_by_count, growth
+from bascule.analysis.reduce.growth import Growing, growth
 from bascule.analysis.reduce.query import (
     arrivals_by_day,
     by_arrival,
@@ -25,7 +23,7 @@ from bascule.analysis.reduce.query import (
     without_value,
 )
 from bascule.analysis.reduce.scores import OWN
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table, by_segment, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Table, table_of
 from bascule.analysis.reduce.survey import (
     Survey,
     copies,
@@ -36,8 +34,6 @@ from bascule.analysis.reduce.survey import (
     surveyed,
 )
 from bascule.analysis.reduce.units import (
-    TWO_ARMS,
-    Calendar,
     clustered,
     counting,
     units_of,
@@ -72,7 +68,6 @@ class Outcomes(NamedTuple):
     final: bool = True
     ends: datetime | None = None
     unfit: Unfit | None = None
-    recurring: dict[str, Recurring] | None = None
     duplicates: int | None = None
     only_copies: bool = False
     notes: tuple[str, ...] = ()
@@ -89,8 +84,6 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     assigned = None if log.assigned is None else surveyed(log.assigned)
     if log.columns.count is not None:
         made = _counted(request, log)
-    elif request.recurring:
-        made = _recurring(request, log, assigned or survey)
     else:
         made = _once(request, log, survey, assigned)
     rows, excluded, examples = survey.rows, dict(survey.excluded), dict(survey.examples)
@@ -99,7 +92,7 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         rows += assigned.rows
         excluded |= _of_assignments(assigned.excluded)
         examples |= _of_assignments(assigned.examples)
-        if usable > made.table.events and not request.recurring:
+        if usable > made.table.events:
             excluded[made.stranger] = usable - made.table.events
     left_out = {"copy of another row": log.dropped} if log.dropped else {}
     for table, unreadable in log.unreadable.items():
@@ -111,9 +104,8 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     valueless = {}
     if survey.blank and log.columns.count is None:
         excluded[BLANK] = survey.blank
-        if not request.recurring:
-            each = without_value(log.rows, None if assigned is None else units_of(log.assigned))
-            valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
+        each = without_value(log.rows, None if assigned is None else units_of(log.assigned))
+        valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
     if made.table.excluded.get(IN_TWO_ARMS):
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
     return Reduced(
@@ -132,7 +124,6 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         made.duplicates,
         made.only_copies,
         made.unfit,
-        made.recurring,
     )
 
 
@@ -151,8 +142,8 @@ def _surveyed(request: Request, log: Log) -> tuple[Log, Survey]:
 
 def _counted(request: Request, log: Log) -> Outcomes:
     """Rows that are sums: what a table of their units would add up to."""
-    if request.measure is not None or request.recurring:
-        raise InputError("design", "design: a window or a period needs units, and rows are sums")
+    if request.measure is not None:
+        raise InputError("design", "design: a window needs units, and rows are sums")
     model = request.outcome
     if log.columns.squares is None and (model is None or not model.binary):
         raise InputError(
@@ -231,15 +222,14 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
         )
 
 
-def _grown(log: Log, how: Growing, step: int = 1) -> Table:
+def _grown(log: Log, how: Growing) -> Table:
     """The sums of outcomes that grow from the units' assignment on."""
     units = stored(units_of(log.rows if log.assigned is None else log.assigned), "bascule_units")
     events = log.rows
-    if log.assigned is None and how.sparse and step == 1:
+    if log.assigned is None and how.sparse:
         events = events.filter(events.value != 0.0)
-    grown, arrivals = growth(events, units, how), arrivals_by_day(units, how.calendar)
-    missing = how.missing
-    return table_of(grown, len(log.arms.names), missing=missing, arrivals=arrivals, step=step)
+    grown, arrivals = growth(events, units, how), arrivals_by_day(units)
+    return table_of(grown, len(log.arms.names), missing=how.missing, arrivals=arrivals)
 
 
 def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:
@@ -287,27 +277,6 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
         reading=log.reading,
         replayed=replayed,
     )
-
-
-def _recurring(request: Request, log: Log, survey: Survey) -> Outcomes:
-    """Outcomes that keep coming: one a period, or every row one."""
-    if log.columns.unit is None:
-        raise InputError(
-            "unit", "unit: outcomes that keep coming need a column that names the unit"
-        )
-    arms = len(log.arms.names)
-    period = request.period or (1 if request.static or log.assigned is not None else None)
-    if period is None:
-        cohorts = cohorts_by_count(log.rows, units_of(log.rows))
-        parts = by_segment(cohorts).items()
-        recurring = {name: by_count(part, arms) for name, part in parts}
-        sums = {name: Sums.of_units(part.days, part.units) for name, part in recurring.items()}
-        twice = sum(row["units"] for row in cohorts if row["arm"] == TWO_ARMS and not row["before"])
-        return Outcomes(Table(sums, {IN_TWO_ARMS: twice} if twice else {}), recurring=recurring)
-    calendar = Calendar(None if survey.first is None else survey.first.date(), period)
-    table = _grown(log, Growing(request.aggregate, calendar=calendar), step=period)
-    recurring = {name: by_period(sums) for name, sums in table.segments.items()}
-    return Outcomes(table, recurring=recurring)
 
 
 def _end_of_log(request: Request, surveys: list[Survey]) -> datetime:

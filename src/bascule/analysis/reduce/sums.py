@@ -35,13 +35,12 @@ WEEK = 7
 class Growth(NamedTuple):
     """What outcomes grew by, per day of arrival, day and arm.
 
-    Sums over units of the steps of their outcomes, of the steps of the squares and of the cubes of
-    their outcomes, and of the squares of the steps.
+    Sums over units of the steps of their outcomes, and of the steps of the squares and cubes of
+    their outcomes.
     """
 
     totals: FloatArray
     squares: FloatArray
-    step_squares: FloatArray
     cubes: FloatArray
 
 
@@ -51,7 +50,7 @@ class Sums:
 
     `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
     of their squares and of their third powers; without cubes their skewness is not known.
-    `growth` is there where outcomes keep growing. With `bare` nothing but units was counted.
+    `growth` is there where outcomes keep growing.
     `moments` are sums of products with denominators and covariates. `pooled` sums are steps of
     totals up to a day, whose units may not be those of that day.
     """
@@ -64,7 +63,6 @@ class Sums:
     highs: FloatArray
     growth: Growth | None = None
     scores: Scores | None = None
-    bare: bool = False
     cubes: FloatArray | None = None
     pooled: bool = False
     moments: FloatArray | None = None
@@ -75,12 +73,6 @@ class Sums:
         shape = (len(days), arms)
         units, totals, squares = (np.zeros(shape) for _ in range(3))
         return cls(days, units, totals, squares, np.full(shape, np.inf), np.full(shape, -np.inf))
-
-    @classmethod
-    def of_units(cls, days: tuple[date, ...], units: FloatArray) -> Sums:
-        """Nothing but the units that arrived on each day."""
-        nothing = np.zeros(units.shape)
-        return cls(days, units, nothing, nothing, nothing, nothing, bare=True)
 
     @property
     def zero_or_one(self) -> bool:
@@ -208,13 +200,12 @@ def table_of(
     *,
     missing: float = 0.0,
     arrivals: Sequence[Row] | None = None,
-    step: int = 1,
     pooled: bool = False,
 ) -> Table:
     """Lay reduced rows out, a segment at a time.
 
     Rows of `growth` have an arrival and a day, and `arrivals` count their units; others have a day
-    only. `step` is how many days a period has.
+    only.
     """
     excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
     for row in rows if arrivals is None else arrivals:
@@ -230,7 +221,7 @@ def table_of(
 
     excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
     segments = {
-        name: _laid_out(kept[name], arms, missing, counted.get(name), step) for name in sorted(kept)
+        name: _laid_out(kept[name], arms, missing, counted.get(name)) for name in sorted(kept)
     }
     return Table(
         {name: replace(sums, pooled=pooled) for name, sums in segments.items()},
@@ -250,16 +241,14 @@ def by_segment(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return segments
 
 
-def _laid_out(
-    rows: list[Row], arms: int, missing: float, arrivals: list[Row] | None, step: int
-) -> Sums:
+def _laid_out(rows: list[Row], arms: int, missing: float, arrivals: list[Row] | None) -> Sums:
     all_rows = [*rows, *(arrivals or ())]
-    first = min(as_date(row.get("arrival", row["day"])) for row in all_rows)
-    last = max(as_date(row["day"]) for row in all_rows)
-    days = days_between(first, last)[::step]
+    first = min(row.get("arrival", row["day"]) for row in all_rows)
+    last = max(row["day"] for row in all_rows)
+    days = days_between(first, last)
 
-    def place(day: date | int) -> int:
-        return (as_date(day) - first).days // step
+    def place(day: date) -> int:
+        return int((day - first).days)
 
     grows = any("arrival" in row for row in rows)
     if grows and len(days) > MOST_GROWING:
@@ -271,7 +260,7 @@ def _laid_out(
         )
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
-    totals, squares, step_squares, cubes = (np.zeros((len(days), *shape)) for _ in range(4))
+    totals, squares, cubes = (np.zeros((len(days), *shape)) for _ in range(3))
     # Where every unit was excluded because it has no value, nothing else is known.
     known = [row for row in rows if row["low"] is not None]
     for row in known:
@@ -282,7 +271,6 @@ def _laid_out(
         totals[arrived, day, arm] = row["total"]
         squares[arrived, day, arm] = row["squares"]
         cubes[arrived, day, arm] = row["cubes"] or 0.0
-        step_squares[arrived, day, arm] = row.get("step_squares") or 0.0
     there = np.zeros(shape)
     for row in rows:
         arrived = place(row["arrival"] if grows else row["day"])
@@ -308,7 +296,7 @@ def _laid_out(
         squares.sum(axis=1),
         lows,
         highs,
-        Growth(totals, squares, step_squares, cubes) if grows else None,
+        Growth(totals, squares, cubes) if grows else None,
         scores_of(rows, first, len(days), arms),
         cubes=None if any(row["cubes"] is None for row in known) else cubes.sum(axis=1),
         moments=_moments(rows, place, shape),
@@ -316,7 +304,7 @@ def _laid_out(
 
 
 def _moments(
-    rows: list[Row], place: Callable[[date | int], int], shape: tuple[int, int]
+    rows: list[Row], place: Callable[[date], int], shape: tuple[int, int]
 ) -> FloatArray | None:
     """The products of the reduced rows; None where a log has no denominator and no covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):
@@ -325,15 +313,6 @@ def _moments(
     for row in rows:
         products[place(row["day"]), row["arm"]] += moments_of(row)
     return products
-
-
-def as_date(day: date | int) -> date:
-    """A day as the database gave it: a date, or a number of days since 1970.
-
-    >>> as_date(1)
-    datetime.date(1970, 1, 2)
-    """
-    return date(1970, 1, 1) + timedelta(days=day) if isinstance(day, int) else day
 
 
 def days_between(first: date, last: date) -> tuple[date, ...]:

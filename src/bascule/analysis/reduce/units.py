@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 from bascule.analysis.log.rows import good
@@ -14,28 +12,6 @@ TWO_ARMS, TWO_SEGMENTS = -1, -2
 
 CONSTANT = ("covariate", "cluster")
 """What is known of a unit besides its arm, its segment and its probabilities."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calendar:
-    """Periods of whole days, counted from a first day."""
-
-    first: date | None = None
-    days: int = 1
-
-    def of(self, time: Any) -> Any:
-        """The day of a time, or the first day of its period as a number of days since 1970."""
-        import ibis
-
-        if self.first is None or self.days == 1:
-            return time.date()
-        start = (self.first - date(1970, 1, 1)).days
-        # At midnight, where no database rounds.
-        passed = (time.truncate("D").epoch_seconds() / 86400).round().cast("int64") - start
-        return ibis.literal(start) + (passed / self.days).floor().cast("int64") * self.days
-
-
-DAILY = Calendar()
 
 
 def units_of(rows: Any) -> Any:

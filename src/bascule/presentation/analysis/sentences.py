@@ -60,8 +60,6 @@ def setting(analysis: Analysis) -> str:
 def outcome(analysis: Analysis) -> str:
     """What a unit gives."""
     model, measure = analysis.design.outcome, analysis.design.measure
-    if model.recurring:
-        return f"Each gives {model.words}; arms are compared by their mean."
     words = "" if analysis.evidence.outcome is None else f" ({model.words})"
     window = "" if measure is None else f" within {exactly(measure.closes(0.0))} of its arrival"
     better = "lower" if analysis.design.goal == "decrease" else "higher"

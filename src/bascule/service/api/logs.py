@@ -49,7 +49,7 @@ async def report(
     form: Annotated[Literal["html", "json"], Query()] = "html",
 ) -> Response:
     """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
-    from bascule.analysis.live_test import analyze_experiment
+    from bascule.analysis.experiment import analyze_experiment
 
     parts: SegmentTests | None = await request.app.state.directory.segments(name)
     if parts is not None:

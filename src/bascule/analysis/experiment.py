@@ -35,6 +35,12 @@ def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
     """
     if isinstance(test, SegmentTests):
         return _of_segments(test)
+    if test.design.outcome.recurring:
+        raise InputError(
+            "experiment",
+            f"{test.name} has recurring outcomes, for which there is no report: its status has the "
+            "decision and the intervals",
+        )
     status = test.status()
     if not status.matured:
         raise InputError(
