@@ -210,6 +210,10 @@ def test_a_rollout_to_users_who_come_back_is_planned(capsys: pytest.CaptureFixtu
     assert "3 d                     16      11 %          2,326    3.6" in printed
     code, _, problem = run(capsys, *asked, *crowd[:2])
     assert (code, "--active-users needs --requests-per-day" in problem) == (2, True)
+    code, _, problem = run(capsys, *crowd)
+    assert (code, "add --rollout, or give the new users a day as" in problem) == (2, True)
+    code, _, problem = run(capsys, "--window", "7d", "--metric", metric)
+    assert (code, "quality has a window of its own, and a plan has one" in problem) == (2, True)
     code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")
     assert (code, "--active-users does not go with --units-per-day" in problem) == (2, True)
 

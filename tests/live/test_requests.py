@@ -121,6 +121,11 @@ def test_a_finite_population_says_that_it_is_enrolled_and_what_its_window_loses(
         # A retry is counted once.
         test.record("0", (1, 2), id="4-0")
         assert test.status().late == 1200
+        # A few who still come do not change it, however long the test runs.
+        for day in range(18):
+            test.assign(f"seldom-{day}")
+            clock.advance("2d")
+            assert "ending" in test.status().headline
         test.assign_many([f"new-{i}" for i in range(40)])
         assert "ending" not in test.status().headline
         assert test.verify().agrees

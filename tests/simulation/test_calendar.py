@@ -113,4 +113,4 @@ def test_what_is_not_played_is_said() -> None:
         "latency", bs.Gaussian(1), margin=1.0, baseline=0.0, measure=bs.Measure("1d")
     )
     text = repr(bs.simulate(replace(design, metrics=[latency]), MEANS, 10, threads=1))
-    assert "designs with other metrics have neither in simulations" in text
+    assert "designs with other metrics have neither windows nor a calendar" in text

@@ -23,6 +23,7 @@ from bascule.cli.support.console import (
     write_files,
 )
 from bascule.cli.support.declared import declared, named, read
+from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import read_number
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
@@ -50,7 +51,7 @@ FORMS = named(
     active_users=Option(
         "Users of a rollout who come back: no more than these can be enrolled.",
         kind="positive",
-        needs=("rollout", "requests_per_day"),
+        needs=("requests_per_day",),
         excludes=("units_per_day",),
     ),
     requests_per_day=Option(
@@ -97,6 +98,14 @@ def command(**given: Any) -> None:
     if "rollout" in given:
         _plan_rollout(given, runs, as_json)
         return
+    if "active_users" in given:
+        raise InputError(
+            "active_users",
+            "active_users is for rollouts, such as rollout 0d:50%: other plans count days by new "
+            "units that keep coming, while users who come back are nearly all there within a few "
+            "days; add rollout, or give the new users a day as units_per_day",
+            others=("rollout", "units_per_day"),
+        )
     request = requested(given)
     with designs.workers(given):
         say_understood(given.get("lift"), request)

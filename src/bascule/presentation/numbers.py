@@ -101,6 +101,8 @@ class Amounts:
 
         >>> Amounts(binary=True).signed(0.0123456, 0.03), Amounts(binary=False).signed(-12.3456)
         ('+1.23', '−12.35')
+        >>> Amounts(binary=False).signed(-1.5e-6)
+        '−1.500e-06'
         """
         if value is None or not known(value):
             return _unbounded(value)
@@ -325,4 +327,4 @@ def _unbounded(value: float | None) -> str:
 
 
 def _minus(text: str) -> str:
-    return text if "e" in text else text.replace("-", "−")
+    return f"−{text[1:]}" if text.startswith("-") else text

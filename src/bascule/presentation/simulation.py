@@ -121,7 +121,7 @@ def not_played(simulation: SimulationResult) -> str:
         parts.append("the calendar (a decision is announced at once)")
     if not parts:
         return ""
-    remedy = "designs with other metrics have neither in simulations"
+    remedy = "simulations of designs with other metrics have neither windows nor a calendar"
     if not design.metrics:
         remedy = "give the units per day"
     return f"{' and '.join(parts)}: {remedy}"

@@ -100,8 +100,10 @@ def stalled_since(test: Loaded, now: float) -> str | None:
     them have counted: where users come back, all of them are in it then.
     """
     state = test.state
-    units, since = state.grown
-    if test.phase != "running" or state.verdict is not None or units < STALLED_UNITS:
+    if test.phase != "running" or state.verdict is not None or not state.grown:
+        return None
+    units, since = state.grown[0]
+    if units < STALLED_UNITS:
         return None
     if test.design.procedure.counts == "stages" or state.folded < units:
         return None

@@ -303,10 +303,10 @@ def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
 
 _next_blocks = NextBlocks()
 
-GROWTH = 1.05
-"""The time is stored whenever the units reach this multiple of the number last stored.
+GROWTH, MARKED = 1.05, 1.01
+"""The time is stored at each growth of the units by `MARKED`, as far back as a growth by `GROWTH`.
 
-From both a status can tell that enrolment has nearly stopped.
+From the oldest of these times a status can tell that enrolment has nearly stopped.
 """
 
 
@@ -317,8 +317,10 @@ def _after(design: Design, state: ExperimentState, arms: list[int], now: float) 
     assigned = list(state.assigned)
     for arm in arms:
         assigned[arm] += 1
-    if sum(assigned) >= GROWTH * state.grown[0]:
-        state = state._replace(grown=(sum(assigned), now))
+    units, marks = sum(assigned), state.grown
+    if not marks or units >= MARKED * marks[-1][0]:
+        recent = (mark for mark in marks if GROWTH * mark[0] > units)
+        state = state._replace(grown=(*recent, (units, now)))
     is_open = state.verdict is None
     if design.procedure.counts == "stages":
         state = joined(design, state, arms, now) if is_open else state

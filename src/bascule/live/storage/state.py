@@ -224,7 +224,7 @@ class ExperimentState(NamedTuple):
     whose windows close before those of their units.
 
     Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
-    how many there were, and when, as they had last grown by a twentieth. `deal` is
+    how many there were, and when, at each growth by a hundredth in the last twentieth. `deal` is
     the block that was dealt last, of which `handed` places have units and `left` have none yet, and
     `under_way` the blocks that are dealt and not folded, where a horizon makes them count. `early`
     has the events of these, and `delays` those of matured units, in tests with early signals.
@@ -275,7 +275,7 @@ class ExperimentState(NamedTuple):
     open_lacking: tuple[tuple[int, ...], ...] = ()
     events: int = 0
     late: int = 0
-    grown: tuple[int, float] = (0, 0.0)
+    grown: tuple[tuple[int, float], ...] = ()
     early: Early = ()
     delays: Delays = ()
     held: Verdict | None = None

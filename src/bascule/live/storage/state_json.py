@@ -162,7 +162,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data = json.loads(text)
     for name in ("assigned", "erasing", "open_covariates"):
         data[name] = tuple(data.get(name, ()))
-    data["grown"] = tuple(data.get("grown", (0, 0.0)))
+    data["grown"] = tuple((units, time) for units, time in data.get("grown", ()))
     data["fronts"] = tuple(
         Front(wait, tuple(metrics), *rest) for wait, metrics, *rest in data.get("fronts", ())
     )

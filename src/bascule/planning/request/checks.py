@@ -10,7 +10,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
-from bascule.core.metrics.metric import Goal
+from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.options import Lift
 
@@ -142,6 +142,19 @@ def checked_window(outcome: Outcome, window: float | str | None) -> float | None
     length = Measure(window).window
     assert length is not None
     return float(length)
+
+
+def checked_metrics(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Accept the metrics of a plan, whose window is that of all of them."""
+    for metric in metrics if isinstance(metrics, list | tuple) else ():
+        if isinstance(metric, Metric) and metric.measure is not None:
+            raise InputError(
+                "metrics",
+                f"metric {metric.name} has a window of its own, and a plan has one for all metrics "
+                "(only rollouts are planned with several): leave it out here and give the longest "
+                "as window; in the design of the live test each metric may have its own",
+            )
+    return check_metrics(metrics, None)
 
 
 def checked_delay(

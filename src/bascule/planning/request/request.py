@@ -18,7 +18,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import SECONDS, Measure
-from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
 from bascule.core.procedures.blocks.signals import EarlySignals
@@ -28,6 +28,7 @@ from bascule.planning.request.checks import (
     check_means,
     checked_covariate,
     checked_delay,
+    checked_metrics,
     checked_rate,
     checked_window,
     lifts_of,
@@ -142,7 +143,7 @@ class PlanRequest:
             )
         put(self, "arms", arm_names(self.arms, self.lift))
         checks.choice("goal", self.goal, get_args(Goal))
-        put(self, "metrics", check_metrics(self.metrics, None))
+        put(self, "metrics", checked_metrics(self.metrics))
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
         self._check_deadline()
