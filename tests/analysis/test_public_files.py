@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.analysis.log.recognise import Question
+from bascule.analysis.log.question import Question
 
 
 def trial() -> Any:

@@ -16,7 +16,7 @@ import pytest
 
 import bascule as bs
 from bascule.analysis.call import call_of
-from bascule.analysis.log.recognise import Question
+from bascule.analysis.log.question import Question
 
 
 class Raw(NamedTuple):
@@ -176,9 +176,46 @@ def survey() -> Raw:
     return Raw(text("sep=\t", head, *lines), asked, {"value": "Completed?"}, means(form, done))
 
 
+def funnel() -> Raw:
+    """Events with names and no number at all."""
+    rng = np.random.default_rng(10)
+    lines, paid = [], []
+    for user in range(300):
+        arm = ("old", "new")[user % 2]
+        steps = 1 + int(rng.binomial(2, 0.5))
+        paid.append(float(steps == 3))
+        for step, kind in enumerate(("view", "cart", "pay")[:steps]):
+            lines.append(f"u{user}\t{arm}\t2026-05-{1 + user % 20:02} 10:0{step}:00\t{kind}")
+    return Raw(
+        text("user\texperiment_group\ttimestamp\tevent_name", *lines),
+        "metric could be the events with event_name=view, event_name=cart or event_name=pay",
+        {"value": "event_name=pay"},
+        means(["old", "new"] * 150, paid),
+    )
+
+
+def exposures() -> Raw:
+    """A wide table of a warehouse: an arm with a prefix, and a date that may not be the arrival."""
+    rng = np.random.default_rng(11)
+    arm, value = rng.choice(["A", "B"], 400), rng.gamma(2, 20, 400).round(2)
+    lines = [
+        f"{i},{a},2026-01-{1 + i % 28:02},{rng.integers(18, 80)},{rng.poisson(3)},{v}"
+        for i, (a, v) in enumerate(zip(arm, value, strict=True))
+    ]
+    return Raw(
+        text("member_id,ab_variant,signup_date,age,sessions,order_total", *lines),
+        "metric could be age, sessions or order_total",
+        {"value": "order_total"},
+        means(arm, value),
+    )
+
+
 FILES: dict[str, Callable[[], Raw]] = {
     make.__name__: make
-    for make in (trial, orders, pricing, campaigns, summary, stores, recurrent, schools, survey)
+    for make in (
+        *(trial, orders, pricing, campaigns, summary, stores, recurrent, schools, survey),
+        *(funnel, exposures),
+    )
 }
 
 
@@ -201,6 +238,11 @@ def test_a_raw_file_is_read_after_one_question(name: str, tmp_path: Path) -> Non
     assert "1970" not in str(found) + found.html()
     if name == "schools":
         assert "give cluster='school_id'" in str(found)
+    if name == "exposures":
+        assert "signup_date has times and is not used" in str(found)
+    if name == "funnel":
+        with pytest.raises(bs.InputError, match="no row has 'paid' in 'event_name': it has cart"):
+            bs.analyze(path, "event_name=paid")
 
 
 def test_the_tests_of_a_file_are_asked_about(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ class Assigned:
             "What was assigned as a whole, or groups of alike units.",
             group="basics",
             metavar="COLUMN",
-            excludes=("segment", "covariate", "outcome", "probability", "design"),
+            excludes=("segment", "outcome", "probability", "design"),
         ),
     ] = None
     block: Annotated[

@@ -14,7 +14,7 @@ from bascule.analysis.assemble import answer
 from bascule.analysis.call import Asked, Assigned, Log, LogMetric
 from bascule.analysis.log.columns import NO_ARM
 from bascule.analysis.log.log import given_columns, read_log
-from bascule.analysis.log.naming import named
+from bascule.analysis.log.naming import named, with_kind
 from bascule.analysis.log.recognise import recognised
 from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
@@ -178,8 +178,9 @@ class Together:
         """The answers of all tests in the order of their names, and how many rows do not count."""
         given = {name: value for name, value in self.options.items() if value is not None}
         asked = Asked(log=self.log, segment=self.test, **given | {"control": None})
-        columns = replace(given_columns(self.table, asked, self.metric), test=self.test)
-        used = recognised(self.table, None, columns)
+        table = with_kind(self.table, self.metric.value)
+        columns = replace(given_columns(table, asked, self.metric), test=self.test)
+        used = recognised(table, None, columns)
         alone = used.unit is None and asked.log.count is None
         asked = replace(
             asked,
@@ -189,7 +190,7 @@ class Together:
             log=replace(asked.log, row_is_unit=alone),
         )
         metric = replace(self.metric, value=used.value)
-        table, labels = _numbered(self.table, self.test, used.arm, used.unit)
+        table, labels = _numbered(table, self.test, used.arm, used.unit)
         request = Request.of(metric, asked)
         log = read_log(asked, metric, request, table)
         request = replace(request, brief=True)

@@ -27,7 +27,7 @@ from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
-    from bascule.analysis.log.recognise import Question
+    from bascule.analysis.log.question import Question
     from bascule.analysis.result import Analysis
 
 METRIC = options_of(LogMetric)
@@ -102,7 +102,7 @@ def command(
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis.api import analyze
-    from bascule.analysis.log.recognise import Question
+    from bascule.analysis.log.question import Question
     from bascule.core.inputs.files import csv_text, write_whole
 
     files = {name: given.get(name) for name in FILES}

@@ -66,6 +66,47 @@ def test_one_look_agrees_with_tea_tasting(shop: Any, name: str) -> None:
         assert mine == pytest.approx(theirs, rel=1e-9)
 
 
+def test_clusters_are_adjusted_by_the_covariates_of_their_units() -> None:
+    """With clusters of one size it is CUPED on their means; sizes that differ change nothing much.
+
+    Adding a number to all covariates changes nothing at all.
+    """
+    import pandas as pd
+    import tea_tasting as tt
+
+    rng = np.random.default_rng(9)
+    size = {"even": np.full(60, 8), "uneven": rng.integers(2, 30, 60)}
+    for name, sizes in size.items():
+        shop = np.repeat(np.arange(60), sizes)
+        before = rng.normal(0, 3, 60)[shop] + rng.normal(0, 2, len(shop))
+        pupils = pd.DataFrame(
+            {
+                "pupil_id": np.arange(len(shop)),
+                "school": shop,
+                "arm": np.array(["a", "b"])[shop % 2],
+                "before": before,
+                "score": 50 + before + rng.normal(0, 1, 60)[shop] + rng.normal(0, 2, len(shop)),
+            }
+        )
+        asked: dict[str, Any] = {"value": "score", "cluster": "school", "looks": 1}
+        (plain,) = bs.analyze(**call_of(pupils, **asked)).once
+        (one,) = bs.analyze(**call_of(pupils, covariate="before", **asked)).once
+        moved = pupils.assign(before=pupils.before + 100.0)
+        (other,) = bs.analyze(**call_of(moved, covariate="before", **asked)).once
+        assert other.low == pytest.approx(one.low, rel=1e-6)
+        assert one.high - one.low < 0.6 * (plain.high - plain.low)
+        if name == "even":
+            means = pupils.groupby(["school", "arm"], as_index=False)[["score", "before"]].mean()
+            metric = tt.Mean("score", "before", confidence_level=0.95)
+            result = tt.Experiment({"metric": metric}, variant="arm").analyze(means, control="a")
+            wanted = result["metric"]
+            assert one.difference == pytest.approx(wanted.effect_size, rel=1e-9)
+            assert one.high == pytest.approx(wanted.effect_size_ci_upper, rel=1e-9)
+    pupils.loc[3, "before"] = np.nan
+    with pytest.raises(bs.InputError, match="covariate is missing for 1 unit"):
+        bs.analyze(**call_of(pupils, covariate="before", **asked))
+
+
 def width(analysis: bs.analysis.Analysis) -> float:
     return analysis.effects[0].high - analysis.effects[0].low
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.log.columns import Arms, Columns, arms_of
-from bascule.analysis.log.naming import column, named, usual
+from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import Given, recognised, start_of
@@ -54,6 +54,7 @@ def read_log(
         dropped = int(events.count().to_pyarrow().as_py() - different.count().to_pyarrow().as_py())
         plain = replace(asked, log=replace(asked.log, drop_duplicates=False))
         return replace(read_log(plain, metric, request, different, assignments), dropped=dropped)
+    events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
     events, per = _with_denominator(events, metric)

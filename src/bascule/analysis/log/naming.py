@@ -56,8 +56,20 @@ NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
 TESTS = r"(^|_)(test|experiment)(_(id|name|number|key))?$"
 """Names of columns that name one of several tests."""
 
+ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label))?$"
+"""What the names of arms end with."""
+
+KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
+"""Names of columns with the kinds of events."""
+
+DATES = r"(^|_)(date|datum|time|timestamp|datetime|day|at|ts)$"
+"""What the names of times end with."""
+
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
 """Names of flags that may be the arm."""
+
+MOST_KINDS = 20
+"""The most kinds of events that are named in a message."""
 
 ROW_NUMBERS = ("unnamed:_0", "unnamed_0", "index", "row", "rownum", "row_number", "rownames")
 """Names of columns that number rows."""
@@ -92,6 +104,24 @@ def named(field: str, name: str, there: Sequence[str]) -> str:
     near = nearest(name, there)
     hint = f"did you mean {near!r}? There are" if near else "there are"
     raise InputError(field, f"{field}: there is no column {name!r}: {hint} {', '.join(there)}")
+
+
+def with_kind(table: Any, metric: str | None) -> Any:
+    """Return a table with a column that is 1 for rows of one kind, for a metric `column=kind`."""
+    name, sign, kind = (metric or "").partition("=")
+    if not sign or metric in table.columns:
+        return table
+    column = named("metric", name.strip(), list(table.columns))
+    entries = table[column].cast("string").strip()
+    same = (entries == kind.strip()).fill_null(False)
+    (row,) = run(table.agg(rows=same.sum()))
+    if not row["rows"]:
+        known = run(table.select(entry=entries).distinct().order_by("entry").limit(MOST_KINDS))
+        listed = ", ".join(str(one["entry"]) for one in known)
+        raise InputError(
+            "metric", f"metric: no row has {kind.strip()!r} in {column!r}: it has {listed}"
+        )
+    return table.mutate(**{str(metric): same})
 
 
 def usual(field: str, there: Iterable[str]) -> list[str]:

@@ -7,15 +7,19 @@ is asked for at once, with a call to copy.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from bascule.analysis.log.naming import (
+    ARM_ENDINGS,
     COUNTS,
+    DATES,
     IDENTITY,
     INTERVALS,
+    KINDS,
+    MOST_KINDS,
     NUMBER_OF,
     ROW_NUMBERS,
     TESTS,
@@ -31,10 +35,10 @@ from bascule.analysis.log.numbers import (
     TRUE_WORDS,
     unsigned,
 )
+from bascule.analysis.log.question import Question
 from bascule.analysis.log.times import LATEST_DAY
 from bascule.analysis.source.backend import run
 from bascule.analysis.source.texts import BLANK_TEXTS
-from bascule.core.errors import InputError
 
 SAMPLE = 20_000
 """Rows by which it is recognised what a column holds."""
@@ -50,54 +54,6 @@ FEWEST_CLUSTERS = 6
 
 DAY_NAMES = ("day", "date", "week")
 """Names of times whose small numbers are days of arrival; others may be times since arrival."""
-
-
-class Question(InputError):  # noqa: N818 - it asks
-    """Columns that a log leaves open, asked for at once.
-
-    `recognised` says which column is used for what, `unclear` what is not clear, and `options` has
-    the options that would answer, by their names in Python.
-    """
-
-    def __init__(
-        self, place: str, recognised: Mapping[str, str], unclear: Iterable[str], **options: str
-    ) -> None:
-        self.place, self.recognised, self.options = place, dict(recognised), options
-        self.unclear = tuple(unclear)
-        super().__init__(next(iter(options), "metric"), self.text(self._call()))
-
-    def __reduce__(self) -> Any:
-        arguments = (self.place, self.recognised, self.unclear)
-        return _question, (*arguments, self.options)
-
-    def text(self, example: str) -> str:
-        """What was recognised, what was not, and a complete call."""
-        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
-        return (
-            f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. "
-            f"Ask again with the columns that you mean, for example: {example}"
-        )
-
-    def _call(self) -> str:
-        source = "log" if self.place.startswith("a ") else repr(self.place)
-        named = {"unit", "arm", "time"}
-        columns = {role: name for role, name in self.recognised.items() if role in named}
-        columns = {role: repr(name) for role, name in columns.items() if " " not in role}
-        options = columns | {name: repr(value) for name, value in self.options.items()}
-        metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
-        if "follow_up" in options:
-            pair = tuple(self.options["follow_up"].split(","))
-            metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
-            del options["follow_up"]
-        if "count" in options:
-            source = f"bs.Log({source}, count={options.pop('count')})"
-            metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
-        parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
-        return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
-
-
-def _question(place: str, recognised: Any, unclear: Any, options: dict[str, str]) -> Question:
-    return Question(place, recognised, unclear, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +149,22 @@ class _Sample:
             ]
         return [name for name in self.table.columns if name in columns]
 
+    def has_dates(self, name: str) -> bool:
+        """Whether a column has times, or text and the name of a time."""
+        kind = self.table[name].type()
+        return bool(
+            kind.is_timestamp()
+            or kind.is_date()
+            or (kind.is_string() and re.search(DATES, plain(name)))
+        )
+
+    def kinds(self, name: str) -> list[str]:
+        """The different entries of a column, the most frequent first."""
+        first = self._first
+        each = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
+        rows = run(each.order_by(each.rows.desc(), each.entry).limit(MOST_KINDS))
+        return [row["entry"] for row in rows if row["entry"]]
+
     def small_numbers(self, name: str) -> tuple[float, float] | None:
         """The range of a column of numbers that could be days; None for any other column."""
         if not self.table[name].type().is_numeric():
@@ -263,7 +235,8 @@ class _Recognition:
         if given.value is None:
             others = self._find_value()
         else:
-            others = tuple(name for name in self.events.numbers if name in self.events.free)
+            free = [name for name in self.events.free if name != given.covariate]
+            others = tuple(name for name in self.events.numbers if name in free)
         self._ask_about_sums()
         self._ask_about_intervals()
         self._note_clusters()
@@ -285,7 +258,9 @@ class _Recognition:
 
     def _ask(self, role: str, why: str, columns: Iterable[str]) -> None:
         self.unclear.append(why)
-        self.options[role] = next(iter(columns), "COLUMN")
+        # Outcomes stand behind what was known before, and late kinds of events are rare.
+        given = list(columns)[:: -1 if role == "metric" else 1]
+        self.options[role] = next(iter(given), "COLUMN")
 
     def _choose(self, role: str, sample: _Sample, candidates: list[list[str]]) -> bool:
         """Take the only candidate of the first group that has any; ask if it has several."""
@@ -322,7 +297,9 @@ class _Recognition:
         if not self.alone and "unit" in self.roles:
             sample.taken.add(self.roles["unit"])
         groups = [usual(tier, sample.free) for tier in ("arm", "perhaps an arm")]
-        groups.append([c for c in sample.free if re.search(TREATED, plain(c))])
+        groups += [
+            [c for c in sample.free if re.search(form, plain(c))] for form in (ARM_ENDINGS, TREATED)
+        ]
         if self._choose("arm", sample, groups):
             return
         most = {c: 5 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
@@ -351,7 +328,13 @@ class _Recognition:
                 f"days on which units arrived, name it (time={name!r}, --time {name})"
             )
             sample.taken.add(name)
-        self._choose("time", sample, [likely])
+        if not self._choose("time", sample, [likely]):
+            dates = [c for c in sample.free if sample.has_dates(c)]
+            self.notes += [
+                f"{name} has times and is not used: if units arrived then, name it "
+                f"(time={name!r}, --time {name})"
+                for name in dates
+            ]
 
     def _find_value(self) -> tuple[str, ...]:
         sample = self.events
@@ -360,7 +343,11 @@ class _Recognition:
         numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
         texts = [c for c in usual("value", sample.free) if c not in numbers]
         likely = usual("value", numbers) or [*texts, *numbers]
-        if len(likely) == 1:
+        kinds = [c for c in sample.free if c not in numbers and re.search(KINDS, plain(c))]
+        if kinds and not numbers:
+            named = [f"{kinds[0]}={kind}" for kind in sample.kinds(kinds[0])]
+            self._ask("metric", f"metric could be the events with {_listed(named, 'or')}", named)
+        elif len(likely) == 1:
             self._take("metric", likely[0], sample)
         elif likely:
             self._ask("metric", f"metric could be {_listed(likely, 'or')}", likely)

@@ -57,7 +57,12 @@ def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     least = min((row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0)
     if least < 0.0:
         raise InputError("per", f"per must not be below 0 (a unit has {least:g})")
-    if uncovered := sum(row.get("uncovered") or 0 for row in rows):
+    check_covered(sum(row.get("uncovered") or 0 for row in rows))
+
+
+def check_covered(uncovered: int | None) -> None:
+    """Refuse units without a covariate."""
+    if uncovered:
         units = "1 unit" if uncovered == 1 else f"{uncovered:,} units"
         raise InputError(
             "covariate",

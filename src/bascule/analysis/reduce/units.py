@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.log.rows import good
+from bascule.analysis.reduce.moments import check_covered
+from bascule.analysis.source.backend import run
 from bascule.core.metrics.measure import Measure
 
 TWO_ARMS, TWO_SEGMENTS = -1, -2
@@ -112,14 +114,17 @@ def clustered(units: Any, *, by_arm: bool) -> Any:
     """A table of clusters: the sum over their units, and their number or that of denominators.
 
     Units without an outcome do not count. With `by_arm` a cluster has a row for each of its arms.
+    The covariate of a cluster is the sum over its units of their distance from the mean of all, so
+    that a large cluster is not expected to differ.
     """
     import ibis
 
     units = placed(units)
-    units = units.filter(units.arm >= 0)
-    per = units.outcome.count()
-    if "per" in units.columns:
-        per = units.per.sum(where=units.outcome.notnull())
+    units = units.filter(units.arm >= 0, units.outcome.notnull())
+    per = units.per.sum() if "per" in units.columns else units.count()
+    parts = {}
+    if "covariate" in units.columns:
+        parts["covariate"] = (units.covariate - mean_covariate(units)).sum()
     key = units.cluster
     if by_arm:
         key = ibis.struct({"cluster": key, "arm": units.arm})
@@ -129,7 +134,16 @@ def clustered(units: Any, *, by_arm: bool) -> Any:
         first=units["first"].min(),
         outcome=units.outcome.sum(),
         per=per.cast("float64"),
+        **parts,
     )
+
+
+def mean_covariate(units: Any) -> float:
+    """The mean covariate of all units; refuse units that have none."""
+    missing = counting(units.covariate.isnull()).sum()
+    (row,) = run(units.agg(mean=units.covariate.mean(), missing=missing))
+    check_covered(row["missing"])
+    return float(row["mean"] or 0.0)
 
 
 def placed(units: Any) -> Any:

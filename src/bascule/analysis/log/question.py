@@ -1,0 +1,56 @@
+"""The one question that is asked about a log: what was recognised, what was not, and a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bascule.core.errors import InputError
+
+
+class Question(InputError):  # noqa: N818 - it asks
+    """Columns that a log leaves open, asked for at once.
+
+    `recognised` says which column is used for what, `unclear` what is not clear, and `options` has
+    the options that would answer, by their names in Python.
+    """
+
+    def __init__(
+        self, place: str, recognised: Mapping[str, str], unclear: Iterable[str], **options: str
+    ) -> None:
+        self.place, self.recognised, self.options = place, dict(recognised), options
+        self.unclear = tuple(unclear)
+        super().__init__(next(iter(options), "metric"), self.text(self._call()))
+
+    def __reduce__(self) -> Any:
+        arguments = (self.place, self.recognised, self.unclear)
+        return _question, (*arguments, self.options)
+
+    def text(self, example: str) -> str:
+        """What was recognised, what was not, and a complete call."""
+        clear = ", ".join(f"{role} {column}" for role, column in self.recognised.items())
+        return (
+            f"{'; '.join(self.unclear)}. Recognised: {clear or 'nothing'}. "
+            f"Ask again with the columns that you mean, for example: {example}"
+        )
+
+    def _call(self) -> str:
+        source = "log" if self.place.startswith("a ") else repr(self.place)
+        named = {"unit", "arm", "time"}
+        columns = {role: name for role, name in self.recognised.items() if role in named}
+        columns = {role: repr(name) for role, name in columns.items() if " " not in role}
+        options = columns | {name: repr(value) for name, value in self.options.items()}
+        metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
+        if "follow_up" in options:
+            pair = tuple(self.options["follow_up"].split(","))
+            metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
+            del options["follow_up"]
+        if "count" in options:
+            source = f"bs.Log({source}, count={options.pop('count')})"
+            metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
+        parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
+        return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
+
+
+def _question(place: str, recognised: Any, unclear: Any, options: dict[str, str]) -> Question:
+    return Question(place, recognised, unclear, **options)
