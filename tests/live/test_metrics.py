@@ -91,7 +91,7 @@ def test_a_harmful_arm_of_three_is_removed_by_itself_and_verified() -> None:
     status = test.status()
     assert status.decision is not None
     assert status.decision.name == "green"
-    assert next(arm.part for arm in status.arms if arm.name == "red") == "dropped"
+    assert next(arm.part for arm in status.arms if arm.name == "red") == "harmful"
     assert test.verify().agrees
 
 

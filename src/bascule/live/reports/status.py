@@ -55,10 +55,10 @@ class ArmStatus:
     """One arm: units given to it, those of them that are mature, and what they showed.
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
-    and have none. `part` is "active", "paused", "beaten" (dropped by the rule) or "dropped" (by
-    hand). `clipped` counts units whose outcome lay beyond the limits and counts as the nearest one.
-    `coverage` is the share of the compared units that have a value of the primary metric; None
-    where nothing can be missing.
+    and have none. `part` is "active", "paused", "beaten" (dropped by the rule), "harmful" (by
+    a guardrail) or "dropped" (by hand). `clipped` counts units whose outcome lay beyond the limits
+    and counts as the nearest one. `coverage` is the share of the compared units that have a value
+    of the primary metric; None where nothing can be missing.
     """
 
     name: str
@@ -314,7 +314,9 @@ def _arms(
     rows = []
     means, sizes = arm_means(design, statistics), design.procedure.arm_sizes
     shares: Sequence[float | None] = [None] * len(design.arms)
+    harmful: frozenset[int] = frozenset()
     if isinstance(statistics, Statistics):
+        harmful = harmful.union(*(metric.dropped for metric in statistics.metrics))
         shares = coverages(design, statistics, [arm.units for arm in statistics.arms])
     for i, name in enumerate(design.arms):
         units, matured, mean = state.assigned[i], statistics.arms[i].units, means[i]
@@ -334,6 +336,8 @@ def _arms(
             part = "beaten"
         if i in statistics.removed:
             part = "dropped"
+        if i in harmful:
+            part = "harmful"
         clipped = state.clipped[0][i] if state.clipped else 0
         rows.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
     return tuple(rows)

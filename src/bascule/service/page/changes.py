@@ -105,7 +105,8 @@ def ask(
             "Its users get another arm at once; their outcomes stay with this one.",
             "The guarantee for the other arms stays. This cannot be undone.",
         )
-        left = [one.name for one in status.arms if one.part != "dropped" and one.name != arm]
+        out = ("dropped", "harmful")
+        left = [one.name for one in status.arms if one.part not in out and one.name != arm]
         # The control comes first: it is what users get unless someone chooses otherwise.
         left.sort(key=lambda name: name != design.control_arm)
         choices = tuple((name, f"Its users get {name}") for name in left)

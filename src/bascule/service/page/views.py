@@ -35,7 +35,7 @@ ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "st
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""
 
-PARTS = {"active": "", "beaten": "Beaten", "dropped": "Dropped", "paused": "Paused"}
+PARTS = {part: part.capitalize() for part in ("beaten", "dropped", "harmful", "paused")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ def arm_rows(design: Design, status: Status) -> list[ArmRow]:
             "" if (effect := pairs[arm.name]) is None else effect.reversed.name,
             _against_words(against[arm.name], amounts),
             _forest(against[arm.name], low, high),
-            PARTS.get(arm.part, arm.part),
+            PARTS.get(arm.part, ""),
             arm.name == leader,
         )
         for i, arm in enumerate(status.arms)
