@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from bascule.analysis.source.backend import is_duckdb, run
@@ -69,7 +71,8 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
     raw = table[column]
     if not raw.type().is_string():
         return PLAIN
-    others = raw.re_search(f"[{CURRENCIES}{SPACES}]")
+    # A test for each sign is far quicker than one by a pattern.
+    others = reduce(or_, (raw.contains(sign) for sign in CURRENCIES + SPACES))
     (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum(), others=others.sum()))
     spaced, used = False, []
     if row["others"]:

@@ -12,21 +12,21 @@ from bascule.analysis.log.times import moment
 
 TIME_UNREADABLE = "time not readable"
 
-_REASONS = {
-    "no unit": "",
-    "no arm": "raw_arm",
-    "arm unknown to the design": "raw_arm",
-    "no time": "",
-    TIME_UNREADABLE: "raw_time",
-    "value not a number": "raw_value",
-    "covariate not a number": "raw_covariate",
-    "count not a number": "raw_count",
-    "squares not a number": "raw_squares",
-    "denominator not a number": "raw_per",
-    "row of totals": "",
+NUMBERS = {
+    "value": "value not a number",
+    "covariate": "covariate not a number",
+    "count": "count not a number",
+    "squares": "squares not a number",
+    "per": "denominator not a number",
 }
-REASONS, RAW = tuple(_REASONS), tuple(_REASONS.values())
-"""Reasons to exclude a row, of which the first that applies counts, and the raw column of each."""
+"""Columns of numbers, and what is said of rows that have something else there."""
+
+REASONS = (
+    *("no unit", "no arm", "arm unknown to the design", "no time", TIME_UNREADABLE),
+    *NUMBERS.values(),
+    "row of totals",
+)
+"""Reasons to exclude a row."""
 
 OF_ASSIGNMENTS = " (assignment)"
 
@@ -39,57 +39,60 @@ BLANK = "no value: the unit counts, the event does not"
 def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, text: bool) -> Any:
     """The rows with the columns unit, code, value, time, and the others that `columns` names.
 
-    `bad` is 0, or the place in `REASONS`, counted from 1; `good` finds the others sooner. Rows
-    from `until` on are left out. `text` makes the units text, for two tables that differ in that.
-    The columns `raw_` have what stood there, for examples of what was not readable.
+    `bad` is 0, or the place in `REASONS`, counted from 1, of the first reason that applies, and
+    `raw` is then the entry that was not readable; `good` finds the other rows sooner. Rows from
+    `until` on are left out. `text` makes the units text, for two tables that differ in that.
     """
     import ibis
 
     time, written = moment(table, columns.times), columns.written
     parts: dict[str, Any] = {"time": time}
-    wrong: list[tuple[Any, int]] = []
+    wrong: list[tuple[Any, str, str | None]] = []
     if columns.unit is not None:
         unit = table[columns.unit]
         if unit.type().is_string():
             totals = unit.strip().lower().isin(TOTALS).fill_null(False)
-            wrong = [(totals, len(REASONS))]
+            wrong = [(totals, "row of totals", None)]
             unit = ibis.ifelse(unit.isin(NO_UNIT) | totals, ibis.null("string"), unit)
         elif unit.type().is_floating():
             unit = unit.nullif(float("nan"))
         if text or not (unit.type().is_string() or unit.type().is_integer()):
             unit = unit.cast("string")
         parts["unit"] = unit
-        wrong.append((unit.isnull(), 1))
+        wrong.append((unit.isnull(), "no unit", None))
     if columns.arm is not None:
         parts["code"] = coded(table, columns.arm, arms)
-        parts["raw_arm"] = table[columns.arm].cast("string")
-        wrong += [(no_arm(table, columns.arm, arms), 2), (parts["code"].isnull(), 3)]
+        wrong.append((no_arm(table, columns.arm, arms), "no arm", columns.arm))
+        wrong.append((parts["code"].isnull(), "arm unknown to the design", columns.arm))
     if columns.times.column is not None:
-        parts["raw_time"] = table[columns.times.column].cast("string")
-        wrong += [(table[columns.times.column].isnull(), 4), (time.isnull(), 5)]
+        wrong.append((table[columns.times.column].isnull(), "no time", None))
+        wrong.append((time.isnull(), TIME_UNREADABLE, columns.times.column))
     if columns.cluster is not None:
         parts["cluster"] = table[columns.cluster].cast("string")
-        wrong.append((parts["cluster"].isnull(), 1))
+        wrong.append((parts["cluster"].isnull(), "no unit", None))
     parts["value"], parts["worded"] = ibis.literal(1.0), ibis.literal(False)
     odd = ibis.literal(False)
-    for reason, role in enumerate(("value", "covariate", "count", "squares", "per"), start=6):
+    for role, reason in NUMBERS.items():
         name = getattr(columns, role)
         if role == "per" and name == PER_ROW and PER_ROW not in table.columns:
             parts["per"] = ibis.ifelse(parts["value"].isnull(), 0.0, 1.0)
         elif name is not None:
             parts[role], other = number(table, name, role, written.get(name, PLAIN))
-            parts[f"raw_{role}"] = table[name].cast("string")
             if role not in ("value", "covariate"):
                 other = other | parts[role].isnull()
-            wrong.append((other, reason))
+            wrong.append((other, reason, name))
             odd = odd | other
     if columns.value is not None:
         parts["worded"] = worded(table, columns.value)
     parts |= _of_units(table, columns)
     parts["odd"] = odd
-    literal = [(test, ibis.literal(reason, "int8")) for test, reason in wrong]
-    none = ibis.literal(0, "int8")
-    parts["bad"] = ibis.cases(*literal, else_=none) if literal else none
+    parts["bad"], parts["raw"] = ibis.literal(0, "int8"), ibis.null("string")
+    if wrong:
+        places = [(test, ibis.literal(REASONS.index(why) + 1, "int8")) for test, why, _ in wrong]
+        parts["bad"] = ibis.cases(*places, else_=parts["bad"])
+        none = parts["raw"]
+        entries = [(t, table[name].cast("string") if name else none) for t, _, name in wrong]
+        parts["raw"] = ibis.cases(*entries, else_=none)
     rows = table.select(**parts)
     if until is not None:
         rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))

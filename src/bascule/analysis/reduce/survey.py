@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.analysis.log.columns import Arms, Columns
-from bascule.analysis.log.rows import RAW, REASONS, good
+from bascule.analysis.log.rows import REASONS, good
 from bascule.analysis.source.backend import batches, is_duckdb, is_own, run
 from bascule.core.inputs.checks import LARGEST
 
@@ -74,7 +74,7 @@ def surveyed(rows: Any) -> Survey:
     by_reason = {row["bad"]: row for row in run(rows.group_by("bad").agg(**parts))}
     good_rows = by_reason.get(0, {})
     bad = [reason for reason in sorted(by_reason) if reason]
-    examples = {REASONS[r - 1]: _examples(rows, r) for r in bad if RAW[r - 1]}
+    examples = {REASONS[r - 1]: _examples(rows, r) for r in bad}
     return Survey(
         sum(int(row["rows"]) for row in by_reason.values()),
         {REASONS[reason - 1]: int(by_reason[reason]["rows"]) for reason in bad},
@@ -93,7 +93,7 @@ MOST_EXAMPLES = 3
 def _examples(rows: Any, reason: int) -> tuple[str, ...]:
     """Some of the entries that made rows unusable for a reason."""
     unusable = rows.filter(rows.bad == reason)
-    raw = unusable.select(entry=unusable[RAW[reason - 1]]).distinct().order_by("entry")
+    raw = unusable.select(entry=unusable.raw).distinct().order_by("entry")
     entries = run(raw.filter(raw.entry.notnull()).limit(MOST_EXAMPLES))
     return tuple(str(row["entry"]) for row in entries)
 

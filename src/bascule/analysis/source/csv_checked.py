@@ -192,20 +192,20 @@ def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     there = {name: table[name].notnull() & ~_blank(table[name]) for name in names}
     entries = _entries(table.limit(SAMPLE), names)
     entries |= _entries(table, [name for name in names if entries[name] is None])
-    tried = [(name, kind) for name in names for kind in _candidates(entries[name])]
-    misfits = {}
-    for at, (name, kind) in enumerate(tried):
-        text = table[name]
-        fits = text.re_search(FITS[kind]) & text.try_cast(kind).notnull()
-        if kind in ("int64", "float64"):
-            # Few entries need more than the first test, and only these are looked at further.
-            fits = ibis.ifelse(surely(text, kind), True, fits)
-        misfits[f"x{at}"] = ibis.ifelse(fits, False, there[name]).sum()
-    (row,) = run(table.agg(**misfits)) if misfits else [{}]
+    left = {name: _candidates(entries[name]) for name in names}
     types: dict[str, str] = {}
-    for at, (name, kind) in enumerate(tried):
-        if not row[f"x{at}"]:
-            types.setdefault(name, kind)
+    while tried := [(name, kinds.pop(0)) for name, kinds in left.items() if kinds]:
+        misfits = {}
+        for at, (name, kind) in enumerate(tried):
+            text = table[name]
+            fits = text.re_search(FITS[kind]) & text.try_cast(kind).notnull()
+            if kind != "boolean":
+                # Few entries need more than the first test, and only these are looked at further.
+                fits = ibis.ifelse(surely(text, kind), True, fits)
+            misfits[f"x{at}"] = ibis.ifelse(fits, False, there[name]).sum()
+        (row,) = run(table.agg(**misfits))
+        types |= {name: kind for at, (name, kind) in enumerate(tried) if not row[f"x{at}"]}
+        left = {name: kinds for name, kinds in left.items() if name not in types}
     for name in [name for name, kind in types.items() if kind == "float64"]:
         # Whether 1.234 is a thousand or a little more than one is not to be guessed here.
         if unclear_points(run(table.agg(**points(table[name])))[0]):

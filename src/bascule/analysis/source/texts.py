@@ -1,4 +1,4 @@
-"""Numbers that are text: quick tests that most entries pass, so that few need the slow ones."""
+"""Numbers and times that are text: quick tests that most entries pass, so few need slow ones."""
 
 from __future__ import annotations
 
@@ -17,10 +17,13 @@ FEWEST_GROUPED = 3
 
 
 def surely(text: Any, kind: str) -> Any:
-    """Whether a text is a number of that kind, as "int64" or "float64", and nothing else.
+    """Whether a text is surely of a kind: "int64", "float64" or "timestamp", and nothing else.
 
-    It is false for some numbers, such as those with a sign or spaces.
+    It is false for some, such as numbers with a sign or spaces and times without seconds.
     """
+    if kind == "timestamp":
+        same = text.try_cast("timestamp").cast("string") == text
+        return (same | (text.try_cast("date").cast("string") == text)).fill_null(False)
     # No sign, no leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
     begins = ((text >= "1") & (text < ":")) | (text == "0")
     if kind == "float64":
