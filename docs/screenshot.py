@@ -47,7 +47,7 @@ def main(path: Path) -> None:
         view.goto(f"{url}/sign-in?token={make_link(store, time.time())}")
         view.locator("button.primary").click()
         view.goto(f"{url}/tests/checkout-form")
-        view.locator("#diagnostics li").first.wait_for()
+        view.locator("#diagnostics .note").first.wait_for()
         taken = Image.open(io.BytesIO(view.screenshot()))
         chromium.close()
     server.should_exit = True

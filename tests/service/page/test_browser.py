@@ -125,12 +125,12 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     # The knob, with the keyboard alone; what it will change is said before it is turned.
     view.keyboard.press("End")
     assert view.locator("#knob-value").input_value() == "20"
-    view.locator("#knob-preview", has_text="in place of").wait_for()
     view.locator("#knob-value").focus()
     view.keyboard.press("Enter")
     dialog = view.locator("#dialog")
     dialog.get_by_text("Turn tilt from 3 to 20?").wait_for()
     assert "The guarantee stays" in dialog.inner_text()
+    assert "in place of" in dialog.inner_text()
     view.keyboard.press("Escape")
     assert not dialog.is_visible()
     assert service.store.get("checkout-button").design.rule == bs.Tilt(3)
@@ -210,7 +210,7 @@ def test_charts_draw_what_their_tables_say(visit: Visit) -> None:
     feed(visit.service, "drawn", 0, 600)
     visit.go("/tests/drawn")
     view = visit.view
-    view.locator("#diagnostics li").first.wait_for()
+    view.locator("#diagnostics .note").first.wait_for()
     view.locator("#effect-0-chart").scroll_into_view_if_needed()
     box = view.locator("#effect-0-chart .u-over").bounding_box()
     view.mouse.move(box["x"] + box["width"] - 1, box["y"] + 20)

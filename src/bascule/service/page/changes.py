@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api import OPEN, Experiment, Status, knob_of
-from bascule.service.page.knob import consequences, forecast_words
+from bascule.service.page.knob import consequences
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,22 +153,13 @@ def read_knob(name: str, text: str) -> float:
         raise InputError(name, f"{name} must be a number (got {text!r:.60})") from None
 
 
-def knob_preview(design: Design, status: Status, test: Experiment, value: str) -> str:
-    """The forecast for a value of the knob in few words, or what is wrong with the value."""
-    try:
-        name, stands, new = _asked(design, status, value)
-    except InputError as problem:
-        return str(problem)
-    turns = {turn.value: turn for turn in test.forecast([stands, new])}
-    if new == stands:
-        return f"{name.capitalize()} has this value now."
-    if len(turns) < 2:
-        return "How long it will take cannot be forecast yet."
-    return forecast_words(design, status, turns[stands], turns[new])
-
-
 def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Question:
-    name, stands, new = _asked(design, status, value)
+    knob = knob_of(design)
+    if knob is None or status.state not in OPEN:
+        raise InputError("knob", f"{status.name} has no knob to turn now")
+    (name, stands), new = knob, read_knob(knob[0], value)
+    # The rule refuses what it cannot have.
+    replace(design, rule=design.rule.with_knob(new))
     if new == stands:
         raise InputError(name, f"{name} is {new:g} already: choose another value")
     turns = {turn.value: turn for turn in test.forecast([stands, new])}
@@ -179,14 +170,3 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
         f"Turn it to {new:g}",
         value=f"{new!r}",
     )
-
-
-def _asked(design: Design, status: Status, value: str) -> tuple[str, float, float]:
-    """The name of the knob, its present value and the new one; raises where the rule does."""
-    knob = knob_of(design)
-    if knob is None or status.state not in OPEN:
-        raise InputError("knob", f"{status.name} has no knob to turn now")
-    name, stands = knob
-    new = read_knob(name, value)
-    replace(design, rule=design.rule.with_knob(new))
-    return name, stands, new

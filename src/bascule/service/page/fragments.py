@@ -5,37 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from bascule.core.approximate import at_most
-from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
-from bascule.live.api import (
-    OPEN,
-    Description,
-    Experiment,
-    SegmentTests,
-    Status,
-    Store,
-    Turn,
-    decided_headline,
-)
+from bascule.live.api import OPEN, Description, SegmentTests, Status, Store, decided_headline
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.numbers import Amounts
-from bascule.presentation.status import clipped_lines, has_evidence, late_lines, report
+from bascule.presentation.status import has_evidence, report
 from bascule.service.auth.access import Caller, visible_reasons
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
-from bascule.service.page.charts import points_for
+from bascule.service.page.charts import allocation_chart, effect_charts, points_for
 from bascule.service.page.creation.plans import rule_name
-from bascule.service.page.knob import knob_view, turns_of
+from bascule.service.page.knob import forecast_table, offered, slider
 from bascule.service.page.render import Fragment, fragment
 from bascule.service.reading.experiment_cache import ExperimentCache
-
-GROWTH = 1.02
-"""By how much a test has to grow until it is diagnosed anew: the whole log is read for it."""
-
-_KEPT: WeakKeyDictionary[Store, dict[int, tuple[int, tuple[Diagnostic, ...]]]] = WeakKeyDictionary()
 
 
 def list_fragments(
@@ -98,65 +82,62 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    is_open = status.state in OPEN
-    turns = turns_of(test, design) if is_open else ()
+    is_open, may = status.state in OPEN, caller.may("admin")
+    turns = test.forecast(offered(design)) if is_open else ()
     logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
     mismatch = views.has_mismatch(logged)
-    interval, bounds = views.interval_heading(status)
-    effects, allocation = views.charts(design, status, test.history(points_for(len(design.arms))))
+    said, amounts = report(status, mismatch), Amounts.of(design.outcome, design.goal)
+    history = test.history(points_for(len(design.arms)))
     parts = [
         fragment("said", text=words.announcement(status, mismatch)),
         fragment(
             "banner",
-            name=name,
             tone=words.tone(status, mismatch),
-            report=report(status, mismatch),
+            report=said,
             state=words.STATES[status.state],
             rule=rule_name(design),
-            promise=words.promise(design, status),
             guarantee=words.guarantee_kind(design, status),
-            evidence=round(100 * status.evidence),
-            shows_evidence=is_open and has_evidence(status),
+            evidence=round(100 * status.evidence) if is_open and has_evidence(status) else None,
         ),
         fragment(
             "arms",
             name=name,
-            rows=views.arm_rows(design, status),
-            units=status.units,
-            interval=interval,
-            bounds=bounds,
-            lower=design.goal == "decrease",
-            adjusted=None if status.covariates is None else status.covariates.words,
-            values=views.values_words(status, [arm.coverage for arm in status.arms]),
+            report=said,
+            begins=status.units == 0,
             covariates=[one.name for one in design.covariates or ()],
         ),
         fragment(
-            "contrasts",
-            rows=views.contrast_rows(status.contrasts, Amounts.of(design.outcome, design.goal)),
-            interval=interval,
-            unbiased=views.unbiased_note(status.contrasts),
-            metrics=views.metric_tables(design, status),
-            harm=at_most(design.harm_error),
-            in_blocks=design.procedure.counts == "blocks",
-        ),
-        fragment(
             "effects",
-            charts=effects,
-            bounds=bounds,
+            charts=effect_charts(status, history, amounts),
             decides=design.decides,
             guarded=bool(design.guardrails),
         ),
-        fragment("allocation", chart=allocation, arms=design.arms),
+        fragment("allocation", chart=allocation_chart(status, history), arms=design.arms),
         fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
         fragment("audit", rows=views.audit_rows(audit)),
+        # The slider is apart from its forecasts: these change while somebody holds it.
+        fragment(
+            "knob", name=name, knob=slider(design) if is_open else None, may=may, is_open=is_open
+        ),
+        fragment(
+            "outlook",
+            forecast=forecast_table(design, status, turns),
+            has_knob=is_open and slider(design) is not None,
+        ),
     ]
-    controls, actions = _controls(test, status, caller, turns)
+    by_arm = arm_changes(status) if may else {}
+    actions = {
+        "name": name,
+        "changes": changes(status) if may else [],
+        "arms": list(by_arm.items()),
+        "may": may,
+    }
     facts, member = words.facts(design, test.audience), test.member
     if member is not None:
         share = f"the error of all segments together is {at_most(member.error)}"
         facts = [*facts, ("Segment", f"{member.segment} of {member.test}; {share}")]
     return TestParts(
-        {part.id: part for part in [*parts, *controls]},
+        {part.id: part for part in parts},
         actions,
         facts,
         test.description,
@@ -185,49 +166,12 @@ def segment_fragments(directory: ExperimentCache, tests: SegmentTests) -> dict[s
 def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
     """Diagnostics, which are computed from the whole log."""
     test = store.get(name)
-    rows = views.diagnostic_rows(_diagnosed(store, test), ended=test.state not in OPEN)
-    set_aside = views.set_aside_words(visible_reasons(caller, test.excluded_counts()))
-    status = test.status()
-    lines = (*clipped_lines(status), *late_lines(status))
-    set_aside = " ".join((set_aside, *(f"{line[:1].upper()}{line[1:]}." for line in lines)))
-    alarms = [row for row in rows if row.is_alarm]
-    diagnosed = [
-        fragment("alarm", alarms=alarms),
-        fragment("diagnostics", rows=rows, set_aside=set_aside),
-    ]
-    return {part.id: part for part in diagnosed}
-
-
-def _diagnosed(store: Store, test: Experiment) -> tuple[Diagnostic, ...]:
-    """Diagnostics, computed again when the test has grown by a few per cent."""
-    grown = test.status().matured
-    kept = _KEPT.setdefault(store, {})
-    before, diagnosed = kept.get(test.id, (-1, ()))
-    if before < 0 or grown > GROWTH * before:
-        diagnosed = test.diagnostics()
-        kept[test.id] = (grown, diagnosed)
-    return diagnosed
-
-
-def _controls(
-    test: Experiment, status: Status, caller: Caller, turns: Sequence[Turn]
-) -> tuple[list[Fragment], dict[str, Any]]:
-    """Render the knob, and return what the buttons are rendered from."""
-    design, may = test.design, caller.may("admin")
-    knob = knob_view(design, status, turns) if status.state in OPEN else None
-    by_arm = arm_changes(status)
-    arms = [(arm.name, arm.part, by_arm[arm.name]) for arm in status.arms if arm.name in by_arm]
-    # The slider is apart from its forecasts: these change while somebody holds it.
-    slider = ("name", "meaning", "value", "low", "high", "step")
-    still = None if knob is None else tuple(getattr(knob, part) for part in slider)
-    fragments = [
-        fragment("knob", name=test.name, knob=still, may=may, is_open=status.state in OPEN),
-        fragment("outlook", knob=knob),
-    ]
-    buttons = {
-        "name": test.name,
-        "changes": changes(status) if may else [],
-        "arms": arms if may else [],
-        "may": may,
+    diagnosed = test.diagnostics()
+    return {
+        "alarm": fragment("alarm", alarms=views.alarms(diagnosed, test.state not in OPEN)),
+        "diagnostics": fragment(
+            "diagnostics",
+            lines=views.diagnostic_words(diagnosed),
+            set_aside=views.set_aside_words(visible_reasons(caller, test.excluded_counts())),
+        ),
     }
-    return fragments, buttons

@@ -10,8 +10,9 @@ from bascule.core.approximate import error_words, two_digits
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import tidy
-from bascule.live.api import Experiment, Status, Turn, knob_of
+from bascule.live.api import Status, Turn, knob_of
 from bascule.presentation.numbers import Amounts, duration
+from bascule.presentation.report import Table
 
 STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Multiples of its least value that the slider offers for a knob; any number may be typed."""
@@ -22,6 +23,11 @@ PARTS = 10
 FINE = 0.5
 """The step of the slider for a knob without an upper limit."""
 
+FORECAST = (
+    "Forecast of the rest of the test, if the true means equal the present estimates. This is not "
+    "a guarantee."
+)
+
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
     "alpha": "How much an arm's uncertainty counts when the next unit is assigned.",
@@ -30,20 +36,8 @@ MEANINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """A place of the knob, and what is expected there, in words and as parts of the most."""
-
-    value: str
-    left: str
-    cost: str
-    left_part: float
-    cost_part: float
-    stands: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """The knob of a test: its name, its value, its range, and the step of the slider."""
+class Slider:
+    """The knob of a test: its name, what it does, its value, its range and its step."""
 
     name: str
     meaning: str
@@ -51,41 +45,32 @@ class Knob:
     low: str
     high: str
     step: str
-    choices: tuple[Choice, ...]
-    cost_unit: str
 
 
-def knob_view(design: Design, status: Status, turns: Sequence[Turn]) -> Knob | None:
-    """The knob with its trade-off; None where a rule has none."""
+def slider(design: Design) -> Slider | None:
+    """The knob of a design as a slider; None where its rule has none."""
     knob, of_rule = knob_of(design), design.rule.knob
     if knob is None or of_rule is None:
         return None
     name, stands = knob
-    amounts = Amounts.of(design.outcome, design.goal)
-    longest = max((turn.units for turn in turns), default=0.0) or 1.0
-    dearest = max((turn.cost for turn in turns), default=0.0) or 1.0
-    choices = tuple(
-        Choice(
-            f"{turn.value:g}",
-            time_words(turn.units, status),
-            two_digits(turn.cost),
-            round(100 * turn.units / longest, 1),
-            round(100 * turn.cost / dearest, 1),
-            turn.value == stands,
-        )
-        for turn in turns
-    )
     places = offered(design)
-    return Knob(
-        name,
-        meaning(design),
-        f"{stands:g}",
-        f"{places[0]:g}",
-        f"{places[-1]:g}",
-        f"{FINE if of_rule.most == math.inf else _round_step(of_rule.most - of_rule.least) / 10:g}",
-        choices,
-        amounts.cost_unit,
-    )
+    step = FINE if of_rule.most == math.inf else _round_step(of_rule.most - of_rule.least) / 10
+    shown = (stands, places[0], places[-1], step)
+    return Slider(name, meaning(design), *(f"{value:g}" for value in shown))
+
+
+def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Table | None:
+    """What is expected at values of the knob, the present one in bold; None if nothing is known."""
+    knob = knob_of(design)
+    if knob is None or not turns:
+        return None
+    unit = Amounts.of(design.outcome, design.goal).cost_unit
+    rows = [(knob[0].capitalize(), "time left", f"further {unit} lost")]
+    rows += [
+        (f"{turn.value:g}", time_words(turn.units, status), two_digits(turn.cost)) for turn in turns
+    ]
+    now = tuple(at for at, turn in enumerate(turns) if turn.value == knob[1])
+    return Table(tuple(rows), FORECAST, now)
 
 
 def meaning(design: Design) -> str:
@@ -146,11 +131,6 @@ def _is_possible(design: Design, value: float) -> bool:
     return True
 
 
-def turns_of(test: Experiment, design: Design) -> tuple[Turn, ...]:
-    """What is expected at each of these places."""
-    return test.forecast(offered(design))
-
-
 def consequences(design: Design, status: Status, now: Turn | None, then: Turn | None) -> list[str]:
     """What will change when the knob is turned, and what will not."""
     since = "block" if design.procedure.counts == "blocks" else "unit"
@@ -160,21 +140,15 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
         f"({design.calibration.guarantee}).",
     ]
     if now is None or then is None:
-        lines.append("How long it will take cannot be forecast yet.")
-        return lines
-    forecast = forecast_words(design, status, now, then)
-    lines.append(f"{forecast} It assumes that the true means equal the present estimates.")
-    return lines
-
-
-def forecast_words(design: Design, status: Status, now: Turn, then: Turn) -> str:
-    """What is expected with the knob turned, against leaving it."""
+        return [*lines, "How long it will take cannot be forecast yet."]
     unit = Amounts.of(design.outcome, design.goal).cost_unit
-    return (
+    return [
+        *lines,
         f"Expected: {time_words(then.units, status)} left in place of "
         f"{time_words(now.units, status)}, and {two_digits(then.cost)} {unit} still to lose "
-        f"in place of {two_digits(now.cost)}."
-    )
+        f"in place of {two_digits(now.cost)}. It assumes that the true means equal the present "
+        "estimates.",
+    ]
 
 
 def time_words(units: float, status: Status) -> str:

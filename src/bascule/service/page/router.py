@@ -16,10 +16,10 @@ from bascule.service.api.calls import allow_test, calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page import fragments
-from bascule.service.page.changes import ask, knob_preview, make
+from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Plans, plan_view, rollout_view
-from bascule.service.page.glossary import TERMS, anchor
+from bascule.service.page.glossary import anchor, terms
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.responses import Problem
 
@@ -35,7 +35,7 @@ router = APIRouter()
 @router.get("/glossary")
 async def show_glossary(request: Request) -> Response:
     """Show the glossary, to everyone: the sign-in page links to it, and it names no test."""
-    return page("glossary.html", await _caller_or_none(request), terms=TERMS, anchor=anchor)
+    return page("glossary.html", await _caller_or_none(request), terms=terms(), anchor=anchor)
 
 
 @router.get("/")
@@ -107,18 +107,6 @@ async def ask_first(
     if _is_htmx(request):
         return parts(render("parts/question.html", caller=caller, **shown))
     return page("question.html", caller, 200 if problem is None else 422, **shown)
-
-
-@router.get("/tests/{name}/preview")
-async def preview(name: str, request: Request, caller: Viewer, value: str = "") -> Response:
-    """Say what turning the knob to a value would change."""
-    await allow_test(request, caller, name)
-
-    def look() -> str:
-        test = request.app.state.store.get(name)
-        return knob_preview(test.design, test.status(), test, value)
-
-    return parts(render("parts/preview.html", forecast=await calls_of(request).long(look)))
 
 
 @router.post("/tests/{name}/do/{action}")

@@ -9,8 +9,7 @@ from bascule.core.approximate import error_words
 from bascule.core.design import Design
 from bascule.core.ends import guard_promise
 from bascule.core.enrolment.audience import Audience
-from bascule.live.api import OPEN, State, Status
-from bascule.presentation.guarantees import sentence
+from bascule.live.api import State, Status
 from bascule.presentation.numbers import count, duration
 from bascule.presentation.status import MISMATCH
 
@@ -24,14 +23,6 @@ STATES: dict[State, str] = {
     "decided": "Decided",
     "over": "Ended undecided",
     "stopped": "Stopped",
-}
-
-GUARANTEES = {
-    "proven": "proven for every outcome that the design allows, however often you look",
-    "gaussian": "exact if outcomes are normal with the given spread, however often you look",
-    "as published": "as published for this rule, without a proof here",
-    "asymptotic": "approximate, and better with more units",
-    "stated by its author": "stated by the author of this rule, and not checked by bascule",
 }
 
 
@@ -67,24 +58,6 @@ def tone_of_segments(statuses: Iterable[Status]) -> Tone:
 def guarantee_kind(design: Design, status: Status) -> str:
     """The kind of guarantee of the decision, or of one to come."""
     return design.calibration.guarantee if status.decision is None else status.decision.guarantee
-
-
-def promise(design: Design, status: Status) -> str:
-    """Return the guarantee with its kind in words, where there is one."""
-    kind = guarantee_kind(design, status)
-    said = sentence(status.promise)
-    if design.calibration.error >= 1.0 or (status.decision is None and status.state not in OPEN):
-        return said
-    return f"{said.replace(f' ({kind})', '')} {kind_words(kind)}"
-
-
-def kind_words(kind: str) -> str:
-    """Say what kind of guarantee stands behind an error.
-
-    >>> kind_words("proven")
-    'Proven for every outcome that the design allows, however often you look.'
-    """
-    return sentence(GUARANTEES.get(kind, kind))
 
 
 def facts(design: Design, audience: Audience | None = None) -> list[tuple[str, str]]:

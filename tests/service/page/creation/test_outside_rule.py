@@ -33,8 +33,7 @@ with registered():
     assert Form.read({**typed, "outside": "none", "rule-epsilon": ""}).rules() == ()
     plan = first_stage(form.request(), form.rules())
     answer = plan_view(plan, form.choice)
-    (picked,) = [one for one in answer.designs if one.chosen]
-    assert picked.value == "Explore_0.1"
+    assert answer.picked.rule.label == "Explore_0.1"
     assert form.design(plan).rule == Explore(0.1)
     assert Form.read({**typed, "rule": "fastest"}).design(plan).rule != Explore(0.1)
     asked = type(new_plan(form.request())).model_validate_json(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, fields
-from math import isinf, isnan
+from math import isnan
 
 from starlette.concurrency import run_in_threadpool
 
@@ -19,9 +19,10 @@ from bascule.planning.result import Plan
 from bascule.planning.rollout_result import DAYS, Rollout
 from bascule.planning.search.choose import Candidate
 from bascule.planning.search.stages import stages
+from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
-from bascule.presentation.report import Report
+from bascule.presentation.report import Report, Table
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
 from bascule.service.page.creation.options import title_of
@@ -94,102 +95,68 @@ def new_plan(request: PlanRequest, rules: Rules = ()) -> NewPlan:
     return NewPlan(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A design to choose from: what it is called, and what is expected of it."""
-
-    value: str
-    """What the form sends for it: its role or its label; nothing for the recommended one."""
-    name: str
-    roles: tuple[str, ...]
-    """What it is the best in."""
-    days: str
-    nine: str
-    """When nine of ten tests have ended."""
-    cost: str
-    decided: str
-    chosen: bool
-    in_time: bool
+ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
+"""Designs that the form shows as cards, by what it sends for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannerAnswer:
     """The planner's answer: what it has to say, and the designs to choose from."""
 
-    possible: bool
+    plan: Plan
     report: Report
-    cards: tuple[Choice, ...]
-    """The fastest design, the recommended one and the cheapest."""
-    designs: tuple[Choice, ...]
-    """Every design that was considered."""
-    cost_unit: str
+    picked: Candidate
+    """The design that was chosen, or the recommended one."""
+    cards: tuple[tuple[str, str, Candidate], ...]
+    """Of the fastest design, the recommended one and the cheapest: value, roles, design."""
     origin: str
-    complete: bool
-    """Whether all that is shown was simulated that can be."""
+    """Where the figures come from."""
 
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
         return self.report.headline
 
+    def name_of(self, point: Candidate) -> str:
+        """The name of a design, with the rule's label where the name alone does not tell it."""
+        name, label = rule_name(point.design), point.rule.label
+        same = [other for other in self.plan.points if rule_name(other.design) == name]
+        # A label has commas where the evidence is informed of an effect or ends at a horizon.
+        return name if len(same) == 1 and "," not in label else f"{name} ({label})"
 
-ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}
-"""Designs that the form shows as cards, by what it sends for them."""
+    def is_chosen(self, point: Candidate, in_table: bool = False) -> bool:
+        """Whether a design is the chosen one; in the table only if no card has it."""
+        on_card = any(point is one for _, _, one in self.cards)
+        return point is self.picked and not (in_table and on_card)
 
 
 def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
     """The answer, with the design of this choice, or the recommended one."""
-    picked = chosen(plan, choice)
-    points: dict[str, Candidate] = {value: chosen(plan, value) for value in ROLES}
+    points = {value: chosen(plan, value) for value in ROLES}
     cards = []
     for value, point in points.items():
-        alike = tuple(ROLES[other] for other, one in points.items() if one is point)
-        is_first = next(other for other, one in points.items() if one is point) == value
-        if value == "" or (is_first and point is not points[""]):
-            cards.append(_choice(plan, point, value, picked is point, alike))
-    shown = [chosen(plan, one.value) for one in cards]
-    designs = tuple(
-        _choice(plan, one, one.rule.label, picked is one and one not in shown)
-        for one in plan.points
-    )
-    return PlannerAnswer(
-        plan.possible,
-        words.report(plan).spelled(title_of),
-        tuple(cards),
-        designs,
-        plan.request.cost_unit,
-        words.origin(plan),
-        plan.complete,
-    )
+        same = [other for other, one in points.items() if one is point]
+        if value == ("" if "" in same else same[0]):
+            cards.append((value, ", ".join(ROLES[other] for other in same), point))
+    said = words.report(plan).spelled(title_of)
+    return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))
 
 
-@dataclass(frozen=True, slots=True)
-class RolloutAnswer:
-    """The planner's answer about a guarded rollout: what is promised, and a row for each case."""
-
-    headline: str
-    lines: tuple[str, ...]
-    rows: tuple[tuple[str, str, str, str, str], ...]
-
-
-def rollout_view(plan: Rollout) -> RolloutAnswer:
+def rollout_view(plan: Rollout) -> Report:
     """The answer about a rollout: each case with how often it is out or back, days and users."""
-    unchanged = plan.cases[0]
-    end = f"in about {duration(unchanged.shown_days)}"
-    if isnan(unchanged.shown_days):
+    days = plan.cases[0].shown_days
+    end = f"in about {duration(days)}"
+    if isnan(days):
         end = "by the deadline in fewer than half of the cases"
-    headline = f"Guarded rollout: {plan.design.arms[1]} is out {end} if it is unchanged"
-    rows = tuple(
-        (
-            case.name,
-            percent(case.shipped),
-            percent(case.rolled_back),
-            duration(case.shown_days),
-            two_digits(case.exposed),
-        )
-        for case in plan.cases
+    rows = [("If the new version is", "rolled out", "rolled back", "duration", "users before")]
+    for case in plan.cases:
+        shares = percent(case.shipped), percent(case.rolled_back)
+        rows.append((case.name, *shares, duration(case.shown_days), two_digits(case.exposed)))
+    return Report(
+        f"Guarded rollout: {plan.design.arms[1]} is out {end} if it is unchanged",
+        tables=(Table(tuple(rows)),),
+        notes=tuple(sentence(one) for one in (*plan.promises, DAYS, plan.origin)),
     )
-    return RolloutAnswer(headline, (*plan.promises, DAYS, plan.origin), rows)
 
 
 def rule_name(design: Design) -> str:
@@ -204,28 +171,3 @@ def rule_name(design: Design) -> str:
     if design.procedure.even and not rule.words.startswith("even split"):
         return f"Even split, {rule.family}"
     return f"{rule.words[:1].upper()}{rule.words[1:]}"
-
-
-def _choice_name(plan: Plan, point: Candidate) -> str:
-    """Return the name of a choice, with the rule's label where the name alone does not tell it."""
-    name, label = rule_name(point.design), point.rule.label
-    same = [other for other in plan.points if rule_name(other.design) == name]
-    # A label has commas where the evidence is informed of an effect or ends at a horizon.
-    return name if len(same) == 1 and "," not in label else f"{name} ({label})"
-
-
-def _choice(
-    plan: Plan, point: Candidate, value: str, is_chosen: bool, roles: tuple[str, ...] = ()
-) -> Choice:
-    forecast = point.forecast
-    return Choice(
-        value,
-        _choice_name(plan, point),
-        roles,
-        duration(forecast.days.mean),
-        "after the deadline" if isinf(forecast.p90_days) else duration(forecast.p90_days),
-        two_digits(forecast.cost.mean),
-        percent(forecast.decided.mean),
-        is_chosen,
-        point.in_time,
-    )
