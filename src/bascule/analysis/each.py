@@ -79,7 +79,8 @@ class LogCollection:
         return pandas.DataFrame(self.to_rows())
 
     def __str__(self) -> str:
-        return "\n".join(presenter("analysis.text").collection_lines(self))
+        report = presenter("analysis.report").collection_report(self)
+        return "\n".join(presenter("report").lines(report, width=0))
 
 
 Progress = Callable[[str, int, int], None]

@@ -138,7 +138,7 @@ class Analysis:
     @property
     def headline(self) -> str:
         """One line that says what to do."""
-        return str(presenter("analysis.text").headline(self))
+        return str(presenter("analysis.headline").headline(self))
 
     def undecided(self, **changes: Any) -> Analysis:
         """Return a copy with these changes, without its decision, its days and its fixed tests."""
@@ -288,21 +288,24 @@ class Analysis:
 
     def html(self) -> str:
         """One page to hand around, which needs nothing from elsewhere."""
-        return str(presenter("analysis.page").page(self))
+        return str(presenter("pages").report_page(self.report(), "Test report"))
 
     def save_html(self, path: str | Path) -> Path:
         """Write the page to a file."""
         return write_whole(Path(path), self.html().encode())
 
+    def report(self) -> Any:
+        """What the log says as one value: headline, facts, tables, notes and figures."""
+        return presenter("analysis.report").report(self)
+
     def __str__(self) -> str:
-        return "\n".join(presenter("analysis.text").text_lines(self))
+        return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"
 
     def _repr_html_(self) -> str:
-        notebook = presenter("notebook")
-        return str(notebook.shown(notebook.analysis_report(self)))
+        return str(presenter("notebook").shown(self.report()))
 
 
 def _scores(one: Analysis) -> tuple[Score, ...]:

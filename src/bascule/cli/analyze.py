@@ -14,10 +14,9 @@ from bascule.cli.support import designs
 from bascule.cli.support.console import (
     prepare_files,
     print_json,
-    print_result,
+    print_report,
     progress_bar,
     say_written,
-    screen,
     visible,
     write_files,
 )
@@ -28,7 +27,6 @@ from bascule.core.outcomes import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
     from bascule.analysis.log.question import Question
-    from bascule.analysis.result import Analysis
 
 METRIC = options_of(LogMetric)
 PARAMETERS = {
@@ -119,9 +117,12 @@ def command(
     if files["csv"] is not None:
         write_whole(files["csv"], csv_text(analysis.day_rows()).encode())
     write_files(analysis, files["figure"], files["html"])
-    print_result(analysis, as_json, lambda result: _show(result, "days" in given))
-    if not as_json:
-        say_written(*files.values())
+    if as_json:
+        print_json(analysis.to_dict())
+        return
+    report = analysis.report()
+    print_report(report.whole if "days" in given else report, width=0)
+    say_written(*files.values())
 
 
 def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -232,19 +233,3 @@ def _missing(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
-
-
-def _show(analysis: Analysis, days: bool) -> None:
-    from bascule.presentation.analysis.text import day_table, text_lines
-
-    console = screen()
-    headline, *lines = text_lines(analysis)
-    console.print(headline, style="bold", soft_wrap=True, markup=False)
-    for line in lines:
-        style = "bold red" if line.startswith("! ") else None
-        console.print(line, style=style, soft_wrap=True, markup=False)
-    if days:
-        for part in analysis.segments or (analysis,):
-            console.print()
-            for line in day_table(part):
-                console.print(line, soft_wrap=True, markup=False)

@@ -69,15 +69,15 @@ class Report:
     """Sentences: the reason, what is guaranteed, what to mind."""
     figures: tuple[Drawable, ...] = ()
     """What pages and notebooks draw."""
+    parts: tuple[Report, ...] = ()
+    """Reports below this one, such as those of segments."""
     details: Report | None = None
     """What else is known, for those who ask for it."""
 
     @property
     def whole(self) -> Report:
-        """The report with its details in it."""
-        more = self.details
-        if more is None:
-            return self
+        """The report with its details, and those of its parts, in it."""
+        more = self.details or Report("")
         return Report(
             self.headline,
             self.question,
@@ -85,6 +85,7 @@ class Report:
             (*self.tables, *more.tables),
             (*self.notes, *more.notes),
             (*self.figures, *more.figures),
+            tuple(part.whole for part in (*self.parts, *more.parts)),
         )
 
     def spelled(self, spell: Callable[[str], str]) -> Report:
@@ -95,11 +96,12 @@ class Report:
         """
         notes = tuple(re.sub(r"`(\w+)`", lambda name: spell(name[1]), one) for one in self.notes)
         details = None if self.details is None else self.details.spelled(spell)
-        return replace(self, notes=notes, details=details)
+        parts = tuple(part.spelled(spell) for part in self.parts)
+        return replace(self, notes=notes, parts=parts, details=details)
 
 
 def lines(report: Report, width: int = COLUMNS) -> list[str]:
-    """Return a report as lines of text: headline, question, facts, tables, notes.
+    """Return a report as lines of text: headline, question, facts, tables, notes, parts.
 
     Sentences are broken at a `width`; 0 leaves each on one line.
 
@@ -115,6 +117,7 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
         for table in report.tables
     ]
     parts.append([line for note in report.notes for line in wrapped(note, width)])
+    parts += [lines(part, width) for part in report.parts]
     printed: list[str] = []
     for part in parts:
         printed += ["", *part] if printed and part else part
@@ -168,6 +171,7 @@ def html(report: Report) -> str:
         parts.append(f"<table>{''.join(rows)}</table>")
     parts += [html_table(table) for table in report.tables]
     parts += [f"<p>{escape(note)}</p>" for note in report.notes]
+    parts += map(html, report.parts)
     return "".join(parts)
 
 

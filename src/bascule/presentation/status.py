@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
 from bascule.core.procedures.base import EndReason
-from bascule.presentation.figures import SERIES, new_figure
 from bascule.presentation.guarantees import (
     UNBIASED,
     bound_words,
     contrast_words,
     interval_name,
 )
+from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import (
     Amounts,
     amount,
@@ -29,8 +28,6 @@ from bascule.presentation.numbers import (
 from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bascule.core.diagnostics import Diagnostic
     from bascule.core.metrics.effects import Effect
     from bascule.live.reports.metric_status import MetricStatus
@@ -247,7 +244,9 @@ def report(status: Status, mismatch: bool = False) -> Report:
         f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )
-    figures = Intervals.of(status.effects, amounts_of(status))
+    # Treatment minus control: the later arm less the earlier one.
+    differences = [one.reversed for one in status.effects]
+    figures = Intervals.of([(one.name, one) for one in differences], amounts_of(status))
     return Report(first, why, facts(status), (arm_table(status),), notes, figures)
 
 
@@ -435,39 +434,3 @@ def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
         where = f"; {standing}" if metric.role == "guardrail" else ""
         said.append(f"  {contrast_words(contrast, amounts)}{where}")
     return said
-
-
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """Differences with their intervals, as a figure."""
-
-    effects: tuple[Effect, ...]
-    amounts: Amounts
-
-    @classmethod
-    def of(cls, effects: Sequence[Effect], amounts: Amounts) -> tuple[Intervals, ...]:
-        """Return the figure of those differences of which enough is known; nothing without any.
-
-        >>> Intervals.of([], Amounts(binary=True))
-        ()
-        """
-        # Treatment minus control: the later arm less the earlier one.
-        known = tuple(one.reversed for one in effects if math.isfinite(one.high - one.low))
-        return (cls(known, amounts),) if known else ()
-
-    def plot(self) -> Figure:
-        """Draw the interval of each difference."""
-        known, amounts = self.effects, self.amounts
-        figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(known))
-        for place, one in enumerate(known):
-            middle, low, high = (amounts.factor * end for end in one.ends)
-            axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
-            axis.plot(middle, place, marker="o", color=SERIES[1].colour)
-        axis.axvline(0.0, color="#777777", linewidth=1.2)
-        axis.set_yticks(range(len(known)), [one.name for one in known])
-        axis.invert_yaxis()
-        axis.grid(False, axis="y")
-        level = interval_name(known[0].error)
-        unit = amounts.difference_unit
-        axis.set_xlabel(f"difference in {unit}, with {level}s that hold at any time")
-        return figure

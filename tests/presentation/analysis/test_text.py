@@ -21,16 +21,18 @@ def test_days_that_are_numbers_are_called_by_them(log: pd.DataFrame) -> None:
     assert analysis.decided is not None
     day = int(analysis.decided[-2:]) - 1
     assert analysis.headline.endswith(f"(proven), since day {day}")
-    assert f"stopping on day {day} would have saved" in str(analysis)
+    assert f"Stopping on day {day} would have saved" in str(analysis)
     assert "day 0 to day 39" in str(analysis)
     assert "1970" not in str(analysis)
 
 
 def test_cost_is_counted_in_the_unit_of_the_outcome_model(log: pd.DataFrame) -> None:
-    assert "cost so far 666 conversions" in str(bs.analyze(log))
-    assert "cost so far 666 outcome units" in str(
-        bs.analyze(log, bs.LogMetric(outcome=bs.Bounded(0, 2)))
-    )
+    for metric, cost in (
+        (None, "666 conversions"),
+        (bs.LogMetric(outcome=bs.Bounded(0, 2)), "666 outcome units"),
+    ):
+        facts = {fact.name: fact.words for fact in bs.analyze(log, metric).report().facts}
+        assert facts["Cost so far"] == f"{cost}, against the best arm"
 
 
 def test_a_log_without_days_speaks_of_none(log: pd.DataFrame) -> None:

@@ -66,7 +66,7 @@ def test_a_report_has_the_decision_of_the_test(
     answer = admin.get(f"/v1/experiments/{name}/report")
     assert answer.status_code == 200
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}-report.html"'
-    assert "green is better" in answer.text
+    assert "green is the best arm" in answer.text
     assert "u17" not in answer.text
 
 

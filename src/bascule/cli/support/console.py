@@ -94,13 +94,13 @@ def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None 
 
 
 def print_report(report: Report, width: int = COLUMNS) -> None:
-    """Print a report as text, broken at a width, with its headline in bold on a terminal."""
+    """Print a report as text, broken at a width; headline and alarms stand out on a terminal."""
     from bascule.presentation.report import lines
 
     first, *rest = lines(report.spelled(lambda name: f"--{name.replace('_', '-')}"), width)
     print_line(first, "bold")
     for line in rest:
-        print_line(line)
+        print_line(line, "bold red" if line.startswith("! ") else None)
 
 
 def prepare_files(**files: Path | None) -> None:

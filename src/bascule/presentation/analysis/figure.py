@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
 from bascule.presentation.analysis.series import (
     Against,
-    Dates,
     against,
     amounts_of,
     costs,
     dated,
     decision_place,
+    short_day,
     span,
 )
 from bascule.presentation.figures import SERIES, Series, new_figure
+from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import Amounts
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ def plot_analysis(analysis: Analysis) -> Figure:
     >>> [panel.get_title(loc="left") for panel in plot_analysis(bs.analyze(log)).axes]
     ['b - a (points)', 'cost (conversions)']
     """
-    if analysis.segments:
-        return _of_segments(analysis)
+    standing = standing_intervals(analysis)
+    if analysis.segments and standing:
+        return standing[0].plot()
     figure, (left, right) = new_figure(columns=2, width=10.0, height=4.0, parts=(1.7, 1.0))
     amounts = amounts_of(analysis)
     rivals = against(analysis)[:MOST_RIVALS]
@@ -72,7 +73,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
         right.set_ylim(bottom=0)
     for panel, most in ((left, 6), (right, 3)):
         if dates:
-            _dates(panel, dates, Dates.of(analysis), most)
+            _dates(panel, analysis, most)
         if place is not None:
             panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
     if place is not None:
@@ -116,11 +117,11 @@ def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, nam
     )
 
 
-def _dates(panel: Axes, dates: Sequence[str], written: Dates, most: int) -> None:
+def _dates(panel: Axes, analysis: Analysis, most: int) -> None:
+    dates = [day.date for day in analysis.days]
     places = dated(dates, most)
     panel.set_xticks(
-        [_ordinal(dates[at]) for at in places],
-        [written.day(dates[at], year=False) for at in places],
+        [_ordinal(dates[at]) for at in places], [short_day(analysis, dates[at]) for at in places]
     )
 
 
@@ -128,26 +129,12 @@ def _ordinal(text: str) -> int:
     return date.fromisoformat(text).toordinal()
 
 
-def _of_segments(analysis: Analysis) -> Figure:
-    """The leader of each segment against its nearest rival, a line each."""
-    parts = analysis.segments
-    figure, (axis,) = new_figure(width=7.4, height=1.4 + 0.42 * len(parts))
-    amounts, names = amounts_of(analysis), []
-    for place, part in enumerate(reversed(parts)):
-        rivals = against(part)
-        name = str(part.segment)
-        if rivals:
-            now = rivals[0].now
-            name += f": {rivals[0].name}"
-            if now.known:
-                series = SERIES[5] if part.decision is not None else SERIES[1]
-                ends = [amounts.factor * now.low, amounts.factor * now.high]
-                axis.plot(ends, [place, place], color=series.colour, linewidth=2.4)
-                axis.plot([amounts.factor * now.difference], [place], "o", color=series.colour)
-        names.append(name)
-    axis.axvline(0.0, color="#111111", linewidth=1.2)
-    axis.set_yticks(range(len(names)), names)
-    axis.set_ylim(-0.6, len(names) - 0.4)
-    axis.set_xlabel(f"difference ({amounts.difference_unit})")
-    axis.set_title(analysis.headline, loc="left")
-    return figure
+def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
+    """Return the leader minus each rival now; with segments, the nearest rival of each."""
+    named = [
+        (f"{part.segment}: {effect.name}", effect)
+        for part in analysis.segments
+        for effect in part.leads[:1]
+    ]
+    named = named or [(effect.name, effect) for effect in analysis.leads]
+    return Intervals.of(named, amounts_of(analysis))

@@ -4,37 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bascule.core.approximate import UNKNOWN, at_most, exactly, two_digits
+from bascule.core.approximate import at_most, exactly
 from bascule.core.evidence.calibration import STATED
-from bascule.presentation.analysis.series import Dates, against, amounts_of, has_days
-from bascule.presentation.analysis.text import held_words
-from bascule.presentation.guarantees import interval_name, sentence
+from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
 
 if TYPE_CHECKING:
-    from bascule.analysis.result import Analysis, Check
+    from bascule.analysis.result import Analysis
 
 MOST_NAMES = 4
 """A question with more arms than this gives their number, not their names."""
-
-QUESTIONS = {
-    "sample ratio": "Did every arm get its share of the units?",
-    "units in two arms": "Did every unit stay in one arm?",
-    "unusable rows": "Are there rows that cannot be used?",
-    "arm names": "Is every arm written in one way?",
-    "words for numbers": "Are all values numbers?",
-    "copies of rows": "Are there exact copies of rows?",
-    "outcome values": "Is every outcome one that can be?",
-    "missing outcomes": "Is a value missing as often in every arm?",
-    "trend": "Did outcomes stay level while the test ran?",
-    "shift": "Is the difference the same within parts of the test?",
-    "late outcomes": "Did outcomes come in time to be counted?",
-    "lone arms": "Were all arms there at the same time?",
-    "gaps": "Is every day of the log there?",
-    "covariate balance": "Is the covariate alike in all arms?",
-    "follow-up": "Were units followed for as long in every arm?",
-    "skewed outcomes": "Are there units enough for skewed outcomes?",
-    "extreme values": "Does the result rest on many outcomes?",
-}
 
 
 def question(analysis: Analysis) -> str:
@@ -52,7 +30,7 @@ def setting(analysis: Analysis) -> str:
     """Who took part, when, and what counts as an outcome."""
     when = ""
     if analysis.first_day and analysis.last_day and has_days(analysis):
-        first, last = map(Dates.of(analysis).day, (analysis.first_day, analysis.last_day))
+        first, last = stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day)
         when = f" on {first}" if first == last else f" from {first} to {last}"
     return f"{analysis.units:,} units were seen{when}, each in one arm. {outcome(analysis)}"
 
@@ -64,26 +42,6 @@ def outcome(analysis: Analysis) -> str:
     window = "" if measure is None else f" within {exactly(measure.closes(0.0))} of its arrival"
     better = "lower" if analysis.design.goal == "decrease" else "higher"
     return f"Each gives one outcome{words}{window}; the {better} their mean, the better the arm."
-
-
-def verdict(analysis: Analysis) -> str:
-    """The decision as a heading."""
-    return ("Sample ratio mismatch. " if analysis.ratio_mismatch else "") + _decided(analysis)
-
-
-def _decided(analysis: Analysis) -> str:
-    decision = analysis.decision
-    if analysis.segments:
-        decided = sum(part.decision is not None for part in analysis.segments)
-        return f"{len(analysis.segments)} segments, {decided} of them decided"
-    if analysis.test_headline is not None:
-        return analysis.test_headline
-    if decision is None:
-        return "No decision" if analysis.evidence.once else "No decision yet"
-    if decision.arm is None:
-        return "No difference that matters"
-    ahead = "better" if len(analysis.design.arms) == 2 else "the best arm"
-    return f"{decision.name} is {ahead}{held_words(analysis)}"
 
 
 def reading(analysis: Analysis) -> str:
@@ -107,22 +65,12 @@ def reading(analysis: Analysis) -> str:
     if now.apart:
         return f"{lead}; the true difference lies between {low} and {high}{unit}."
     if decision is not None and analysis.decided is not None:
-        day = Dates.of(analysis).day(analysis.decided)
+        day = stamp(analysis, analysis.decided)
         return (
             f"{lead}, {low} to {high} as things stand; the decision was reached on {day}, when all "
             "of that lay on one side of 0, and stands."
         )
     return f"{lead}, but the true difference may be anything from {low} to {high}{unit}."
-
-
-def allowed_since(analysis: Analysis) -> str:
-    """Since when the decision has been allowed; empty where `reading` says it already."""
-    decision, rivals = analysis.decision, against(analysis)
-    if decision is None or analysis.decided is None or not rivals:
-        return ""
-    if decision.arm is not None and rivals[0].now.low < 0.0:
-        return ""
-    return f" The decision has been allowed since {Dates.of(analysis).day(analysis.decided)}."
 
 
 def guarantee(analysis: Analysis) -> str:
@@ -161,38 +109,3 @@ def guarantee(analysis: Analysis) -> str:
         )
     words = analysis.design.outcome.words
     return f"{start}: this is proven for {words}, of units that were split at random."
-
-
-def edges(analysis: Analysis) -> str:
-    """How often the band that is drawn may be wrong."""
-    error = analysis.effects[0].error if analysis.effects else 0.5
-    start = f"The shaded band is the {interval_name(error)},"
-    if analysis.guarantee == "asymptotic" or not analysis.effects:
-        return f"{start} where the true difference may lie."
-    return (
-        f"{start} in which the true difference lies: either edge is ever wrong, on any day, with "
-        f"probability at most {at_most(error)}."
-    )
-
-
-def check_question(check: Check) -> str:
-    """The question that a check answers."""
-    return QUESTIONS.get(check.name, check.name.capitalize())
-
-
-def check_answer(check: Check) -> str:
-    """The result of a check as a sentence."""
-    return sentence(check.message) if check.made else f"Not checked: {check.message}."
-
-
-def warning(analysis: Analysis) -> str:
-    """How many checks found something; nothing if none did."""
-    count = len(analysis.flagged) + sum(len(part.flagged) for part in analysis.segments)
-    if count == 0:
-        return ""
-    return "One check found something" if count == 1 else f"{count} checks found something"
-
-
-def days_left(analysis: Analysis) -> str:
-    """How long a decision may take from here."""
-    return UNKNOWN if analysis.days_left is None else two_digits(analysis.days_left)

@@ -11,18 +11,10 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.presentation.numbers import Amounts
+from bascule.presentation.numbers import UNKNOWN, Amounts
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
-
-MONTHS = (
-    *("January", "February", "March", "April", "May", "June", "July"),
-    *("August", "September", "October", "November", "December"),
-)
-
-DAY_0 = date(1970, 1, 1)
-"""Where days that are numbers begin."""
 
 STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 """Days between the dates on an axis."""
@@ -33,37 +25,16 @@ def amounts_of(analysis: Analysis) -> Amounts:
     return Amounts(analysis.design.outcome.binary, analysis.design.cost_unit)
 
 
-@dataclass(frozen=True, slots=True)
-class Dates:
-    """How the days of a log are written: as dates, or as the numbers that it counts them by."""
+def stamp(analysis: Analysis, day: str) -> str:
+    """Return a day as the log calls it: by its date, or by its number."""
+    return analysis.reading.stamp(day) or ""
 
-    numbered: bool
 
-    @classmethod
-    def of(cls, analysis: Analysis) -> Dates:
-        """As the time column has them."""
-        return cls(analysis.reading.times == "numbers")
-
-    def day(self, text: str, year: bool = True) -> str:
-        """A day in words.
-
-        >>> dates, numbers = Dates(False), Dates(True)
-        >>> dates.day("1987-03-09"), dates.day("2026-03-09", year=False), numbers.day("1970-01-09")
-        ('9 March 1987', '9 Mar', 'day 8')
-        """
-        when = date.fromisoformat(text)
-        if self.numbered:
-            return f"day {(when - DAY_0).days}"
-        month = MONTHS[when.month - 1]
-        return f"{when.day} {month} {when.year}" if year else f"{when.day} {month[:3]}"
-
-    def stamp(self, text: str) -> str:
-        """A day as a table has it.
-
-        >>> Dates(False).stamp("2026-03-09"), Dates(True).stamp("1970-01-09")
-        ('2026-03-09', 'day 8')
-        """
-        return self.day(text) if self.numbered else text
+def short_day(analysis: Analysis, day: str) -> str:
+    """Return a day as it stands at an axis."""
+    if analysis.reading.times == "numbers":
+        return stamp(analysis, day)
+    return f"{date.fromisoformat(day):%-d %b}"
 
 
 def has_days(analysis: Analysis) -> bool:
@@ -97,6 +68,8 @@ class Step:
 
     def words(self, amounts: Amounts) -> str:
         """Return the difference and its interval, as a cell of a table has them."""
+        if not self.known:
+            return UNKNOWN
         ends = amounts.ends(self.low, self.high)
         return f"{amounts.signed(self.difference, self.width)} ({ends})"
 

@@ -308,7 +308,14 @@ def report(plan: Plan) -> Report:
         parts.insert(1, waiting_words(plan))
     parts.insert(2, signal_words(plan))
     notes = tuple(part for part in parts if part)
-    return Report(headline(plan), question(plan), (), tuple(tables), notes, (plan,), details(plan))
+    return Report(
+        headline(plan),
+        question(plan),
+        tables=tuple(tables),
+        notes=notes,
+        figures=(plan,),
+        details=details(plan),
+    )
 
 
 def waiting_words(plan: Plan) -> str:

@@ -1,0 +1,115 @@
+"""The headline of an analysis: what to do, in one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bascule.core.approximate import about, at_most
+from bascule.presentation.analysis.series import has_days, stamp
+from bascule.presentation.guarantees import STANDINGS
+
+if TYPE_CHECKING:
+    from bascule.analysis.result import Analysis
+    from bascule.core.procedures.base import Decision
+
+MOST_NAMED = 4
+"""The most comparisons that a headline names."""
+
+
+def headline(analysis: Analysis) -> str:
+    """One line that says what to do; a sample ratio mismatch comes first."""
+    warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
+    return warning + _answer(analysis)
+
+
+def _answer(analysis: Analysis) -> str:
+    risk = at_most(analysis.error)
+    if analysis.segments:
+        decided = sum(part.decision is not None for part in analysis.segments)
+        return f"{len(analysis.segments)} segments, {decided} of them decided"
+    if analysis.test_headline is not None:
+        return analysis.test_headline
+    decision = analysis.decision
+    if analysis.evidence.once:
+        test = f"by one look ({analysis.once[0].test}, error {risk})"
+        if decision is None:
+            return f"No decision {test}"
+        return f"{_of(decision)} {test}; valid for one look only{held_words(analysis)}"
+    if decision is not None and decision.arm is not None:
+        return (
+            f"{decision.name} is the best arm: a worse one is named with probability at most "
+            f"{risk} ({analysis.guarantee}){_since(analysis)}{held_words(analysis)}"
+        )
+    if decision is not None:
+        return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"
+    judged = judged_words(analysis)
+    pairs = compared_pairs(analysis) + judged
+    # What is decided on a margin is not to wait for the first metric.
+    if analysis.days_left is not None and not judged:
+        return f"No decision yet{pairs}: about {about(analysis.days_left)} more at this pace"
+    return f"No decision yet{pairs}"
+
+
+def judged_words(analysis: Analysis) -> str:
+    """Say what guardrails have shown of treatments, while the first metric is open."""
+    words = [
+        f"{arm} is {STANDINGS[standing]} ({one.name})"
+        for one in analysis.metrics
+        for arm, standing in one.standings.items()
+        if standing != "open"
+    ]
+    return f" on {analysis.name}; {'; '.join(words[:MOST_NAMED])}" if words else ""
+
+
+def compared_pairs(analysis: Analysis) -> str:
+    """Say which of several arms beat others, and which comparison is open."""
+    if len(analysis.design.arms) < 3:
+        return ""
+    oriented = analysis.design.oriented
+    beats, open_pairs = [], []
+    for one in (effect.reversed for effect in analysis.effects):
+        if one.low > 0.0 or one.high < 0.0:
+            ahead, behind = one.first, one.second
+            if oriented(one.difference) < 0.0:
+                ahead, behind = behind, ahead
+            beats.append((ahead, behind))
+        else:
+            open_pairs.append((one.first, one.second))
+    if not beats:
+        return ""
+    beaten = {behind for _, behind in beats}
+    text = [f"{ahead} beats {behind}" for ahead, behind in beats if ahead not in beaten]
+    text += [
+        f"{one} against {other} is open" for one, other in open_pairs if not {one, other} & beaten
+    ]
+    return f"; {'; '.join(text[:MOST_NAMED])}" + ("; ..." if len(text) > MOST_NAMED else "")
+
+
+def _of(decision: Decision) -> str:
+    return (
+        decision.name.capitalize() if decision.arm is None else f"{decision.name} is the best arm"
+    )
+
+
+def _since(analysis: Analysis) -> str:
+    if analysis.decided is None or not has_days(analysis):
+        return ""
+    return f", since {stamp(analysis, analysis.decided)}"
+
+
+def metric_words(analysis: Analysis) -> str:
+    """Say what another metric says: what it decides by itself, or else what it is for."""
+    metric = analysis.metric
+    is_silent = metric is not None and metric.margin is not None and analysis.decision is None
+    return "guardrail" if is_silent else analysis.headline
+
+
+def held_words(analysis: Analysis) -> str:
+    """Say which guardrails keep the winner from being shipped."""
+    held = analysis.held_by
+    harmful = [name for name, standing in held.items() if standing == "harmed"]
+    if harmful:
+        return f"; do not ship it, it is harmful on {' and '.join(harmful)}"
+    if held:
+        return f"; it is not shown yet to stay within the margin of {' and '.join(held)}"
+    return ""

@@ -1,0 +1,328 @@
+"""An analysis as a report: arms, differences, other metrics and segments, and checks of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bascule.core.approximate import at_most, two_digits
+from bascule.presentation.analysis import sentences
+from bascule.presentation.analysis.figure import standing_intervals
+from bascule.presentation.analysis.headline import metric_words
+from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
+from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
+from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, number, percent, relative
+from bascule.presentation.report import Cells, Drawable, Fact, Report, Table
+
+if TYPE_CHECKING:
+    from bascule.analysis.each import LogAnswer, LogCollection
+    from bascule.analysis.evidence.fixed import OneLook
+    from bascule.analysis.result import Analysis, Score
+    from bascule.core.metrics.contrasts import Contrast
+
+MOST_PAIRS = 10
+"""The most differences in a table; the others are in the data."""
+
+MOST_RIVALS = 3
+"""The nearest rivals have a column in the table of days; all are in the data."""
+
+MOST_DAYS = 400
+"""A longer table of days is thinned out."""
+
+
+def report(analysis: Analysis) -> Report:
+    """Return what a log says: the decision, its numbers, then segments, metrics and checks.
+
+    >>> import bascule as bs
+    >>> log = {"unit": range(400), "arm": ["a", "b"] * 200, "value": [0, 1, 0, 0] * 100}
+    >>> report(bs.analyze(log)).question.partition("? ")[0]
+    'Which is better on value: a or b'
+    """
+    numbers = Report("") if analysis.segments else _numbers(analysis)
+    scores = (_score_table(analysis),) if analysis.metrics else ()
+    parts = [
+        _part(f"Segment {one.segment}: {one.headline}", one, day_table(one))
+        for one in analysis.segments
+    ]
+    parts += _metrics(analysis)
+    parts.append(Report("Is the log sound?", notes=tuple(map(str, analysis.checks))))
+    parts.append(Report("How it was computed", notes=_method(analysis)))
+    return Report(
+        analysis.headline,
+        f"{sentences.question(analysis)} {sentences.setting(analysis)}",
+        _facts(analysis),
+        (*scores, *numbers.tables),
+        (*numbers.notes, sentences.guarantee(analysis)),
+        _figures(analysis),
+        parts=tuple(parts),
+        details=None if analysis.segments else day_table(analysis),
+    )
+
+
+def _part(headline: str, analysis: Analysis, days: Report | None = None) -> Report:
+    """Return a segment or another metric: its numbers, and what checks have found."""
+    numbers = _numbers(analysis)
+    flagged = map(str, analysis.flagged)
+    return Report(
+        headline,
+        tables=numbers.tables,
+        notes=(*numbers.notes, *_guardrail_words(analysis), *flagged),
+        parts=tuple(_metrics(analysis)),
+        details=days,
+    )
+
+
+def _metrics(analysis: Analysis) -> list[Report]:
+    return [
+        _part(f"Metric {other.reading.value}: {metric_words(other)}", other)
+        for other in analysis.metrics
+    ]
+
+
+def _facts(analysis: Analysis) -> tuple[Fact, ...]:
+    """Return since when there is a decision, what the test has cost, and what its error is."""
+    unit = amounts_of(analysis).cost_unit
+    facts = [] if analysis.segments else [_time_fact(analysis)]
+    if analysis.cost is not None:
+        facts.append(Fact("Cost so far", number(analysis.cost), f"{unit}, against the best arm"))
+    if analysis.saved is not None and (analysis.segments or has_days(analysis)):
+        decided = analysis.decided
+        when = "on their first days" if decided is None else f"on {stamp(analysis, decided)}"
+        facts.append(Fact(f"Stopping {when} would have saved", number(analysis.saved), unit))
+    sign = "≈" if analysis.guarantee == "asymptotic" else "≤"
+    looks = "at one look" if analysis.evidence.once else "however often anyone looks"
+    risk = f"{sign} {percent(analysis.error)}"
+    return (*facts, Fact("Wrong winner", risk, f"{looks} ({analysis.guarantee})"))
+
+
+def _time_fact(analysis: Analysis) -> Fact:
+    if analysis.evidence.once:
+        return Fact("Looks", "1", "at a time that was fixed before the test")
+    if analysis.decision is not None and not has_days(analysis):
+        return Fact("Decision allowed", "now", "(the log has no times)")
+    if analysis.decided is not None:
+        return Fact("Decided since", stamp(analysis, analysis.decided))
+    if analysis.days_left is not None:
+        more = "if units keep coming and the difference stays"
+        return Fact("Expected days left", two_digits(analysis.days_left), more)
+    why = "too far away to say" if has_days(analysis) else "the log has no times"
+    return Fact("Expected days left", UNKNOWN, f"({why})")
+
+
+def _numbers(analysis: Analysis) -> Report:
+    """Return the arms and their differences, with what their intervals promise."""
+    amounts, once = amounts_of(analysis), analysis.once
+    tables = [_arm_table(analysis)]
+    notes = [sentences.reading(analysis)]
+    if not analysis.evidence.once and analysis.effects:
+        error, compared = analysis.effects[0].error, analysis.contrasts
+        rows = _effect_rows(analysis)
+        tables.append(_difference_table(rows, error, compared[0].lift_error if compared else None))
+        notes += [
+            f"{interval_name(error)}s: {bound_words(error)} ({analysis.effects[0].guarantee})",
+            *_left_out(rows),
+            *unbiased_lines(compared, amounts),
+        ]
+    if once:
+        title = (
+            ""
+            if analysis.evidence.once
+            else "If this is the only look, at a time that was fixed before the test"
+        )
+        rows = [(*_difference_cells(amounts, one), _p_words(one.p_value)) for one in once]
+        tables.append(_difference_table(rows, once[0].error, once[0].error, title))
+        several = (
+            "; intervals are corrected for the number of arms, and p-values are those of single "
+            "comparisons, not corrected"
+        )
+        by = f"{interval_name(once[0].error)}s by {once[0].test}, for one look (asymptotic)"
+        notes.append(by + (several if len(once) > 1 else ""))
+    if any(arm.counted not in (0, arm.units) for arm in analysis.arms):
+        notes.append("Units are counted once their outcomes are final.")
+    return Report("", tables=tuple(tables), notes=tuple(filter(None, notes)))
+
+
+def _arm_table(analysis: Analysis) -> Table:
+    """Return the arms, a row each; means of 0/1 outcomes are in percent."""
+    mean = amounts_of(analysis).mean
+    rows = [
+        (arm.name, count(arm.units), count(arm.counted), mean(arm.mean), mean(arm.deviation))
+        for arm in analysis.arms
+    ]
+    winner = None if analysis.decision is None else analysis.decision.name
+    strong = tuple(at for at, arm in enumerate(analysis.arms) if arm.name == winner)
+    better = "lower is better" if analysis.design.goal == "decrease" else ""
+    return Table((("arm", "units", "counted", "mean", "deviation"), *rows), better, strong)
+
+
+def _effect_rows(analysis: Analysis) -> list[Cells]:
+    """Return treatments minus the control with lifts, then differences of other pairs."""
+    amounts = amounts_of(analysis)
+    pairs = {frozenset((one.treatment, one.control)) for one in analysis.contrasts}
+    rows = [_difference_cells(amounts, one) for one in analysis.contrasts]
+    others = (one for one in analysis.effects if frozenset((one.first, one.second)) not in pairs)
+    no_lift = ("", "") if pairs else ()
+    rows += [
+        (one.name, *_ends(amounts, *one.ends), *no_lift)
+        for one in (other.reversed for other in others)
+    ]
+    return rows
+
+
+def _difference_table(
+    rows: list[Cells], error: float, lift_error: float | None, title: str = ""
+) -> Table:
+    """Return the first differences below a heading that has the levels of their intervals."""
+    heading: Cells = ("difference", "", interval_name(error))
+    if lift_error is not None:
+        heading += ("lift", interval_name(lift_error), "p")[: len(rows[0]) - len(heading)]
+    return Table((heading, *rows[:MOST_PAIRS]), title)
+
+
+def _left_out(rows: list[Cells]) -> tuple[str, ...]:
+    more = len(rows) - MOST_PAIRS
+    return (f"and {more} more pairs",) if more > 0 else ()
+
+
+def _difference_cells(amounts: Amounts, one: Contrast | OneLook) -> Cells:
+    """Return a difference and the relative lift, each with its interval."""
+    return (one.name, *_ends(amounts, one.difference, one.low, one.high), *_lift_cells(one))
+
+
+def _ends(amounts: Amounts, difference: float, low: float, high: float) -> Cells:
+    width = high - low
+    ends = amounts.ends(low, high) if known(width) else "none yet"
+    return (amounts.difference(difference, width), ends)
+
+
+def _lift_cells(one: Contrast | OneLook | Score) -> Cells:
+    if not known(one.lift):
+        return ("", "")
+    is_limited = known(one.lift_low) and known(one.lift_high)
+    ends = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if is_limited else ""
+    return (relative(one.lift), ends)
+
+
+def _p_words(p_value: float | None) -> str:
+    if p_value is None:
+        return ""
+    return f"{p_value:.2g}" if p_value >= 1e-4 else "< 0.0001"
+
+
+def _score_table(analysis: Analysis) -> Table:
+    """Return the scorecard: a row for each metric and treatment."""
+    looks = "at one look" if analysis.evidence.once else "at any time"
+    heading = ("metric", "treatment", "control", "treatment", "lift", "interval", "p, one look")
+    rows = []
+    for row in analysis.scores:
+        means = map(Amounts(row.binary).mean, (row.control_mean, row.treatment_mean))
+        said = (_p_words(row.p_value), row.verdict)
+        rows.append((row.metric, row.treatment, *means, *_lift_cells(row), *said))
+    return Table(((*heading, looks), *rows), f"All metrics (the first, {analysis.name}, decides)")
+
+
+def _guardrail_words(analysis: Analysis) -> tuple[str, ...]:
+    """Say of each treatment whether it is within the margin of a guardrail."""
+    metric = analysis.metric
+    if metric is None or metric.margin is None:
+        return ()
+    better = "lower" if metric.goal == "decrease" else "higher"
+    margin = amounts_of(analysis).size(metric.margin)
+    arms = [f"{arm} is {STANDINGS[standing]}" for arm, standing in analysis.standings.items()]
+    return (
+        f"guardrail, {better} is better, margin {margin}: {'; '.join(arms)} (a treatment that is "
+        f"worse by the margin or more is declared within it with probability at most "
+        f"{at_most(analysis.error)})",
+    )
+
+
+def _method(analysis: Analysis) -> tuple[str, ...]:
+    """Return how the log was read and compared, and what does not count."""
+    span = ""
+    if analysis.first_day is not None and analysis.last_day is not None and has_days(analysis):
+        days = (stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day))
+        span = f", {' to '.join(days)}"
+    return (
+        f"{analysis.rows:,} rows, {analysis.units:,} units{span}; evidence: {analysis.evidence}",
+        analysis.evidence.explanation,
+        *_excluded(analysis.excluded.items()),
+        "read: " + "; ".join(f"{role} {name}" for role, name in analysis.reading.parts),
+        *(f"note: {note}" for note in analysis.notes),
+    )
+
+
+def _excluded(counts: Iterable[tuple[str, int]]) -> list[str]:
+    return [f"excluded: {n:,} ({reason})" for reason, n in counts]
+
+
+def _figures(analysis: Analysis) -> tuple[Drawable, ...]:
+    """Return the differences as they stand, and day by day where there are days."""
+    course = (analysis,) if len(analysis.days) > 1 and not analysis.segments else ()
+    return (*standing_intervals(analysis), *course)
+
+
+def day_table(analysis: Analysis) -> Report | None:
+    """Return units, means and differences at the end of each day, the nearest rivals first."""
+    arms, rivals = analysis.design.arms, against(analysis)[:MOST_RIVALS]
+    if len(analysis.days) < 2:
+        return None
+    amounts = amounts_of(analysis)
+    heading = (
+        "day",
+        *(f"units, {name}" for name in arms),
+        *(f"mean, {name}" for name in arms),
+        *(one.name for one in rivals),
+        "decision",
+    )
+    steps = [{step.date: step for step in one.steps} for one in rivals]
+    every, last = -(-len(analysis.days) // MOST_DAYS), len(analysis.days) - 1
+    shown = [
+        day
+        for at, day in enumerate(analysis.days)
+        if (last - at) % every == 0 or day.date == analysis.decided
+    ]
+    rows = [
+        (
+            stamp(analysis, day.date),
+            *map(count, day.units),
+            *map(amounts.mean, day.means),
+            *(by_date[day.date].words(amounts) for by_date in steps),
+            day.decision or "",
+        )
+        for day in shown
+    ]
+    strong = tuple(at for at, day in enumerate(shown) if day.date == analysis.decided)
+    thinned = f", of which {len(rows):,} are shown" if len(rows) <= last else ""
+    title = f"All {len(analysis.days):,} days{thinned}"
+    return Report("", tables=(Table((heading, *rows), title, strong),))
+
+
+def collection_report(collection: LogCollection) -> Report:
+    """Return many tests, a row each, and how many are decided."""
+    failed = sum(bool(row.problem) for row in collection.rows)
+    more = f", {failed} could not be analysed" if failed else ""
+    heading = ("test", "units", "decision", "since", "difference", "interval", "checks")
+    notes = [
+        *_excluded(collection.excluded.items()),
+        "difference: the arm that is ahead minus its nearest rival",
+    ]
+    return Report(
+        f"{len(collection.rows):,} tests, {collection.decided:,} decided{more}",
+        tables=(Table((heading, *map(_collection_cells, collection.rows))),),
+        notes=tuple(notes),
+    )
+
+
+def _collection_cells(row: LogAnswer) -> Cells:
+    if row.units is None:
+        return (row.test, "", "", "", "", "", f"not analysed: {row.problem}")
+    amounts = Amounts(row.binary)
+    return (
+        row.test,
+        count(row.units),
+        row.decision or "-",
+        row.decided or "",
+        amounts.difference(row.difference),
+        f"{amounts.signed(row.low)} to {amounts.signed(row.high)}",
+        row.flagged,
+    )
