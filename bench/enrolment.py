@@ -15,7 +15,8 @@ import sys
 import bascule as bs
 from bascule.live.steps.assignment import place
 from bascule.live.steps.folding import fold_unit
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState
 
 RUNS, DAYS, PER_DAY, DAY = 400, 8, 60, 86400.0
 ERROR, BUY = 0.2, 0.3
@@ -43,7 +44,7 @@ def winner(audience: bs.Audience, seed: int) -> str | None:
         inside = [
             name for name in names if audience.keeps_out(f"null-{seed}", name, {}, share) is None
         ]
-        last = state.deal
+        last = state.enrolment.deal
         placed = place(DESIGN, state, deals.get(last), chance.shuffle, len(inside), day * DAY)
         deals |= {last + 1 + i: Deal(last + 1 + i, parts) for i, parts in enumerate(placed.dealt)}
         state = placed.state
@@ -51,8 +52,8 @@ def winner(audience: bs.Audience, seed: int) -> str | None:
         for name, one in zip(inside, placed.places, strict=True):
             deal = deals[one.deal or 0]
             state = fold_unit(DESIGN, state, deal, one.arm, bought[name], (day + 1) * DAY)
-            if state.verdict is not None:
-                return state.verdict.name
+            if state.ending.verdict is not None:
+                return state.ending.verdict.name
         if by_hand:
             a, b = (arm.mean if arm.units else 0.0 for arm in state.once.arms)
             audience = audience.with_share(1.0 if b > a else 0.2)

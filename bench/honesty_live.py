@@ -212,7 +212,7 @@ def _shown(test: bs.Experiment) -> tuple[bs.progress.Statistics, str | None]:
     with test.store.reading() as connection:
         state = test.store.load(connection, test.id, test.name).state
     assert isinstance(state.statistics, bs.progress.Statistics)
-    return state.statistics, None if state.verdict is None else state.verdict.name
+    return state.statistics, None if state.ending.verdict is None else state.ending.verdict.name
 
 
 def live_cells(times: Callable[[int], int]) -> list[Cell]:

@@ -44,7 +44,7 @@ def test_a_clock_that_is_given_may_not_differ_from_the_machine_s_on_which_a_test
     with bs.open(path) as store:
         test = store.get("test")
         assert (test.status().units, test.status().matured) == (21, 0)
-        assert abs(test._loaded().state.latest - time.time()) < 60.0
+        assert abs(test._loaded().state.enrolment.latest - time.time()) < 60.0
 
 
 def test_a_machine_s_clock_that_jumps_is_refused_until_it_is_right_again(
@@ -202,7 +202,7 @@ def test_on_postgresql_two_workers_have_the_time_of_the_database(
             test, unit = store.get("test"), f"{skew} {turn}"
             test.assign(unit)
             assert test.record(unit, 1.0).accepted
-            assert abs(test._loaded().state.latest - real()) < 20.0
+            assert abs(test._loaded().state.enrolment.latest - real()) < 20.0
             assert test.verify().agrees
     for _, store in stores:
         store.close()

@@ -78,23 +78,23 @@ def test_an_event_counts_once_and_until_its_block_is_folded(
 ) -> None:
     test = store.create("once", design_of())
     arms = {unit: test.assign(unit) for unit in ("ann", "bob", "cid", "dee")}
-    assert state_of(test).early == ()
+    assert state_of(test).signals.early == ()
     test.record("ann", 0)
-    assert state_of(test).early == ()
+    assert state_of(test).signals.early == ()
     test.record("ann", 1)
     test.record("ann", 1)
     events = tuple(int(arm == arms["ann"]) for arm in ("control", "green"))
-    assert state_of(test).early == (((1, 1), events),)
+    assert state_of(test).signals.early == (((1, 1), events),)
     receipts = test.record_many([("bob", 1), ("bob", 1), ("nobody", 1), ("cid", 0), ("cid", 1)])
     assert [one.accepted for one in receipts] == [True, True, False, True, True]
-    assert sum(state_of(test).early[0][1]) == 3
+    assert sum(state_of(test).signals.early[0][1]) == 3
     assert test.verify().agrees
     clock.advance(f"{WINDOW}h")
     test.record("dee", 1)
     test.settle()
     state = state_of(test)
-    assert (state.folded, state.early) == (4, ())
-    assert sum(count for count, _, _ in state.delays) == 3
+    assert (state.folding.folded, state.signals.early) == (4, ())
+    assert sum(count for count, _, _ in state.signals.delays) == 3
     assert test.verify().agrees
 
 
@@ -117,7 +117,7 @@ def test_blocks_follow_early_events_and_the_choice_is_verified(
         )
     used = [json.loads(slots)[0][2] for _, slots in rows if len(json.loads(slots)[0]) > 2]
     assert len(used) == len(rows)
-    folded, knob, early, delays = used[-1]
+    folded, knob, (early, delays) = used[-1]
     assert (folded, knob, delays) == (0, 5.0, [])
     again = next_block(test.design, state_of(test).once, Signals(early, delays))
     assert again.units == (1, 5)
@@ -183,7 +183,7 @@ def test_a_whole_test_is_verified_with_whatever_operators_do(
     test.settle()
     assert test.verify().agrees
     state = state_of(test)
-    assert sum(count for count, _, _ in state.delays) > 20
+    assert sum(count for count, _, _ in state.signals.delays) > 20
     store.erase("unit 200")
     assert test.verify().agrees
 
@@ -196,9 +196,9 @@ def test_erasing_a_pending_unit_after_the_end_removes_its_event(
         test.assign(unit)
         test.record(unit, 1)
     test.stop()
-    assert state_of(test).early == (((1, 1), (1, 1)),)
+    assert state_of(test).signals.early == (((1, 1), (1, 1)),)
     store.erase("ann")
-    assert sum(state_of(test).early[0][1]) == 1
+    assert sum(state_of(test).signals.early[0][1]) == 1
     assert test.verify().agrees
 
 
@@ -213,7 +213,7 @@ def test_a_store_that_is_opened_again_goes_on_with_its_signals(
     with bs.Store(place, clock=clock) as store:
         test = store.get("again")
         assert state_of(test) == before
-        assert before.delays
+        assert before.signals.delays
         assert test.verify().agrees
 
 

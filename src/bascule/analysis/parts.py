@@ -134,12 +134,14 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
     statistics = replayed.state.latest_statistics
     assert isinstance(statistics, Statistics)
     # With what its open block has shown.
-    shown = (arm + rest for arm, rest in zip(statistics.arms, replayed.state.open, strict=True))
+    shown = (
+        arm + rest for arm, rest in zip(statistics.arms, replayed.state.block.sums, strict=True)
+    )
     return Part(
         kinds.repeated_test(design),
         design,
         replayed.course,
-        _arm_answers(design.arms, replayed.state.assigned, shown),
+        _arm_answers(design.arms, replayed.state.enrolment.assigned, shown),
         sums,
         len(sums.days),
         replayed.days_left,

@@ -47,7 +47,7 @@ def running_time(control: Control, now: float) -> float:
 
 def places_left(phase: Phase, state: ExperimentState) -> int:
     """Return how many places of the open block the next units fill, whatever was changed."""
-    return state.left if phase in FILLING and state.verdict is None else 0
+    return state.enrolment.left if phase in FILLING and state.ending.verdict is None else 0
 
 
 def for_next_block(
@@ -63,7 +63,7 @@ def for_next_block(
         return control._replace(share=1.0 if audience is None else audience.share)
     step, ramp = control.step, audience.ramp
     is_due = step + 1 < len(ramp) and float(ramp[step + 1][0]) <= running_time(control, now)
-    if is_due and (step < 0 or not is_guarded or state.folded > control.first):
+    if is_due and (step < 0 or not is_guarded or state.folding.folded > control.first):
         step += 1
         control = control._replace(step=step, first=state.units)
     return control._replace(share=ramp[step][1] if step >= 0 else 0.0)
@@ -76,11 +76,11 @@ def blocks_to_begin(
 
     `seen` are the statistics without the arms that are paused.
     """
-    pending, most = state.units - state.folded, math.inf
+    pending, most = state.units - state.folding.folded, math.inf
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
-    if pending > 0 or state.held is not None:
-        left = blocks_left(design, statistics, block, state.under_way)
+    if pending > 0 or state.ending.held is not None:
+        left = blocks_left(design, statistics, block, state.enrolment.under_way)
         most = min(most, left if left == math.inf else math.ceil(left))
     return max(0.0, most)
 

@@ -11,7 +11,8 @@ import bascule as bs
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.outcomes import Pair
 from bascule.live.steps.folding import fold_unit, take_out
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState
 
 DAY = bs.Measure("1d", "mean", "exclude")
 GUARD = bs.Metric("guard", bs.Numeric(), margin=1.0, measure=DAY)

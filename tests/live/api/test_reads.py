@@ -114,7 +114,7 @@ def test_damaged_rows_do_not_hide_others(place: str, clock: bs.ManualClock) -> N
     with bs.open(place, clock=clock) as store:
         filled(store, 4)
         with store.writing() as connection:
-            for i, damage in enumerate(("", "{", '{"folded":1e999}')):
+            for i, damage in enumerate(("", "{", '{"folding":{"folded":1e999}}')):
                 changed = f"UPDATE experiments SET version = 99, state = '{damage}'"
                 connection.exec_driver_sql(f"{changed} WHERE name = 'test-{i}'")
         found, damaged = read_summaries(store, {})

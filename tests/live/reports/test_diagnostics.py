@@ -12,7 +12,7 @@ import pytest
 import bascule as bs
 from bascule.live.commit.shared_results import SharedResults
 from bascule.live.reports.diagnostics import slot_probabilities
-from bascule.live.storage.state import Deal
+from bascule.live.storage.deals import Deal
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(50), bs.Tilt(3), error=1e-6, reports="always")
 

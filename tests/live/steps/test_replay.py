@@ -5,7 +5,8 @@ from __future__ import annotations
 import bascule as bs
 from bascule.live.steps.folding import fold_unit, take_out, with_knob
 from bascule.live.steps.replay import Change, Replay
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState
 
 ARMS = ["a", "b", "c"]
 TILTED = bs.Design(ARMS, bs.Gaussian(1), bs.Tilt(3))
@@ -45,7 +46,13 @@ def test_an_arm_dropped_within_a_block_gets_no_slot_that_was_left_in_it() -> Non
     replay = replay.fold(1, 1, 0.25)
 
     before = fold_unit(TILTED, ExperimentState.empty(TILTED), Deal(1, BLOCK), 0, 0.5, 0.0)
-    live, left = take_out(TILTED, before._replace(handed=1), "c", Deal(1, BLOCK), 0.0)
+    live, left = take_out(
+        TILTED,
+        before._replace(enrolment=before.enrolment._replace(handed=1)),
+        "c",
+        Deal(1, BLOCK),
+        0.0,
+    )
     assert left == stored
     assert replay.state == fold_unit(TILTED, live, left, 1, 0.25, 0.0)
     assert replay.state.statistics.removed == {2}

@@ -72,7 +72,7 @@ def test_a_burst_spreads_and_those_who_came_together_are_one_crowd(
     assert set(Counter(test.assign_many(range(200))).values()) == {100}
     clock.advance("2d")
     test.assign_many(range(200, 300))
-    crowd = test._loaded().state.crowd
+    crowd = test._loaded().state.enrolment.crowd
     assert [(some.stage, some.units) for some in crowd][:2] == [(1, 100), (1, 100)]
     assert {some.stage for some in crowd[2:]} == {3}
     assert test.verify().agrees

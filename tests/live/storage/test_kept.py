@@ -1,13 +1,44 @@
-"""A store that version 1.0 has made opens, agrees and goes on."""
+"""A store that version 1.0 has made opens, agrees and goes on.
+
+`python tests/live/storage/test_kept.py` makes the file anew; after a release it stays as it is.
+"""
 
 import gzip
+import random
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 import bascule as bs
 
 KEPT = Path(__file__).parent / "kept" / "store-1.0.db.gz"
+
+
+def make(path: Path) -> None:
+    """Make a store with a test that is decided, one that runs, and one with pending units."""
+    clock = bs.ManualClock()
+    chance = random.Random(1)
+    plain = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    day, mean = bs.Measure("1d", "any"), bs.Measure("1d", "mean", missing="exclude")
+    latency = bs.Metric("latency", bs.Numeric(), goal="decrease", margin=50.0, measure=mean)
+    rule = bs.Tilt(3, effect=0.1, baseline=0.2)
+    watched = bs.Design(["control", "green"], bs.Bernoulli(), rule, measure=day, metrics=[latency])
+    with bs.open(str(path), clock=clock, shuffle=chance.shuffle) as store:
+        decided = store.create("decided", plain)
+        while decided.state == "running":
+            unit = f"user {decided.status().units}"
+            decided.record(unit, float(decided.assign(unit) == "green"))
+        running = store.create("running", plain)
+        for i in range(200):
+            running.assign(f"user {i}")
+            running.record(f"user {i}", float(chance.random() < 0.3))
+        guarded = store.create("guarded", watched)
+        for i in range(100):
+            guarded.assign(f"user {i}")
+            guarded.record(f"user {i}", float(chance.random() < 0.2))
+            guarded.record(f"user {i}", chance.gauss(200.0, 20.0), metric="latency")
+            clock.advance("1h")
 
 
 @pytest.fixture
@@ -47,3 +78,10 @@ def test_units_that_were_pending_mature(path: Path) -> None:
         assert status.matured == status.units == 100
         assert [metric.name for metric in status.metrics] == ["latency"]
         assert guarded.verify().differences == ()
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        make(Path(folder) / "store.db")
+        made = (Path(folder) / "store.db").read_bytes()
+    KEPT.write_bytes(gzip.compress(made, mtime=0))

@@ -149,7 +149,7 @@ def test_a_unit_that_a_test_waits_for_still_counts(store: bs.Store) -> None:
     assert (test.status().units, test.status().matured) == (2, 2)
     assert test.verify().agrees
     # Now it has counted, and the key is gone: who comes back is new.
-    assert test._loaded().state.erasing_key == ""
+    assert test._loaded().state.names.key == ""
     test.assign("later")
     assert test.status().units == 3
 

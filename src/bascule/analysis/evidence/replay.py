@@ -27,7 +27,8 @@ from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import Statistics
 
 if TYPE_CHECKING:
-    from bascule.live.storage.state import Deal, ExperimentState, Phase, Verdict
+    from bascule.live.storage.deals import Deal
+    from bascule.live.storage.state import ExperimentState, Phase, Verdict
 
 WIDEST_PART = 2000
 """No part of a block is looked for that is larger."""
@@ -104,7 +105,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
             break
         # What counts at the moment of an announcement counts before it.
         replayed = replayed.announced(math.nextafter(ready, 0.0))
-        if replayed.state.verdict is not None and not design.measure_on:
+        if replayed.state.ending.verdict is not None and not design.measure_on:
             break
         if design.procedure.counts == "blocks" and row["block"] is None:
             break  # The unit came after guardrails, which are not replayed, had ended the test.
@@ -125,8 +126,9 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     if known is not None:
         days.append(_day(design, replayed.state, known))
     counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
-    state = replayed.state._replace(assigned=tuple(counts))
-    verdict, reached, decided = state.verdict, None, None
+    enrolment = replayed.state.enrolment._replace(assigned=tuple(counts))
+    state = replayed.state._replace(enrolment=enrolment)
+    verdict, reached, decided = state.ending.verdict, None, None
     if verdict is not None:
         kind = design.calibration.guarantee
         reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
@@ -134,7 +136,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     phase: Phase = "over" if over else "running" if reached is None else "decided"
     left = status_of(Loaded(0, "log", began, design, phase, state, 0), end).days_left
     course = Course(tuple(days), reached, decided, None)
-    return Replayed(course, state, _sums(design, rows, state.folded), left)
+    return Replayed(course, state, _sums(design, rows, state.folding.folded), left)
 
 
 def _ends(design: Design, statistics: AnyStatistics, passed: float) -> bool:
@@ -175,13 +177,13 @@ def _day(design: Design, state: ExperimentState, day: date) -> Day:
     """Return what was known at the end of a day."""
     statistics = state.latest_statistics
     assert isinstance(statistics, Statistics)
-    parts = [now + rest for now, rest in zip(statistics.arms, state.open, strict=True)]
+    parts = [now + rest for now, rest in zip(statistics.arms, state.block.sums, strict=True)]
     return Day(
         day.isoformat(),
         tuple(arm.units for arm in parts),
         tuple(arm.mean if arm.units else None for arm in parts),
         effects(design, statistics),
-        None if state.verdict is None else state.verdict.name,
+        None if state.ending.verdict is None else state.ending.verdict.name,
     )
 
 
@@ -204,7 +206,7 @@ def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
 
 def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
     """The blocks as they were dealt; of the last one only the size of its parts is known."""
-    from bascule.live.storage.state import Deal
+    from bascule.live.storage.deals import Deal
 
     blocks: dict[int, list[Row]] = {}
     for row in rows:

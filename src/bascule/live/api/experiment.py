@@ -102,7 +102,7 @@ class Experiment(Units):
         """
         loaded = self._loaded()
         design, state = loaded.design, loaded.state
-        passed, window = state.latest - loaded.created, design.matures(0.0) or 0.0
+        passed, window = state.enrolment.latest - loaded.created, design.matures(0.0) or 0.0
         waiting = state.units * window / passed if passed > 0.0 else 0.0
         return even_split(design, state.statistics, waiting)
 
@@ -146,7 +146,7 @@ class Experiment(Units):
     @property
     def erased(self) -> int:
         """How many units were erased, on request or by age."""
-        return self._loaded().state.erased
+        return self._loaded().state.names.erased
 
     def audit(self) -> list[dict[str, Any]]:
         """Return every change by hand and the decision, the oldest first."""

@@ -150,7 +150,7 @@ def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -
     store.runner.notice_erasures(loaded)
     design, state = loaded.design, loaded.state
     test = known.test if known else Experiment(store, row.id, row.name, design)
-    is_waiting = design.procedure.counts != "stages" and loaded.state.folded < loaded.state.units
+    is_waiting = design.procedure.counts != "stages" and state.pending > 0
     oldest = row.next_unit if is_waiting else None
     return Summary(test, loaded, served_arms(state), oldest)
 

@@ -195,7 +195,7 @@ class Units:
         )
         with self.store.reading() as connection:
             counts = {reason: int(total) for reason, total in connection.execute(asked)}
-            unenrolled = self.store.load(connection, self.id, self.name).state.unenrolled
+            unenrolled = self.store.load(connection, self.id, self.name).state.counts.unenrolled
         return counts | ({"not enrolled": unenrolled} if unenrolled else {})
 
     @property

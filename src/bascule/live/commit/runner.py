@@ -19,8 +19,8 @@ from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
+from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded, load, members
-from bascule.live.storage.state import Deal
 from bascule.live.storage.statements import execute
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -132,7 +132,7 @@ class Runner:
 
     def notice_erasures(self, loaded: Loaded) -> None:
         """Forget the units of an experiment if some were erased or have another arm by a link."""
-        changes = loaded.state.erased + loaded.state.relinked
+        changes = loaded.state.names.erased + loaded.state.names.relinked
         if changes != self._erased.get(loaded.id, 0):
             self.memory.forget(loaded.id)
             self._erased[loaded.id] = changes
@@ -197,7 +197,7 @@ class Runner:
         run_jobs(work, jobs)
         after = work.save()
         # Blocks that wait for their outcomes may be many: they are read again when these have come.
-        wanted = (after.state.folding, after.state.deal)
+        wanted = (after.state.block.number, after.state.enrolment.deal)
         deals = {number: deals[number] for number in wanted if number in deals}
         return _Kept(after, deals), work
 

@@ -55,7 +55,7 @@ class FinalFigures:
 
 def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withheld | None:
     """Return the decision that is withheld; None if there is none."""
-    held = state.held
+    held = state.ending.held
     if held is None or phase not in OPEN:
         return None
     until = moment(due_announcement(design, state)).isoformat()
@@ -64,15 +64,15 @@ def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withhel
 
 def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
     """Return the figures with all that counted after the decision; None if nothing has to."""
-    statistics = state.final
-    if state.verdict is None or statistics is None:
+    statistics = state.ending.final
+    if state.ending.verdict is None or statistics is None:
         return None
     # Of a block that is not complete, the outcomes are known but not compared.
-    arms = [one + rest for one, rest in zip(statistics.arms, state.open, strict=True)]
+    arms = [one + rest for one, rest in zip(statistics.arms, state.block.sums, strict=True)]
     means = [arm.mean if arm.units else None for arm in arms]
-    pending = max(0, state.enrolled - state.folded)
+    pending = max(0, state.ending.enrolled - state.folding.folded)
     return FinalFigures(
-        state.folded,
+        state.folding.folded,
         pending,
         tuple(arm.units for arm in arms),
         tuple(means),
@@ -83,7 +83,7 @@ def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
 def _contrasts(
     design: Design, state: ExperimentState, means: Sequence[float | None]
 ) -> tuple[Contrast, ...]:
-    assert state.final is not None
-    result = effects_of(design, advantages(design, state.final))
+    assert state.ending.final is not None
+    result = effects_of(design, advantages(design, state.ending.final))
     control = design.arms.index(design.control_arm)
-    return contrasts(design, result, state.final.arms[control], means[control])
+    return contrasts(design, result, state.ending.final.arms[control], means[control])

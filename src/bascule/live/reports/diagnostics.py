@@ -22,10 +22,10 @@ from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
+from bascule.live.storage.deals import Deal, is_struck
 from bascule.live.storage.queries import Loaded, oldest_waiting
 from bascule.live.storage.records import history_of
 from bascule.live.storage.schema import assignments, audit, blocks
-from bascule.live.storage.state import Deal, is_struck
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
@@ -89,7 +89,7 @@ def _waiting(
     waiting = waiting_of(stored, now, oldest)
     if waiting is None or waiting.until is not None or oldest is None:
         return ()
-    units, folded = stored.state.units, stored.state.folded
+    units, folded = stored.state.units, stored.state.folding.folded
     last = stored.state.units
     reported = int(fetch(connection, _COUNT, stored.id, last)[0][0])
     silent = units - reported
@@ -213,10 +213,10 @@ def _by_delay(
 
     Only where a unit reports when it likes: with a measure all wait equally long.
     """
-    folded, arms = stored.state.folded, len(stored.design.arms)
+    folded, arms = stored.state.folding.folded, len(stored.design.arms)
     if stored.design.measure is not None or not folded:
         return None, None
-    end = stored.state.folded
+    end = stored.state.folding.folded
     middle = fetch(connection, _DELAYS, stored.id, end, (folded - 1) // 2)[0][0]
     if fetch(connection, _LONGEST, stored.id, end, math.inf)[0][0] == middle:
         # Most took longest: then those count as prompt that were any quicker.
@@ -240,7 +240,7 @@ def _by_delay(
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:
     """The arms of all units against the probabilities that the blocks gave them."""
-    if stored.design.procedure.assigns != "blocks" or not stored.state.deal:
+    if stored.design.procedure.assigns != "blocks" or not stored.state.enrolment.deal:
         return None
     arms = len(stored.design.arms)
     wanted = (

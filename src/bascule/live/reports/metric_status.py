@@ -53,20 +53,18 @@ class MetricStatus:
     coverage: tuple[float | None, ...] = ()
 
 
-def metric_statuses(
-    design: Design, statistics: Statistics, clipped: Sequence[tuple[int, ...]] = ()
-) -> tuple[MetricStatus, ...]:
-    """Return what every metric beside the primary one has shown; `clipped` has a row for each.
+def metric_statuses(design: Design, state: ExperimentState) -> tuple[MetricStatus, ...]:
+    """Return what every metric beside the primary one has shown.
 
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=5)
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[latency])
-    >>> metric_statuses(design, bs.progress.Statistics.empty(2))[0].standings
+    >>> metric_statuses(design, ExperimentState.empty(design))[0].standings
     ('open',)
     """
-    views = metric_views(design, statistics)
-    counts = clipped or ((0,) * len(design.arms),) * len(views)
-    units = [arm.units for arm in statistics.arms]
+    views = metric_views(design, state.once)
+    counts = state.counts.clipped[1:] or ((0,) * len(design.arms),) * len(views)
+    units = [arm.units for arm in state.once.arms]
     return tuple(
         _status(*its, units) for its in zip(design.metric_designs, views, counts, strict=True)
     )
@@ -199,4 +197,4 @@ def covariates_of(design: Design, state: ExperimentState) -> CovariateStatus | N
     if design.adjustment is None:
         return None
     coefficients = design.adjustment.coefficients(state.once.covariates)
-    return CovariateStatus(coefficients, state.lacking, state.beyond)
+    return CovariateStatus(coefficients, state.enrolment.lacking, state.enrolment.beyond)

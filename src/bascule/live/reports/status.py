@@ -210,7 +210,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Keep running
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
-    statistics = state.statistics if state.held is None else state.latest_statistics
+    statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
     effects = effects_of(design, better)
     leader, share = lead(design, statistics, better)
@@ -223,20 +223,20 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         rollout = rollout_of(test, now)
         leader, share = None, 0.0
     left, days, ahead = None, None, None
-    if phase in OPEN and rollout is None and state.held is None:
+    if phase in OPEN and rollout is None and state.ending.held is None:
         left, days = _left(design, state, share, now - created)
         ahead = time_left_of(design, state, created, now)
     arms = _arms(design, state, statistics)
     units = [arm.units for arm in arms]
     control = design.arms.index(design.control_arm)
     counted, everyone = units, everyones_arm(state)
-    counted_units = state.folded
-    if state.verdict is not None and isinstance(statistics, Statistics):
+    counted_units = state.folding.folded
+    if state.ending.verdict is not None and isinstance(statistics, Statistics):
         # All that met another arm came before the decision, whether they have matured or not. Units
         # that come after it get the arm that is served then: these are no longer the test.
-        counted = list(state.assigned)
+        counted = list(state.enrolment.assigned)
         counted[shipped(state)] = statistics.arms[shipped(state)].units
-        counted_units = state.verdict.units
+        counted_units = state.ending.verdict.units
     return Status(
         name=test.name,
         state=phase,
@@ -249,7 +249,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         contrasts=_contrasts(design, statistics, effects, means[control], phase),
         evidence=share,
         leader=leader,
-        decision=state.verdict,
+        decision=state.ending.verdict,
         promise=_promise(design, statistics, phase),
         cost=_cost(design, apart, counted),
         even_cost=_cost(design, apart, [sum(counted) / len(counted)] * len(counted)),
@@ -257,18 +257,18 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         time_left=ahead,
-        metrics=metric_statuses(design, state.once, state.clipped[1:]) if design.metrics else (),
+        metrics=metric_statuses(design, state) if design.metrics else (),
         guarded=waiting_words(design, state.once) if may_hold(design) and phase in OPEN else None,
         rollout=rollout,
         ended_by=end_reason(design, statistics) if phase == "over" else None,
-        futile=phase in OPEN and state.verdict is None and is_futile(design, statistics),
+        futile=phase in OPEN and state.ending.verdict is None and is_futile(design, statistics),
         waiting=waiting_of(test, now, oldest),
         everyone=None if everyone is None else design.arms[everyone],
-        links=state.links,
-        relinked=state.relinked,
+        links=state.names.links,
+        relinked=state.names.relinked,
         places_left=places_left(phase, state),
-        events=state.events,
-        late=state.late,
+        events=state.counts.events,
+        late=state.counts.late,
         stalled=stalled_since(test, now),
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
@@ -297,7 +297,7 @@ def _left(
     left = units_left(design, statistics, evidence)
     if left is None or seconds <= 0 or not state.units:
         return left, None
-    to_assign = left - (state.units - state.folded)
+    to_assign = left - (state.units - state.folding.folded)
     if to_assign <= 0 and design.measure is None:
         # They are all there: it takes as long as they take to report.
         return left, None
@@ -319,11 +319,11 @@ def _arms(
         harmful = harmful.union(*(metric.dropped for metric in statistics.metrics))
         shares = coverages(design, statistics, [arm.units for arm in statistics.arms])
     for i, name in enumerate(design.arms):
-        units, matured, mean = state.assigned[i], statistics.arms[i].units, means[i]
+        units, matured, mean = state.enrolment.assigned[i], statistics.arms[i].units, means[i]
         if isinstance(statistics, Statistics):
             # Of a block that is not complete, the outcomes are known but not compared yet.
-            is_past = state.verdict is not None and state.final is not None
-            shown = statistics.arms[i] if is_past else statistics.arms[i] + state.open[i]
+            is_past = state.ending.verdict is not None and state.ending.final is not None
+            shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
             matured = shown.units
             mean = shown.mean if matured else None
         elif sizes is not None:
@@ -331,14 +331,14 @@ def _arms(
         part = "active"
         if i in state.control.paused:
             part = "paused"
-        is_winner = state.verdict is not None and state.verdict.arm == i
+        is_winner = state.ending.verdict is not None and state.ending.verdict.arm == i
         if i in statistics.dropped and not is_winner:
             part = "beaten"
         if i in statistics.removed:
             part = "dropped"
         if i in harmful:
             part = "harmful"
-        clipped = state.clipped[0][i] if state.clipped else 0
+        clipped = state.counts.clipped[0][i] if state.counts.clipped else 0
         rows.append(ArmStatus(name, units, matured, mean, *bounds[i], part, clipped, shares[i]))
     return tuple(rows)
 

@@ -162,20 +162,20 @@ def _days(
 
     Units that have arrived count when their windows close, and others have to arrive first.
     """
-    passed = state.latest - created
+    passed = state.enrolment.latest - created
     if passed <= 0.0:
         return None
-    pending = (units - (state.units - state.folded)) * passed / state.units
+    pending = (units - (state.units - state.folding.folded)) * passed / state.units
     wait = design.matures(0.0)
     if wait is None:
         seconds = max(0.0, pending)
     else:
         # The last of these units arrived before the latest one, or arrives after it.
-        seconds = max(0.0, state.latest + pending + wait - now)
+        seconds = max(0.0, state.enrolment.latest + pending + wait - now)
         if pending > 0.0:
             seconds = max(seconds, pending + wait)
-    if design.withholds and state.origin is not None:
-        seconds = design.announces(state.origin, now + seconds) - now
+    if design.withholds and state.enrolment.origin is not None:
+        seconds = design.announces(state.enrolment.origin, now + seconds) - now
     if design.deadline is not None:
         seconds = min(seconds, max(0.0, design.deadline.timestamp() - now))
     return seconds / DAY

@@ -67,18 +67,19 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
     >>> import bascule as bs
     >>> from bascule.live.storage.state import ExperimentState
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), reports="always")
-    >>> state = ExperimentState.empty(design)._replace(assigned=(200, 100))
+    >>> state = ExperimentState.empty(design)
+    >>> state = state._replace(enrolment=state.enrolment._replace(assigned=(200, 100)))
     >>> waiting_of(Loaded(1, "button", 0.0, design, "running", state, 0), 90000.0, 3600.0).words
     '300 units have not counted; the oldest has not reported for 1 day'
     """
-    design, units = test.design, test.state.units - test.state.folded
+    design, units = test.design, test.state.units - test.state.folding.folded
     if test.phase not in OPEN or units <= 0 or oldest is None:
         return None
     waited = now - oldest
     until = last = None
     if design.measure is not None:
         until = moment(design.matures(oldest) or oldest).isoformat()
-        last = moment(design.matures(test.state.latest) or oldest).isoformat()
+        last = moment(design.matures(test.state.enrolment.latest) or oldest).isoformat()
     is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - test.created)
     metrics = (PRIMARY, *(one.name for one in design.metrics)) if design.metrics else ()
     return Waiting(
@@ -100,12 +101,13 @@ def stalled_since(test: Loaded, now: float) -> str | None:
     them have counted: where users come back, all of them are in it then.
     """
     state = test.state
-    if test.phase != "running" or state.verdict is not None or not state.grown:
+    marks = state.enrolment.grown
+    if test.phase != "running" or state.ending.verdict is not None or not marks:
         return None
-    units, since = state.grown[0]
+    units, since = marks[0]
     if units < STALLED_UNITS:
         return None
-    if test.design.procedure.counts == "stages" or state.folded < units:
+    if test.design.procedure.counts == "stages" or state.folding.folded < units:
         return None
     wait = test.design.matures(0.0) or 0.0
     if now - since < max(STALLED_DAYS * DAY, 2.0 * wait, since - test.created):

@@ -14,8 +14,8 @@ from bascule.core.metrics.guardrails import fold_ahead
 from bascule.core.outcomes import Value
 from bascule.core.statistics import ArmStatistics
 from bascule.live.steps.folding import announced, with_unit
-from bascule.live.storage.front import Front
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState, Front
 
 
 def fold_ahead_unit(
@@ -31,36 +31,39 @@ def fold_ahead_unit(
 
     `place` is that of the front, and `values` has the unit's outcomes of its metrics.
     """
-    front = state.fronts[place]
+    front = state.folding.fronts[place]
     if front.folding != deal.number:
         front = front._replace(folding=deal.number, part=0, units=0)
-    opened = list(state.metric_open)
+    opened = list(state.block.metrics)
     for which, value in zip(front.metrics, values, strict=True):
         opened[which] = with_unit(design.metric_designs[which], opened[which], arm, value)
     front = front._replace(folded=front.folded + 1, units=front.units + 1)
-    state = with_front(state, place, front)._replace(metric_open=tuple(opened))
+    block = state.block._replace(metrics=tuple(opened))
+    state = with_front(state, place, front)._replace(block=block)
     return _close_parts(design, state, place, deal, now)
 
 
 def with_front(state: ExperimentState, place: int, front: Front) -> ExperimentState:
     """Return the state with a front changed."""
-    fronts = (*state.fronts[:place], front, *state.fronts[place + 1 :])
-    return state._replace(fronts=fronts)
+    before = state.folding.fronts
+    fronts = (*before[:place], front, *before[place + 1 :])
+    return state._replace(folding=state.folding._replace(fronts=fronts))
 
 
 def _close_parts(
     design: Design, state: ExperimentState, place: int, deal: Deal, now: float
 ) -> ExperimentState:
     """Fold the parts of a block whose units have all counted in the metrics of a front."""
-    sizes, front = deal.sizes, state.fronts[place]
+    sizes, front = deal.sizes, state.folding.fronts[place]
     while front.part < len(sizes) and front.units >= sizes[front.part]:
-        blocks = {which: state.metric_open[which] for which in front.metrics}
+        blocks = {which: state.block.metrics[which] for which in front.metrics}
         empty = (ArmStatistics(),) * len(design.arms)
-        opened = [
-            empty if which in blocks else block for which, block in enumerate(state.metric_open)
-        ]
+        opened = (
+            empty if which in blocks else sums for which, sums in enumerate(state.block.metrics)
+        )
         state = state._replace(
-            statistics=fold_ahead(design, state.once, blocks), metric_open=tuple(opened)
+            statistics=fold_ahead(design, state.once, blocks),
+            block=state.block._replace(metrics=tuple(opened)),
         )
         front = front._replace(part=front.part + 1, units=0)
         if front.part == len(sizes):

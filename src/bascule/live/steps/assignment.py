@@ -22,15 +22,8 @@ from bascule.live.control import blocks_to_begin
 from bascule.live.steps.serving import ENROLMENT, shipped
 from bascule.live.steps.signals import used_by
 from bascule.live.steps.stages import joined
-from bascule.live.storage.early import Used
-from bascule.live.storage.state import (
-    Deal,
-    ExperimentState,
-    Parts,
-    chances_in,
-    shape_of,
-    with_blocks,
-)
+from bascule.live.storage.deals import Deal, Parts, Used, chances_in, shape_of, with_blocks
+from bascule.live.storage.state import ExperimentState
 
 Shuffle = Callable[[list[int]], None]
 """Puts a list into random order, in place."""
@@ -101,7 +94,7 @@ def place(
 ) -> Placed:
     """Return the places of the next units.
 
-    `deal` is the block that has been handed out so far, up to slot `state.handed`.
+    `deal` is the block that has been handed out so far, up to slot `state.enrolment.handed`.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -109,7 +102,7 @@ def place(
     >>> placed.places
     [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
     """
-    if state.verdict is not None:
+    if state.ending.verdict is not None:
         return _freely(design, state, [shipped(state)] * units, now)
     if design.procedure.assigns == "blocks":
         return _slots(design, state, deal, shuffle, units, now)
@@ -139,18 +132,20 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
 
     >>> import bascule as bs
     >>> start = ExperimentState.empty(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)))
-    >>> with_pending(start._replace(assigned=(3, 0))).arms[0]
+    >>> with_pending(start._replace(enrolment=start.enrolment._replace(assigned=(3, 0)))).arms[0]
     ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0, per=())
     """
     statistics = state.statistics
     removed = statistics.removed | frozenset(state.control.paused)
     if isinstance(statistics, CohortStatistics):
         return replace(
-            statistics, arms=_cohorts_with_pending(statistics, state.assigned), removed=removed
+            statistics,
+            arms=_cohorts_with_pending(statistics, state.enrolment.assigned),
+            removed=removed,
         )
     everything = sum(statistics.arms, ArmStatistics())
     arms = []
-    for arm, units in zip(statistics.arms, state.assigned, strict=True):
+    for arm, units in zip(statistics.arms, state.enrolment.assigned, strict=True):
         pending = units - arm.units
         like = arm if arm.units else everything
         more = like.times(pending / like.units) if like.units else ArmStatistics(pending)
@@ -187,13 +182,13 @@ def _freely(
 
 def _one_by_one(design: Design, state: ExperimentState, units: int, now: float) -> Placed:
     arms: list[int] = []
-    assigned, most = list(state.assigned), design.max_units
+    assigned, most = list(state.enrolment.assigned), design.max_units
     taken = state.units
     for _ in range(units):
         if most is not None and taken >= most:
             return _freely(design, state, arms, now, _full(design))
-        pending = state._replace(assigned=tuple(assigned))
-        arm = next_arm(design, with_pending(pending))
+        enrolment = state.enrolment._replace(assigned=tuple(assigned))
+        arm = next_arm(design, with_pending(state._replace(enrolment=enrolment)))
         assigned[arm] += 1
         taken += 1
         arms.append(arm)
@@ -209,7 +204,8 @@ def _slots(
     now: float,
 ) -> Placed:
     """Hand out the rest of the current block, and then as many blocks as it takes."""
-    last, handed = state.deal, state.handed
+    enrolment = state.enrolment
+    last, handed = enrolment.deal, enrolment.handed
     arms: list[int] = []
     chances: list[float] = []
     if deal is not None:
@@ -220,8 +216,8 @@ def _slots(
     wanted = units - len(arms)
     if wanted == 0:
         after = _after(design, state, arms, now)
-        after = after._replace(handed=handed, left=state.left - len(arms))
-        return Placed(arms, chances, deals, after)
+        its = after.enrolment._replace(handed=handed, left=enrolment.left - len(arms))
+        return Placed(arms, chances, deals, after._replace(enrolment=its))
     # All blocks that are dealt now come after the same outcomes.
     block = _next_blocks(design, state)
     size = block.size
@@ -244,10 +240,10 @@ def _slots(
         del column[units:]
     handed = size - over if count else handed
     after = _after(design, state, arms, now)
-    after = after._replace(deal=last + count, handed=handed, left=over)
+    its = after.enrolment._replace(deal=last + count, handed=handed, left=over)
     if design.procedure.has_horizon and count:
-        under_way = with_blocks(state.under_way, shape_of(parts[0]), count)
-        after = after._replace(under_way=under_way)
+        its = its._replace(under_way=with_blocks(its.under_way, shape_of(parts[0]), count))
+    after = after._replace(enrolment=its)
     full = full if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full, used_by(design, state))
@@ -284,7 +280,7 @@ class NextBlocks:
         for its, before, block in self._last:
             if its is design and _saw_the_same(before, state):
                 return block
-        signals = Signals(state.early, state.delays) if design.procedure.uses_signals else None
+        signals = Signals(*state.signals) if design.procedure.uses_signals else None
         block = next_block(design, without(state.latest_once, state.control.paused), signals)
         # What was seen before is not seen again.
         others = [one for one in self._last if one[0] is not design]
@@ -296,8 +292,7 @@ def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
     return (
         before.latest_statistics is state.latest_statistics
         and before.control.paused == state.control.paused
-        and before.early is state.early
-        and before.delays is state.delays
+        and before.signals is state.signals
     )
 
 
@@ -314,22 +309,24 @@ def _after(design: Design, state: ExperimentState, arms: list[int], now: float) 
     """Return the state with these units added."""
     if not arms:
         return state
-    assigned = list(state.assigned)
+    assigned = list(state.enrolment.assigned)
     for arm in arms:
         assigned[arm] += 1
-    units, marks = sum(assigned), state.grown
+    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now)
+    units, marks = sum(assigned), enrolment.grown
     if not marks or units >= MARKED * marks[-1][0]:
         recent = (mark for mark in marks if GROWTH * mark[0] > units)
-        state = state._replace(grown=(*recent, (units, now)))
-    is_open = state.verdict is None
+        enrolment = enrolment._replace(grown=(*recent, (units, now)))
+    is_open = state.ending.verdict is None
     if design.procedure.counts == "stages":
-        state = joined(design, state, arms, now) if is_open else state
-        return state._replace(assigned=tuple(assigned), latest=now)
-    if design.withholds and state.origin is None:
-        state = state._replace(origin=now)
-    first_pending = state.folded == state.units and is_open
-    due = design.matures(now) if first_pending and design.measure else state.due
-    return state._replace(assigned=tuple(assigned), latest=now, due=due)
+        enrolment = joined(design, enrolment, arms, now) if is_open else enrolment
+        return state._replace(enrolment=enrolment)
+    if design.withholds and enrolment.origin is None:
+        enrolment = enrolment._replace(origin=now)
+    if is_open and design.measure and not state.pending:
+        folding = state.folding._replace(due=design.matures(now))
+        return state._replace(enrolment=enrolment, folding=folding)
+    return state._replace(enrolment=enrolment)
 
 
 def _full(design: Design) -> FullError:
@@ -346,10 +343,15 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), max_pending=5)
-    >>> is_complete(design, ExperimentState.empty(design)._replace(assigned=(2, 2)))
+    >>> start = ExperimentState.empty(design)
+    >>> is_complete(design, start._replace(enrolment=start.enrolment._replace(assigned=(2, 2))))
     True
     """
-    if design.procedure.assigns != "blocks" or state.left or state.verdict is not None:
+    if (
+        design.procedure.assigns != "blocks"
+        or state.enrolment.left
+        or state.ending.verdict is not None
+    ):
         return False
     block = _next_blocks(design, state)
     statistics = without(state.latest_once, state.control.paused)
@@ -358,7 +360,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
 
 def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
     """Return the error that says that nobody is enrolled until pending units have counted."""
-    pending = state.units - state.folded
+    pending = state.units - state.folding.folded
     return FullError(
         ENROLMENT,
         f"enrolment is complete: the test waits for {pending:,} units that have not counted yet, "

@@ -20,7 +20,8 @@ from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.signals import without_block
-from bascule.live.storage.state import Deal, ExperimentState, Verdict, is_struck, with_blocks
+from bascule.live.storage.deals import Deal, is_struck, with_blocks
+from bascule.live.storage.state import ExperimentState, OpenBlock, Verdict
 
 
 def fold_unit(
@@ -46,32 +47,33 @@ def fold_unit(
     >>> fold_unit(design, ExperimentState.empty(design), None, 1, 0.5, now=0.0).statistics.units
     1
     """
-    if state.final is not None:
+    if state.ending.final is not None:
         return _measured_on(design, state, deal, arm, value, now, metrics, covariates, lacking)
-    folded = state.folded + 1
+    folding = state.folding._replace(folded=state.folding.folded + 1)
     if deal is None or design.procedure.counts == "units":
         numbers = [one for one in metrics if one is not None]
         assert isinstance(value, float)
         statistics = record(design, state.once, arm, value, numbers, lacking)  # type: ignore[arg-type]
-        return announced(design, state._replace(statistics=statistics, folded=folded), now)
+        return announced(design, state._replace(statistics=statistics, folding=folding), now)
+    block = state.block
     if design.adjustment is not None:
         rest = _rest(state.once, value)
-        block = design.adjustment.added(state.open_covariates, rest, covariates)
-        state = state._replace(open_covariates=block)
+        added = design.adjustment.added(block.covariates, rest, covariates)
+        block = block._replace(covariates=added)
         explained = rest - design.adjustment.adjust(state.once.covariates, rest, covariates)
         if isinstance(value, Pair):
             value = value._replace(numerator=value.numerator - explained)
         else:
             value -= explained
-    sums = with_unit(design, state.open, arm, value)
+    block = block._replace(sums=with_unit(design, block.sums, arm, value))
     if metrics:
-        others = map(with_unit, design.metric_designs, state.metric_open, repeat(arm), metrics)
-        state = state._replace(metric_open=tuple(others))
-    if any(lacking) or state.open_lacking:
-        state = state._replace(open_lacking=_with_lacking(state, arm, lacking))
-    if state.folding != deal.number:
-        state = state._replace(folding=deal.number, part=0)
-    return close_parts(design, state._replace(open=sums, folded=folded), deal, now)
+        others = map(with_unit, design.metric_designs, block.metrics, repeat(arm), metrics)
+        block = block._replace(metrics=tuple(others))
+    if any(lacking) or block.lacking:
+        block = block._replace(lacking=_with_lacking(block, arm, lacking))
+    if block.number != deal.number:
+        block = block._replace(number=deal.number, part=0)
+    return close_parts(design, state._replace(block=block, folding=folding), deal, now)
 
 
 def _measured_on(
@@ -80,10 +82,12 @@ def _measured_on(
     *unit: Any,
 ) -> ExperimentState:
     """Return the state after a unit that counts after a decision: no arm is dropped any more."""
-    assert state.final is not None
-    after = fold_unit(design, state._replace(statistics=state.final, final=None), *unit)
-    final = replace(after.once, dropped=state.final.dropped)
-    return after._replace(statistics=state.statistics, final=final)
+    ending = state.ending
+    assert ending.final is not None
+    before = state._replace(statistics=ending.final, ending=ending._replace(final=None))
+    after = fold_unit(design, before, *unit)
+    final = replace(after.once, dropped=ending.final.dropped)
+    return after._replace(statistics=state.statistics, ending=after.ending._replace(final=final))
 
 
 def _rest(statistics: Statistics, value: Value) -> float:
@@ -108,11 +112,11 @@ def with_unit(
 
 
 def _with_lacking(
-    state: ExperimentState, arm: int, lacking: Sequence[bool]
+    block: OpenBlock, arm: int, lacking: Sequence[bool]
 ) -> tuple[tuple[int, ...], ...]:
     """Return the units of a block without a value, by metric and arm, with one more unit."""
-    none = (0,) * len(state.open)
-    before = state.open_lacking or (none,) * len(lacking)
+    none = (0,) * len(block.sums)
+    before = block.lacking or (none,) * len(lacking)
     return tuple(
         (*counts[:arm], counts[arm] + lacks, *counts[arm + 1 :])
         for counts, lacks in zip(before, lacking or repeat(False), strict=False)
@@ -121,30 +125,25 @@ def _with_lacking(
 
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
     """Fold the parts of a block whose units are all there."""
-    sizes = deal.sizes
+    sizes, block = deal.sizes, state.block
     before = state.once.dropped
-    while state.part < len(sizes) and (sum(arm.units for arm in state.open) >= sizes[state.part]):
-        last = state.part == len(sizes) - 1
-        ahead = {which for front in state.fronts for which in front.metrics}
-        others = [None if k in ahead else its for k, its in enumerate(state.metric_open)]
-        block = (state.open, last, others, state.open_covariates, state.open_lacking)
-        statistics = fold_block(design, state.once, *block)
+    while block.part < len(sizes) and sum(arm.units for arm in block.sums) >= sizes[block.part]:
+        last = block.part == len(sizes) - 1
+        ahead = {which for front in state.folding.fronts for which in front.metrics}
+        others = [None if k in ahead else its for k, its in enumerate(block.metrics)]
+        sums = (block.sums, last, others, block.covariates, block.lacking)
+        statistics = fold_block(design, state.once, *sums)
         if design.procedure.uses_signals:
-            state = without_block(state, deal, state.open)
-        empty = (ArmStatistics(),) * len(state.open)
-        kept = (its if k in ahead else empty for k, its in enumerate(state.metric_open))
-        state = state._replace(
-            statistics=statistics,
-            open=empty,
-            metric_open=tuple(kept),
-            open_covariates=(),
-            open_lacking=(),
-            part=state.part + 1,
-        )
+            state = without_block(state, deal, block.sums)
+        empty = (ArmStatistics(),) * len(block.sums)
+        kept = tuple(its if k in ahead else empty for k, its in enumerate(block.metrics))
+        place = (deal.number + 1, 0) if last else (deal.number, block.part + 1)
+        block = OpenBlock(empty, kept, (), (), *place)
+        state = state._replace(statistics=statistics, block=block)
+        if last and design.procedure.has_horizon:
+            under_way = with_blocks(state.enrolment.under_way, deal.shape, -1)
+            state = state._replace(enrolment=state.enrolment._replace(under_way=under_way))
         if last:
-            state = state._replace(folding=deal.number + 1, part=0)
-            if design.procedure.has_horizon:
-                state = state._replace(under_way=with_blocks(state.under_way, deal.shape, -1))
             return announced(design, state, now, before)
     return state
 
@@ -157,8 +156,9 @@ def take_out(
     The other slots stay: between active arms, sizes remain what they were dealt. A decision that is
     withheld is void, and all that has counted is judged again.
     """
-    if state.held is not None and state.final is not None:
-        state = state._replace(statistics=state.final, held=None, final=None)
+    if state.ending.held is not None and state.ending.final is not None:
+        ending = state.ending._replace(held=None, final=None)
+        state = state._replace(statistics=state.ending.final, ending=ending)
     statistics: AnyStatistics = (
         remove_arm(design, state.once, name)
         if isinstance(state.statistics, Statistics)
@@ -169,9 +169,10 @@ def take_out(
     state = state._replace(statistics=statistics, control=state.control._replace(paused=paused))
     if deal is None:
         return announced(design, state, now), None
-    deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, state.handed))))
-    state = state._replace(left=len(deal.slots) - state.handed)
-    if state.folding == deal.number and state.handed:
+    handed = state.enrolment.handed
+    deal = replace(deal, struck=(*deal.struck, (arm, _dealt_slot(deal, handed))))
+    state = state._replace(enrolment=state.enrolment._replace(left=len(deal.slots) - handed))
+    if state.block.number == deal.number and handed:
         state = close_parts(design, state, deal, now)
     return announced(design, state, now), deal
 
@@ -210,7 +211,7 @@ def announced(
     all other arms were found harmful. Units that count later go into the final statistics, which
     leave out only the arms that were dropped before the decision (`dropped`).
     """
-    if state.verdict is not None or state.held is not None:
+    if state.ending.verdict is not None or state.ending.held is not None:
         return state
     reached = decision(design, state.statistics)
     if reached is None:
@@ -219,28 +220,31 @@ def announced(
     if reached.arm is None:
         control = design.arms.index(design.control_arm)
         keep = None if control in state.statistics.out else control
-    verdict = Verdict.of(reached, state.folded, now, keep)
+    verdict, ending = Verdict.of(reached, state.folding.folded, now, keep), state.ending
     if design.withholds or design.measure_on:
         statistics = state.once
         out = statistics.dropped if dropped is None else dropped
-        state = state._replace(final=replace(statistics, dropped=out))
+        ending = ending._replace(final=replace(statistics, dropped=out))
     is_held = not verdict.harm and withheld_until(design, state, now) > now
-    return state._replace(held=verdict) if is_held else state._replace(verdict=verdict)
+    ending = ending._replace(held=verdict) if is_held else ending._replace(verdict=verdict)
+    return state._replace(ending=ending)
 
 
 def withheld_until(design: Design, state: ExperimentState, reached: float) -> float:
     """Return when a decision is announced that was reached at some moment."""
-    if not design.withholds or state.origin is None:
+    if not design.withholds or state.enrolment.origin is None:
         return reached
-    return design.announces(state.origin, reached)
+    return design.announces(state.enrolment.origin, reached)
 
 
 def due_announcement(design: Design, state: ExperimentState) -> float:
     """Return when the decision that is withheld is announced; never if there is none."""
-    return math.inf if state.held is None else withheld_until(design, state, state.held.time)
+    held = state.ending.held
+    return math.inf if held is None else withheld_until(design, state, held.time)
 
 
 def announce(state: ExperimentState, time: float) -> ExperimentState:
     """Return the state with the decision that was withheld, announced at a time."""
-    assert state.held is not None
-    return state._replace(verdict=replace(state.held, time=time), held=None)
+    assert state.ending.held is not None
+    verdict = replace(state.ending.held, time=time)
+    return state._replace(ending=state.ending._replace(verdict=verdict, held=None))

@@ -20,7 +20,8 @@ from bascule.live.steps.folding import (
     with_knob,
 )
 from bascule.live.steps.stages import Sums, begun, closed, joined
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState
 
 
 class Change(NamedTuple):
@@ -76,7 +77,8 @@ class Replay:
         state = ExperimentState.empty(design)
         if origin is not None:
             state = begun(design, state, origin)
-            state = state._replace(origin=origin) if design.withholds else state
+            if design.withholds:
+                state = state._replace(enrolment=state.enrolment._replace(origin=origin))
         return cls(design, state, deal_of, changes, {})
 
     def fold(
@@ -107,7 +109,8 @@ class Replay:
 
     def join(self, arms: Iterable[int], time: float) -> Replay:
         """Return the replay after units with recurring outcomes have arrived."""
-        return replace(self, state=joined(self.design, self.state, arms, time))
+        enrolment = joined(self.design, self.state.enrolment, arms, time)
+        return replace(self, state=self.state._replace(enrolment=enrolment))
 
     def close_stage(self, sums: Sums) -> Replay:
         """Return the replay at the end of the next stage, whose events are given."""
@@ -124,7 +127,8 @@ class Replay:
                 now = replace(now, design=with_knob(now.design, change.knob, change.now))
                 continue
             block = now._deal(change.deal) if change.deal else None
-            state = now.state._replace(handed=change.handed)
+            enrolment = now.state.enrolment._replace(handed=change.handed)
+            state = now.state._replace(enrolment=enrolment)
             state, kept = take_out(now.design, state, change.arm, block, 0.0)
             struck = now.struck if kept is None else {**now.struck, kept.number: kept}
             now = replace(now, state=state, struck=struck)

@@ -90,7 +90,7 @@ def served_arms(state: ExperimentState) -> Served | None:
     control = state.control
     if not control.moved and not control.released and control.everyone is None:
         return None
-    arms = len(state.assigned)
+    arms = len(state.enrolment.assigned)
     everyone = everyones_arm(state)
     if everyone is not None:
         static: ServedReason = "STATIC"
@@ -110,13 +110,13 @@ def shipped(state: ExperimentState) -> int:
 
     If the control is out, it is the first active arm.
     """
-    assert state.verdict is not None
-    if state.verdict.arm is not None:
-        return state.verdict.arm
-    if state.verdict.keep is not None:
-        return state.verdict.keep
+    assert state.ending.verdict is not None
+    if state.ending.verdict.arm is not None:
+        return state.ending.verdict.arm
+    if state.ending.verdict.keep is not None:
+        return state.ending.verdict.keep
     out = state.statistics.out
-    return next(arm for arm in range(len(state.assigned)) if arm not in out)
+    return next(arm for arm in range(len(state.enrolment.assigned)) if arm not in out)
 
 
 def not_enrolled(
@@ -138,7 +138,7 @@ def not_enrolled(
         return Answer(everyone, "STATIC", problem)
     if problem.field in WHY:
         return Answer(control, "DEFAULT", problem)
-    if state.verdict is not None and phase in ("decided", "stopped"):
+    if state.ending.verdict is not None and phase in ("decided", "stopped"):
         return Answer(shipped(state), "STATIC", problem)
     if problem.field == ENROLMENT and design.overflow == "leader":
         return Answer(leader_of(design, state), "DISABLED", problem)
@@ -147,7 +147,7 @@ def not_enrolled(
 
 def leader_of(design: Design, state: ExperimentState) -> int:
     """Return the arm that is ahead, of those that get units; the control before any outcome."""
-    if not state.folded:
+    if not state.folding.folded:
         return control_of(design, state)
     out = state.once.removed.union(state.control.paused)
     return next_block(design, replace(state.once, removed=out)).leader

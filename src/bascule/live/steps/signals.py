@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from bascule.core.design import Design
 from bascule.core.procedures.blocks.signals import STEPS, step_of
 from bascule.core.statistics import ArmStatistics
-from bascule.live.storage.early import Early, Used
-from bascule.live.storage.state import Deal, ExperimentState
+from bascule.live.storage.deals import Deal, Early, Used
+from bascule.live.storage.state import ExperimentState
 
 NO_DELAYS = (0, 0, 0)
 """The delays of an arm before its first matured event."""
@@ -43,9 +43,10 @@ def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> 
 
 def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> ExperimentState:
     """Return the state after the first event of a unit that has not counted."""
-    arms = len(state.assigned)
+    arms = len(state.enrolment.assigned)
     events = tuple(count * (one == arm) for one in range(arms))
-    return state._replace(early=with_events(state.early, sizes_of(deal, arms), events))
+    early = with_events(state.signals.early, sizes_of(deal, arms), events)
+    return state._replace(signals=state.signals._replace(early=early))
 
 
 def without_block(
@@ -53,7 +54,8 @@ def without_block(
 ) -> ExperimentState:
     """Return the state without the events of a part of a block that counts now."""
     events = tuple(-int(arm.total) for arm in block)
-    return state._replace(early=with_events(state.early, sizes_of(deal, len(block)), events))
+    early = with_events(state.signals.early, sizes_of(deal, len(block)), events)
+    return state._replace(signals=state.signals._replace(early=early))
 
 
 def window_of(design: Design, arrived: float) -> float:
@@ -68,10 +70,10 @@ def with_delay(
 ) -> ExperimentState:
     """Return the state with the delay of a matured unit, whose event was reported at `heard`."""
     step = step_of(heard - arrived, window_of(design, arrived))
-    delays = list(state.delays or (NO_DELAYS,) * len(state.assigned))
+    delays = list(state.signals.delays or (NO_DELAYS,) * len(state.enrolment.assigned))
     count, total, squares = delays[arm]
     delays[arm] = count + 1, total + step, squares + step * step
-    return state._replace(delays=tuple(delays))
+    return state._replace(signals=state.signals._replace(delays=tuple(delays)))
 
 
 def heard_after_erasure(design: Design, arrived: float, heard: float, time: float) -> float:
@@ -89,4 +91,4 @@ def used_by(design: Design, state: ExperimentState) -> Used | None:
         return None
     knob = design.rule.knob
     assert knob is not None
-    return Used(state.folded, knob.value, state.early, state.delays)
+    return Used(state.folding.folded, knob.value, state.signals)

@@ -22,7 +22,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
-from bascule.live.storage.state import Crowd, ExperimentState
+from bascule.live.storage.state import Crowd, Enrolment, ExperimentState
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
 """Of the units of an arm that came in a stage, late in it or not: those with events, their sum."""
@@ -140,25 +140,23 @@ def due(measure: Measure, origin: float, stage: int) -> float:
 def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState:
     """Return the state at the start of a test: a static population is complete from then on."""
     sizes = design.procedure.arm_sizes
-    if sizes is None or state.origin is not None:
+    if sizes is None or state.enrolment.origin is not None:
         return state
     crowd = tuple(Crowd(arm, 1, 0, units, 0.0) for arm, units in enumerate(sizes))
-    return state._replace(origin=now, crowd=crowd)
+    return state._replace(enrolment=state.enrolment._replace(origin=now, crowd=crowd))
 
 
-def joined(
-    design: Design, state: ExperimentState, arms: Iterable[int], now: float
-) -> ExperimentState:
-    """Return the state with units that arrive now."""
+def joined(design: Design, enrolment: Enrolment, arms: Iterable[int], now: float) -> Enrolment:
+    """Return the enrolment with units that arrive now."""
     assert design.measure is not None
-    origin = now if state.origin is None else state.origin
+    origin = now if enrolment.origin is None else enrolment.origin
     stage, late = stage_of(origin, period_of(design.measure), now)
-    crowds = {crowd[:3]: crowd for crowd in state.crowd}
+    crowds = {crowd[:3]: crowd for crowd in enrolment.crowd}
     for arm in arms:
         which = (arm, stage, late)
         before = crowds.get(which, Crowd(*which, 0, 0.0))
         crowds[which] = before._replace(units=before.units + 1)
-    return state._replace(origin=origin, crowd=tuple(crowds.values()))
+    return enrolment._replace(origin=origin, crowd=tuple(crowds.values()))
 
 
 def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
@@ -187,7 +185,7 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
     assert measure is not None
     stage = statistics.stage + 1
     crowd, arms = [], [defaultdict[int, list[Crowd]](list) for _ in design.arms]
-    for some in state.crowd:
+    for some in state.enrolment.crowd:
         outcomes = stage - some.stage + 1 - some.late
         if outcomes < 1:
             crowd.append(some)
@@ -201,7 +199,11 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
         for arm in arms
     )
     statistics = close_stage(design, replace(statistics, arms=cohorts, stage=stage))
-    after = state._replace(statistics=statistics, crowd=tuple(crowd), folded=statistics.units)
+    after = state._replace(
+        statistics=statistics,
+        enrolment=state.enrolment._replace(crowd=tuple(crowd)),
+        folding=state.folding._replace(folded=statistics.units),
+    )
     return announced(design, after, now)
 
 

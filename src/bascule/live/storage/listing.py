@@ -20,7 +20,8 @@ _IN_POSTGRESQL = {
     "KNOWN": "json_each_text(?::json)",
 }
 _IN_SQLITE = {
-    "POSITION": "CASE WHEN json_valid(state) THEN coalesce(json_extract(state, '$.folded'), 0) END",
+    "POSITION": "CASE WHEN json_valid(state) "
+    "THEN coalesce(json_extract(state, '$.folding.folded'), 0) END",
     "KNOWN": "json_each(?)",
 }
 _IF_CHANGED = (

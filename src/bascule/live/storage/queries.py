@@ -16,7 +16,8 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import is_storable
-from bascule.live.storage.state import Deal, ExperimentState, Phase
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.state import ExperimentState, Phase
 from bascule.live.storage.state_json import (
     run_from_json,
     run_to_json,
@@ -90,6 +91,14 @@ _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity =
 _ADD_LINK = "INSERT INTO links (experiment, unit, identity) VALUES (?, ?, ?)"
 _SET_ASIDE = (
     "SELECT event, reason, metric FROM LISTED set_aside WHERE experiment = ? AND event IS_LISTED"
+)
+_FIRST_EVENTS = (
+    "SELECT number, min(received) FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED "
+    "AND metric IS NULL AND outcomes.value <> 0 GROUP BY number"
+)
+_FIRST_EVENTS_BETWEEN = (
+    "SELECT number, min(received) FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
+    "AND metric IS NULL AND value <> 0 GROUP BY number"
 )
 
 
@@ -247,9 +256,9 @@ def assigned_from(
 def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     """Return when the first unit came that has not counted; None if there is none."""
     state = loaded.state
-    if loaded.design.procedure.counts == "stages" or state.folded >= state.units:
+    if loaded.design.procedure.counts == "stages" or state.folding.folded >= state.units:
         return None
-    rows = assigned_from(connection, loaded.id, state.folded, 1)
+    rows = assigned_from(connection, loaded.id, state.folding.folded, 1)
     return rows[0].time if rows else None
 
 
@@ -301,6 +310,20 @@ def metric_events_of(
     for number, metric, *value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
         events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
     return events
+
+
+def first_events(
+    connection: Connection, experiment: int, numbers: Sequence[int]
+) -> dict[int, float]:
+    """Return when each of the units had its first event, if it had one."""
+    return dict(map(tuple, fetch_listed(connection, _FIRST_EVENTS, experiment, numbers)))
+
+
+def first_events_between(
+    connection: Connection, experiment: int, first: int, last: int
+) -> dict[int, float]:
+    """Return when units from one number to another had their first events."""
+    return dict(map(tuple, fetch(connection, _FIRST_EVENTS_BETWEEN, experiment, first, last)))
 
 
 def taken_ids(

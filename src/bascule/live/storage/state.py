@@ -7,18 +7,14 @@ again, is in the tables of assignments and outcomes.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from itertools import chain, count
 from typing import Literal, NamedTuple
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.early import Delays, Early, Used
-from bascule.live.storage.front import Front, fronts_of
+from bascule.live.storage.deals import Signals, UnderWay
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -51,122 +47,6 @@ class Verdict:
         """The decision that the data allow, with the moment at which it is announced."""
         named = decision.arm, decision.name, decision.error, decision.guarantee
         return cls(*named, units, time, decision.harm, keep, decision.by)
-
-
-Parts = tuple[tuple[int, ...], ...]
-"""For each part of a block the arms of its slots, in order."""
-
-Struck = tuple[tuple[int, int], ...]
-"""Arms dropped by hand, each with the slot of a block from which on it gets nothing."""
-
-
-@dataclass(frozen=True)
-class Deal:
-    """A block of a tilted test as it is dealt: for each part the arms of its slots, in order.
-
-    `struck` has the arms dropped by hand while it was handed out, each with the slot from which
-    on it gets nothing. `used` is what its sizes went by, of the first of blocks that were dealt at
-    once in a test with early signals.
-
-    >>> Deal(1, ((0, 1, 0), (0, 0, 1)), struck=((1, 2),)).slots
-    (0, 1, 0, 0, 0)
-    """
-
-    number: int
-    parts: Parts
-    struck: Struck = ()
-    used: Used | None = None
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """The arm that has the most units in a part, and how many: what its information goes by.
-
-        >>> Deal(1, ((0, 1, 0), (0, 0, 1))).shape
-        (0, 2)
-        """
-        return shape_of(self.parts[0])
-
-    @property
-    def kept(self) -> Parts:
-        """The parts without what was struck."""
-        return _without(self.parts, self.struck) if self.struck else self.parts
-
-    @cached_property
-    def slots(self) -> tuple[int, ...]:
-        """The arms of all slots that are handed out, in order."""
-        return tuple(chain.from_iterable(self.kept))
-
-    @cached_property
-    def chances(self) -> tuple[float, ...]:
-        """The probability that each of these slots had of its arm, given the slots before it.
-
-        >>> Deal(1, ((0, 1, 0),)).chances
-        (0.6666666666666666, 0.5, 1.0)
-        """
-        return tuple(chain.from_iterable(map(chances_in, self.kept)))
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        """How many units each part has."""
-        return tuple(len(part) for part in self.kept)
-
-
-# Parts come in few orders.
-@lru_cache(maxsize=1024)
-def shape_of(part: tuple[int, ...]) -> tuple[int, int]:
-    """Return the arm that has the most units in a part of a block, and how many.
-
-    >>> shape_of((1, 0, 1)), shape_of((1, 0))
-    ((1, 2), (0, 1))
-    """
-    units = Counter(part)
-    arm = min(units, key=lambda one: (-units[one], one))
-    return arm, units[arm]
-
-
-UnderWay = tuple[tuple[int, int, int], ...]
-"""Blocks that are not folded: the shape of each, and how many there are."""
-
-
-def with_blocks(under_way: UnderWay, shape: tuple[int, int], count: int) -> UnderWay:
-    """Return the blocks that are not folded with some more of a shape, or fewer.
-
-    >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
-    ((0, 1, 2),)
-    """
-    blocks = {(arm, units): its for arm, units, its in under_way}
-    blocks[shape] = blocks.get(shape, 0) + count
-    return tuple((*one, its) for one, its in sorted(blocks.items()) if its)
-
-
-def is_struck(struck: Struck, arm: int, slot: int) -> bool:
-    """Whether an arm gets nothing in a slot of a block, since it was dropped by hand before it."""
-    return any(arm == out and slot >= since for out, since in struck)
-
-
-@lru_cache(maxsize=16)
-def _without(parts: Parts, struck: Struck) -> Parts:
-    slot = count()
-    return tuple(
-        tuple(arm for arm in part if not is_struck(struck, arm, next(slot))) for part in parts
-    )
-
-
-# Short parts come in few orders.
-@lru_cache(maxsize=1024)
-def chances_in(part: tuple[int, ...]) -> tuple[float, ...]:
-    """The probability of the arm in each slot of a shuffled part, given the slots before it.
-
-    >>> chances_in((0, 1, 0))
-    (0.6666666666666666, 0.5, 1.0)
-    """
-    chances = []
-    left, slots = Counter(part), len(part)
-    for arm in part:
-        chances.append(left[arm] / slots)
-        left[arm] -= 1
-        slots -= 1
-    return tuple(chances)
 
 
 class Crowd(NamedTuple):
@@ -205,92 +85,174 @@ class Control(NamedTuple):
     released: bool = False
 
 
-class ExperimentState(NamedTuple):
-    """Counters and sums of a live test, grouped by what changes them.
+class Enrolment(NamedTuple):
+    """Who has come, and the block that new units are placed in. Enrolling changes it."""
 
-    Folding: the first `folded` units are in the `statistics`. Of the block that is folded next,
-    number `folding` and its part `part`, `open` has the sums so far, `metric_open` those of the
-    other metrics, `open_covariates` those of the covariates, and `open_lacking` the units of each
-    arm without a value of each metric, the primary one first. `due` is when the next unit
-    matures, where a measure says so, and `backlog` whether more units could be folded at once.
-    `shown` is where the last point of the history is. `verdict` is the decision. `held` is one that
-    is withheld until the calendar of the design allows it, with the moment at which it was reached.
-    From a decision on, withheld or not, the `statistics` stay as they are, and further units are
-    folded into `final`. `origin` is when the first unit came, where a calendar or stages begin with
-    it, and `crowd` has who came in each stage. `clipped` counts, for the primary
-    metric and then for the others, the units of each arm whose outcome lay beyond the limits; it is
-    empty while there are none. `events` counts the events of folded units, and `late`
-    those that came after the windows of their units. `fronts` say how far metrics have counted
-    whose windows close before those of their units.
+    assigned: tuple[int, ...]
+    """The units of each arm."""
+    latest: float = 0.0
+    """When the last unit came."""
+    grown: tuple[tuple[int, float], ...] = ()
+    """How many units there were, and when, at each growth by a hundredth in the last twentieth."""
+    origin: float | None = None
+    """When the first unit came, where a calendar or stages begin with it."""
+    crowd: tuple[Crowd, ...] = ()
+    """Who came in each stage, where outcomes recur."""
+    deal: int = 0
+    """The number of the block that was dealt last."""
+    handed: int = 0
+    """Places of that block that have units."""
+    left: int = 0
+    """Places of that block that have none yet."""
+    under_way: UnderWay = ()
+    """Blocks that are dealt and not folded, where a horizon makes them count."""
+    lacking: int = 0
+    """Units that came without a covariate."""
+    beyond: int = 0
+    """Units with a covariate beyond its limits."""
 
-    Enrolment: `assigned` has the units of each arm, `latest` is when the last one came, and `grown`
-    how many there were, and when, at each growth by a hundredth in the last twentieth. `deal` is
-    the block that was dealt last, of which `handed` places have units and `left` have none yet, and
-    `under_way` the blocks that are dealt and not folded, where a horizon makes them count. `early`
-    has the events of these, and `delays` those of matured units, in tests with early signals.
-    `enrolled` counts the units that were there at the decision, where they are measured further.
-    `lacking` counts units that came without a covariate, and `beyond` those with one beyond its
-    limits.
 
-    Operators: `control`.
+class OpenBlock(NamedTuple):
+    """Sums of the block that is folded next. A unit that is folded changes it."""
 
-    Names and outcomes: `erased` counts units that were erased, and `erasing` has the numbers of
-    those that have not counted yet, whose names are hashed with `erasing_key`. `links` counts names
-    that were linked to another, `relinked` those of them that had another arm before, and
-    `unenrolled` outcomes of units that are not in the test.
+    sums: tuple[ArmStatistics, ...]
+    """Those of the primary metric, by arm."""
+    metrics: tuple[tuple[ArmStatistics, ...], ...] = ()
+    """Those of the other metrics."""
+    covariates: tuple[float, ...] = ()
+    """Those of the covariates."""
+    lacking: tuple[tuple[int, ...], ...] = ()
+    """Units of each arm without a value of each metric, the primary one first."""
+    number: int = 1
+    """The number of the block."""
+    part: int = 0
+    """The part of it that is folded next."""
 
-    Fixed at creation: `clock` is the kind of clock, "machine" or "given".
+
+class Front(NamedTuple):
+    """Metrics that count `wait` seconds after a unit has come, before the unit itself does."""
+
+    wait: float
+    metrics: tuple[int, ...]
+    """Their places in the design."""
+    folded: int = 0
+    """The first units, which have counted in them."""
+    folding: int = 1
+    """The number of the block that is folded next."""
+    part: int = 0
+    """The part of it that is folded next."""
+    units: int = 0
+    """Units of that part that have counted."""
+    due: float | None = None
+    """When the next unit counts, None where no unit is known to wait."""
+
+
+def fronts_of(design: Design) -> tuple[Front, ...]:
+    """Return the metrics of a design that count before their units do, the shortest window first.
+
+    >>> import bascule as bs
+    >>> week, hour = bs.Measure("7d", "any"), bs.Measure("1h", "any")
+    >>> failed = bs.Metric("failed", bs.Bernoulli(), margin=0.1, measure=hour)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=week, metrics=[failed])
+    >>> fronts_of(design)[0][:2]
+    (3600.0, (0,))
     """
+    whole = design.matures(0.0) if design.procedure.counts == "blocks" else None
+    if whole is None or design.withholds or design.measure_on:
+        # With a calendar, units count in the order of time, each with all its metrics.
+        return ()
+    by_wait: dict[float, list[int]] = {}
+    for which, metric in enumerate(design.metrics):
+        if metric.measure is not None and metric.measure.matures(0.0) < whole:
+            by_wait.setdefault(metric.measure.matures(0.0), []).append(which)
+    return tuple(Front(wait, tuple(by_wait[wait])) for wait in sorted(by_wait))
+
+
+class Folding(NamedTuple):
+    """How far the units have counted. Settling changes it."""
+
+    folded: int = 0
+    """The first units, which are in the statistics."""
+    due: float | None = None
+    """When the next unit matures, where a measure says so."""
+    backlog: bool = False
+    """Whether more units could be folded at once."""
+    shown: int = 0
+    """Where the last point of the history is."""
+    fronts: tuple[Front, ...] = ()
+    """How far metrics have counted whose windows close before those of their units."""
+
+
+class Ending(NamedTuple):
+    """The decision, and what counts after it."""
+
+    verdict: Verdict | None = None
+    """The decision as it was announced."""
+    held: Verdict | None = None
+    """A decision that is withheld until the calendar of the design allows it, with the moment at
+    which it was reached."""
+    final: Statistics | None = None
+    """From a decision on, withheld or not, the statistics with the units folded since; those of the
+    state stay as they are."""
+    enrolled: int = 0
+    """Units that were there at the decision, where they are measured further."""
+
+
+class Names(NamedTuple):
+    """Names that were erased or linked. Erasing and linking change it."""
+
+    erased: int = 0
+    """Units that were erased."""
+    erasing: tuple[int, ...] = ()
+    """Numbers of those of them that have not counted yet."""
+    key: str = ""
+    """The key with which their names are hashed."""
+    links: int = 0
+    """Names that were linked to another."""
+    relinked: int = 0
+    """Those of them that had another arm before."""
+
+
+class Counts(NamedTuple):
+    """Events that were counted, capped or refused. Nothing but the status goes by them."""
+
+    clipped: tuple[tuple[int, ...], ...] = ()
+    """For the primary metric and then for the others, the units of each arm whose outcome lay
+    beyond the limits; empty while there are none."""
+    events: int = 0
+    """Events of folded units."""
+    late: int = 0
+    """Events that came after the windows of their units."""
+    unenrolled: int = 0
+    """Outcomes of units that are not in the test."""
+
+
+class ExperimentState(NamedTuple):
+    """All that the next step of a live test and its status need, grouped by what changes it."""
 
     statistics: AnyStatistics
-    assigned: tuple[int, ...]
-    open: tuple[ArmStatistics, ...]
-    latest: float = 0.0
-    folded: int = 0
-    due: float | None = None
-    deal: int = 0
-    handed: int = 0
-    folding: int = 1
-    part: int = 0
-    left: int = 0
-    shown: int = 0
-    backlog: bool = False
-    verdict: Verdict | None = None
-    origin: float | None = None
-    crowd: tuple[Crowd, ...] = ()
-    clock: str = ""
-    erased: int = 0
-    erasing: tuple[int, ...] = ()
-    erasing_key: str = ""
+    """Sums and evidence of the units that have counted."""
+    enrolment: Enrolment
+    block: OpenBlock
+    folding: Folding = Folding()
+    signals: Signals = Signals()
+    ending: Ending = Ending()
+    names: Names = Names()
+    counts: Counts = Counts()
     control: Control = Control()
-    metric_open: tuple[tuple[ArmStatistics, ...], ...] = ()
-    open_covariates: tuple[float, ...] = ()
-    lacking: int = 0
-    beyond: int = 0
-    links: int = 0
-    relinked: int = 0
-    unenrolled: int = 0
-    under_way: UnderWay = ()
-    clipped: tuple[tuple[int, ...], ...] = ()
-    open_lacking: tuple[tuple[int, ...], ...] = ()
-    events: int = 0
-    late: int = 0
-    grown: tuple[tuple[int, float], ...] = ()
-    early: Early = ()
-    delays: Delays = ()
-    held: Verdict | None = None
-    final: Statistics | None = None
-    enrolled: int = 0
-    fronts: tuple[Front, ...] = ()
+    clock: str = ""
+    """The kind of clock on which the test was created: "machine" or "given"."""
 
     @classmethod
     def empty(cls, design: Design) -> ExperimentState:
         """Before the first unit."""
-        arms = len(design.arms)
-        empty = (ArmStatistics(),) * arms
-        metrics = (empty,) * len(design.metrics)
-        start = (design.procedure.empty(), (0,) * arms, empty)
-        return cls(*start, metric_open=metrics, fronts=fronts_of(design))
+        empty = (ArmStatistics(),) * len(design.arms)
+        return cls(
+            design.procedure.empty(),
+            Enrolment((0,) * len(design.arms)),
+            OpenBlock(empty, (empty,) * len(design.metrics)),
+            Folding(fronts=fronts_of(design)),
+        )
 
     @property
     def once(self) -> Statistics:
@@ -301,30 +263,27 @@ class ExperimentState(NamedTuple):
     @property
     def latest_statistics(self) -> AnyStatistics:
         """The statistics of all units that have counted, also of those after a decision."""
-        return self.statistics if self.final is None else self.final
+        return self.statistics if self.ending.final is None else self.ending.final
 
     @property
     def latest_once(self) -> Statistics:
         """The latest statistics, in tests of one outcome a unit: the next block goes by them."""
-        return self.once if self.final is None else self.final
+        return self.once if self.ending.final is None else self.ending.final
 
     @property
     def progress(self) -> int:
         """How far the test has come: units that are folded, or stages that are closed."""
         statistics = self.statistics
-        return statistics.stage if isinstance(statistics, CohortStatistics) else self.folded
-
-    def with_clipped(self, metric: int, arm: int) -> ExperimentState:
-        """Return the state with one more outcome beyond the limits; metric 0 is the primary one."""
-        before = self.clipped or ((0,) * len(self.assigned),) * (1 + len(self.metric_open))
-        more = [[*row] for row in before]
-        more[metric][arm] += 1
-        return self._replace(clipped=tuple(map(tuple, more)))
+        if isinstance(statistics, CohortStatistics):
+            return statistics.stage
+        return self.folding.folded
 
     @property
     def units(self) -> int:
         """Units assigned so far."""
-        return sum(self.assigned)
+        return sum(self.enrolment.assigned)
 
-
-# To make an encoder takes as long as to write a short text.
+    @property
+    def pending(self) -> int:
+        """Units that have not counted yet."""
+        return self.units - self.folding.folded

@@ -16,15 +16,18 @@ from typing import Any
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.early import Used, delays_of, early_of
-from bascule.live.storage.front import Front
+from bascule.live.storage.deals import Deal, Parts, Signals, Struck, Used
 from bascule.live.storage.state import (
     Control,
+    Counts,
     Crowd,
-    Deal,
+    Ending,
+    Enrolment,
     ExperimentState,
-    Parts,
-    Struck,
+    Folding,
+    Front,
+    Names,
+    OpenBlock,
     Verdict,
 )
 
@@ -126,29 +129,35 @@ def _arm(
     return ArmStatistics(units, total, squares, cubes, per)
 
 
-_FIELDS = ExperimentState._fields
-_DEFAULTS = tuple(ExperimentState._field_defaults.get(name, ...) for name in _FIELDS)
+_GROUPS: dict[str, Any] = {
+    "enrolment": Enrolment,
+    "block": OpenBlock,
+    "folding": Folding,
+    "signals": Signals,
+    "ending": Ending,
+    "names": Names,
+    "counts": Counts,
+    "control": Control,
+}
 
 
 def state_to_json(state: ExperimentState) -> str:
-    """Return the state as JSON, without its statistics and without fields at their defaults."""
+    """Return the state as JSON, without its statistics and without groups at their defaults."""
+    defaults = ExperimentState._field_defaults
     data: dict[str, Any] = {
-        name: value
-        for name, value, default in zip(_FIELDS, state, _DEFAULTS, strict=True)
-        if value is not default
+        name: group._asdict()
+        for name in _GROUPS
+        if (group := getattr(state, name)) is not defaults.get(name)
     }
-    del data["statistics"]
-    data["open"] = [_arm_data(arm) for arm in state.open]
-    if state.metric_open:
-        data["metric_open"] = [[_arm_data(arm) for arm in block] for block in state.metric_open]
+    block, ending = data["block"], data.get("ending", {})
+    block["sums"] = [_arm_data(arm) for arm in state.block.sums]
+    block["metrics"] = [[_arm_data(arm) for arm in sums] for sums in state.block.metrics]
     for name in ("verdict", "held"):
-        if name in data:
-            data[name] = asdict(data[name])
-    if state.final is not None:
-        data["final"] = statistics_to_json(state.final)
-    if "control" in data:
-        data["control"] = state.control._asdict()
-    return _written(data)
+        if ending.get(name) is not None:
+            ending[name] = asdict(ending[name])
+    if ending.get("final") is not None:
+        ending["final"] = statistics_to_json(ending["final"])
+    return _written({**data, "clock": state.clock})
 
 
 def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
@@ -160,33 +169,31 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     True
     """
     data = json.loads(text)
-    for name in ("assigned", "erasing", "open_covariates"):
-        data[name] = tuple(data.get(name, ()))
-    data["grown"] = tuple((units, time) for units, time in data.get("grown", ()))
-    data["fronts"] = tuple(
-        Front(wait, tuple(metrics), *rest) for wait, metrics, *rest in data.get("fronts", ())
-    )
-    data["open"] = tuple(_arm(*arm) for arm in data["open"])
-    data["control"] = _control(**data.get("control", {}))
-    data["metric_open"] = tuple(
-        tuple(_arm(*arm) for arm in block) for block in data.get("metric_open", ())
-    )
-    for name in ("under_way", "clipped", "open_lacking"):
-        data[name] = tuple(map(tuple, data.get(name, ())))
-    data["early"] = early_of(data.get("early", ()))
-    data["delays"] = delays_of(data.get("delays", ()))
-    data["crowd"] = tuple(Crowd(*some) for some in data.get("crowd", ()))
+    clock, ending = data.pop("clock"), data.get("ending", {})
     for name in ("verdict", "held"):
-        if data.get(name) is not None:
-            data[name] = Verdict(**data[name] | {"harm": tuple(data[name]["harm"])})
-    if "final" in data:
-        data["final"] = statistics_from_json(data["final"])
-    return ExperimentState(statistics=statistics, **data)
+        if ending.get(name) is not None:
+            ending[name] = Verdict(**ending[name] | {"harm": tuple(ending[name]["harm"])})
+    if ending.get("final") is not None:
+        ending["final"] = statistics_from_json(ending["final"])
+    groups = {
+        name: _GROUPS[name](**{field: _tuples(value) for field, value in fields.items()})
+        for name, fields in data.items()
+    }
+    enrolment, block = groups["enrolment"], groups["block"]
+    groups["enrolment"] = enrolment._replace(crowd=tuple(starmap(Crowd, enrolment.crowd)))
+    sums = tuple(starmap(_arm, block.sums))
+    groups["block"] = block._replace(
+        sums=sums, metrics=tuple(tuple(starmap(_arm, one)) for one in block.metrics)
+    )
+    if "folding" in groups:
+        fronts = tuple(starmap(Front, groups["folding"].fronts))
+        groups["folding"] = groups["folding"]._replace(fronts=fronts)
+    return ExperimentState(statistics, **groups, clock=clock)
 
 
-def _control(paused: Any = (), moved: Any = (), **rest: Any) -> Control:
-    pairs = tuple((arm, to) for arm, to in moved)
-    return Control(paused=tuple(paused), moved=pairs, **rest)
+def _tuples(value: Any) -> Any:
+    """Return what JSON has as lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
@@ -205,10 +212,14 @@ def run_from_json(first: int, text: str) -> list[Deal]:
             number,
             tuple(tuple(part) for part in parts),
             tuple((arm, since) for arm, since in struck),
-            Used.of(*used[0]) if used else None,
+            _used(*used[0]) if used else None,
         )
         for number, (parts, struck, *used) in enumerate(json.loads(text), first)
     ]
+
+
+def _used(folded: int, knob: float, signals: Any) -> Used:
+    return Used(folded, knob, Signals(*_tuples(signals)))
 
 
 def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:

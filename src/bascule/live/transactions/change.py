@@ -35,7 +35,7 @@ def move(
         raise InputError("state", message, kind="conflict")
     settle(work)
     if work.phase in since:
-        if to == "stopped" and work.state.held is not None:
+        if to == "stopped" and work.state.ending.held is not None:
             # It was reached, and whoever stops the test waits no longer.
             work.state = announce(work.state, work.now)
             decide(work)
@@ -110,7 +110,7 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
             "test instead",
         )
     remove_arm(work, name, "drop arm", to)
-    if work.state.verdict is not None:
+    if work.state.ending.verdict is not None:
         decide(work)
     settle(work)
 
@@ -148,11 +148,11 @@ def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
 
 def release(work: UnitOfWork) -> None:
     """Give everyone the winner from now on."""
-    verdict = work.state.verdict
+    verdict = work.state.ending.verdict
     if verdict is None:
         yet = " yet" if work.phase in OPEN else ""
         message = f"{work.before.name} has no decision{yet}: nothing to release"
-        if work.state.held is not None:
+        if work.state.ending.held is not None:
             message = f"the decision of {work.before.name} is withheld: wait, or stop the test"
         raise InputError("state", message, kind="conflict")
     if not work.state.control.released:

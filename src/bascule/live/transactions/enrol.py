@@ -76,7 +76,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         units, covariates = items.units, items.covariates
     elif not set(map(type, items)) <= {str}:
         units, covariates, contexts = _columns(items)
-    has_names = work.state.links or work.state.erasing_key
+    has_names = work.state.names.links or work.state.names.key
     names = work.identify(units) if has_names else None
     asked = units if names is None else [*map(names.__getitem__, units)]
     work.find_arms(asked)
@@ -207,14 +207,18 @@ def _enrol(
     `terms` are those of blocks that begin now.
     """
     state, design = work.state, work.design
-    latest = max(state.latest, work.before.created)
+    latest = max(state.enrolment.latest, work.before.created)
     if work.now < latest - TOLERANCE:
         return _clock_behind(work.before.name, latest, work.now)
     # Never backwards, so that units mature in the order in which they came.
     time = max(work.now, latest)
-    deal = work.deal(state.deal) if state.deal and state.verdict is None else None
+    deal = (
+        work.deal(state.enrolment.deal)
+        if state.enrolment.deal and state.ending.verdict is None
+        else None
+    )
     placed = place(design, state, deal, work.shuffle, len(units), time)
-    work.add_blocks(state.deal + 1, placed.dealt, placed.used)
+    work.add_blocks(state.enrolment.deal + 1, placed.dealt, placed.used)
     begins = bool(placed.dealt) or design.procedure.assigns != "blocks"
     work.state = placed.state._replace(control=terms) if begins else placed.state
     arms, numbers = placed.arms, range(state.units, placed.state.units)
@@ -234,9 +238,11 @@ def _enrol(
         if set(map(type, chosen)) != {str}:
             texts = [one if isinstance(one, str) else one.text for one in chosen]
             slow = [one for one in chosen if not isinstance(one, str)]
-            lacking = state.lacking + sum(one.missing > 0 for one in slow)
-            beyond = state.beyond + sum(one.beyond > 0 for one in slow)
-            work.state = work.state._replace(lacking=lacking, beyond=beyond)
+            enrolment = work.state.enrolment._replace(
+                lacking=state.enrolment.lacking + sum(one.missing > 0 for one in slow),
+                beyond=state.enrolment.beyond + sum(one.beyond > 0 for one in slow),
+            )
+            work.state = work.state._replace(enrolment=enrolment)
         columns.append(texts)
     work.add_all("assignments", zip(repeat(work.before.id), *columns, strict=False))
     work.arms.update(zip(units, arms, strict=False))

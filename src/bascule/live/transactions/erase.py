@@ -19,7 +19,6 @@ from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.steps.signals import heard_after_erasure, with_event
 from bascule.live.storage import queries, statements
-from bascule.live.storage.first_events import first_events
 from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
 
     All names that were linked to one of them are erased with it.
     """
-    key = work.state.erasing_key or secrets.token_hex(32)
+    key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
     rows = queries.find_units(work.connection, work.before.id, [*names]).values()
     present = [one for one in rows if not is_erased(one.unit)]
@@ -77,12 +76,13 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
             queries.add_link(connection, experiment, hidden[name], hidden[root])
     forgotten = [(f"{PREFIX}{secrets.token_hex(8)}", experiment, name) for name in names]
     statements.execute(connection, _FORGET_EXCLUDED, forgotten)
-    state = work.state
-    work.state = state._replace(
-        erased=state.erased + len(present),
-        erasing=(*state.erasing, *(one.number for one in present)),
-        erasing_key=key,
+    before = work.state.names
+    after = before._replace(
+        erased=before.erased + len(present),
+        erasing=(*before.erasing, *(one.number for one in present)),
+        key=key,
     )
+    work.state = work.state._replace(names=after)
     finish(work)
     return len(present)
 
@@ -91,7 +91,7 @@ def _names_and_roots(
     work: UnitOfWork, units: Sequence[str]
 ) -> tuple[Sequence[str], dict[str, str]]:
     """Return all names of the units, and the identities of linked ones, whose links are deleted."""
-    if not work.state.links:
+    if not work.state.names.links:
         return units, {}
     connection, experiment = work.connection, work.before.id
     identities = queries.identities(connection, experiment, units)
@@ -127,7 +127,9 @@ def finish(work: UnitOfWork) -> None:
     """
     state, is_open = work.state, work.phase in OPEN
     staged = work.design.procedure.counts == "stages"
-    ready = {n for n in state.erasing if not is_open or (not staged and n < state.folded)}
+    ready = {
+        n for n in state.names.erasing if not is_open or (not staged and n < state.folding.folded)
+    }
     if not ready:
         return
     work.write("outcomes")
@@ -139,9 +141,9 @@ def finish(work: UnitOfWork) -> None:
             statements.execute(work.connection, _FORGET_EVENTS, (work.before.id, number))
         else:
             _collapse(work, number)
-    left = tuple(number for number in state.erasing if number not in ready)
-    key = state.erasing_key if left else ""
-    work.state = work.state._replace(erasing=left, erasing_key=key)
+    left = tuple(number for number in state.names.erasing if number not in ready)
+    key = state.names.key if left else ""
+    work.state = work.state._replace(names=work.state.names._replace(erasing=left, key=key))
 
 
 def _forget(work: UnitOfWork, number: int) -> None:
@@ -165,12 +167,12 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     time = min(time, row.time)
     statements.execute(connection, _MOVE, (time, experiment, number))
     if number == work.state.units - 1:
-        work.state = work.state._replace(latest=time)
+        work.state = work.state._replace(enrolment=work.state.enrolment._replace(latest=time))
     heard = time
     if work.design.procedure.uses_signals:
         heard = _heard(work, row, time)
     statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
-    if number >= work.state.folded:
+    if number >= work.state.folding.folded:
         return
     if values:
         counted = unit_outcome(work.design, values)[0]
@@ -185,10 +187,10 @@ def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
 
     That of a unit that has not counted and never will is no early signal any more.
     """
-    heard = first_events(work.connection, work.before.id, [row.number]).get(row.number)
+    heard = queries.first_events(work.connection, work.before.id, [row.number]).get(row.number)
     if heard is None:
         return time
-    if row.number >= work.state.folded and row.deal is not None:
+    if row.number >= work.state.folding.folded and row.deal is not None:
         work.state = with_event(work.state, work.deal(row.deal), row.arm, -1)
     return heard_after_erasure(work.design, row.time, heard, time)
 

@@ -52,6 +52,7 @@ def _link(work: UnitOfWork, first: str, other: str) -> Linked:
     queries.add_link(connection, experiment, gone, root)
     arm, before = (rows[name].arm if name in rows else None for name in (root, gone))
     has_moved = before is not None and before != arm
-    state = work.state
-    work.state = state._replace(links=state.links + 1, relinked=state.relinked + int(has_moved))
+    known = work.state.names
+    known = known._replace(links=known.links + 1, relinked=known.relinked + int(has_moved))
+    work.state = work.state._replace(names=known)
     return Linked(arm, before if has_moved else None)

@@ -22,7 +22,6 @@ from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.steps.signals import with_event
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
-from bascule.live.storage.first_events import first_events
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.transactions.settle import settle
 
@@ -51,7 +50,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     if NOBODY in map(itemgetter(0), events):
         events = _with_units(work, events)
     work.look_up(map(itemgetter(0), events))
-    if work.state.erasing_key:
+    if work.state.names.key:
         events = [_with_hidden_id(work, event) for event in events]
     ids = [event[3] for event in events if event[3] is not None]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
@@ -105,7 +104,9 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
                 work.exclude(event, NOT_EXPOSED)
         elif receipt.reason == "not enrolled":
             # Most units may be outside: they are counted, not listed.
-            work.state = work.state._replace(unenrolled=work.state.unenrolled + 1)
+            counts = work.state.counts
+            counts = counts._replace(unenrolled=counts.unenrolled + 1)
+            work.state = work.state._replace(counts=counts)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
             places.append(len(receipts) - 1)
@@ -128,7 +129,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
             if receipt.reason == "late":
-                work.state = work.state._replace(late=work.state.late + 1)
+                counts = work.state.counts
+                work.state = work.state._replace(counts=counts._replace(late=counts.late + 1))
     settle(work)
     return receipts
 
@@ -137,7 +139,7 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
     """Count the units that have their first event now, in tests with early signals."""
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
-    before = first_events(work.connection, work.before.id, numbers)
+    before = queries.first_events(work.connection, work.before.id, numbers)
     units = {one.number: one for one in work.known.values() if one is not None}
     for number in numbers:
         unit = units[number]
@@ -151,7 +153,7 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     A judgement of a request names the request, whose cost or latency has named the user.
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
-    key = work.state.erasing_key
+    key = work.state.names.key
     hidden = {pseudonym(key, name): name for name in asked} if key else {}
     rows = queries.units_with_ids(work.connection, work.before.id, [*asked, *hidden])
     rows = {hidden.get(name, name): unit for name, unit in rows.items()}
@@ -167,7 +169,7 @@ def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
     known = work.known[event.unit]
     if event.id is None or known is None or not is_erased(known.unit):
         return event
-    return event._replace(id=pseudonym(work.state.erasing_key, event.id))
+    return event._replace(id=pseudonym(work.state.names.key, event.id))
 
 
 def _with_others_named(
@@ -188,7 +190,7 @@ def _with_others_named(
 
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:
     """Return a unit of a static population, of which nothing is stored before its first event."""
-    begun = work.state.origin
+    begun = work.state.enrolment.origin
     if begun is None or work.design.procedure.assigns != "hash":
         return None
     arms = len(work.design.arms)
@@ -197,7 +199,7 @@ def _found(work: UnitOfWork, unit: str) -> Assignment | None:
 
 def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
     """Return the stage at whose end an event of a unit counts."""
-    origin, measure = work.state.origin, work.design.measure
+    origin, measure = work.state.enrolment.origin, work.design.measure
     assert origin is not None
     assert measure is not None
     assert assigned is not None
@@ -207,7 +209,7 @@ def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
 def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
     """Whether a unit that nobody has heard of yet finds its arm's population complete."""
     sizes = work.design.procedure.arm_sizes
-    return sizes is not None and work.state.assigned[assigned.arm] >= sizes[assigned.arm]
+    return sizes is not None and work.state.enrolment.assigned[assigned.arm] >= sizes[assigned.arm]
 
 
 def _end_miscounted(work: UnitOfWork) -> None:
@@ -219,9 +221,10 @@ def _end_miscounted(work: UnitOfWork) -> None:
 def _take_in(work: UnitOfWork, assigned: Assignment) -> None:
     work.known[assigned.unit] = assigned
     work.add("assignments", *assigned)
-    counted = list(work.state.assigned)
+    counted = list(work.state.enrolment.assigned)
     counted[assigned.arm] += 1
-    work.state = work.state._replace(assigned=tuple(counted))
+    enrolment = work.state.enrolment._replace(assigned=tuple(counted))
+    work.state = work.state._replace(enrolment=enrolment)
 
 
 def _judged(
@@ -284,7 +287,12 @@ def _no_metric(design: Design, metric: str) -> str:
 def _counted(state: ExperimentState, measure: Measure) -> int:
     """Return how many units have counted in a metric with this window."""
     wait = measure.matures(0.0)
-    return max((state.folded, *(front.folded for front in state.fronts if front.wait == wait)))
+    return max(
+        (
+            state.folding.folded,
+            *(front.folded for front in state.folding.fronts if front.wait == wait),
+        )
+    )
 
 
 def _timely(
@@ -297,8 +305,10 @@ def _timely(
             return Receipt(False, "late", "it came after its unit had counted")
         return judge_time(measure, at, assigned.time, now)
     timely = judge_time(None, at, assigned.time, now)
-    assert state.origin is not None
+    assert state.enrolment.origin is not None
     stage = _stage(work, assigned, at)
-    if timely.accepted and (stage <= state.progress or now >= due(measure, state.origin, stage)):
+    if timely.accepted and (
+        stage <= state.progress or now >= due(measure, state.enrolment.origin, stage)
+    ):
         return Receipt(False, "late", f"it came after stage {stage}, where it belongs, had counted")
     return timely

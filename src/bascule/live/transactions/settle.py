@@ -22,7 +22,6 @@ from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcom
 from bascule.live.steps.serving import moved_to
 from bascule.live.steps.signals import with_delay
 from bascule.live.storage import queries
-from bascule.live.storage.first_events import first_events_between
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json
@@ -53,27 +52,27 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
     work.write("outcomes")
     staged = work.design.procedure.counts == "stages"
     more = _close_stages(work, _end(work)) if staged else _fold(work, most)
-    for place in range(len(work.state.fronts)):
+    for place in range(len(work.state.folding.fronts)):
         more = _fold_front(work, place, _end(work), most) or more
     until = due_announcement(work.design, work.state)
     if not more and until <= work.now:
         work.state = announce(work.state, until)
     if work.phase == "decided":
         pass
-    elif work.state.verdict is not None:
+    elif work.state.ending.verdict is not None:
         decide(work)
-    elif work.state.held is None and not more and _has_ended(work):
+    elif work.state.ending.held is None and not more and _has_ended(work):
         work.phase = "over"
         work.log("end", after=work.state.progress)
     _show(work)
-    if work.state.erasing:
+    if work.state.names.erasing:
         finish(work)
-    return more and (work.state.verdict is None or is_measured_on(work))
+    return more and (work.state.ending.verdict is None or is_measured_on(work))
 
 
 def is_measured_on(test: Loaded | UnitOfWork) -> bool:
     """Return whether a test has decided and still measures the units that were enrolled."""
-    return test.phase == "decided" and test.state.folded < test.state.enrolled
+    return test.phase == "decided" and test.state.folding.folded < test.state.ending.enrolled
 
 
 def _end(work: UnitOfWork) -> float:
@@ -97,7 +96,7 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
     """
     design, state = test.design, test.state
     if is_measured_on(test):
-        return state.due is not None and state.due > now
+        return state.folding.due is not None and state.folding.due > now
     if test.phase not in OPEN:
         return True
     if due_announcement(design, state) <= now:
@@ -107,24 +106,25 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
         return False
     if design.procedure.counts == "stages":
         assert measure is not None
-        origin = state.origin
+        origin = state.enrolment.origin
         return origin is None or stages.due(measure, origin, state.progress + 1) > now
-    pending = (front for front in state.fronts if front.folded < state.units)
+    pending = (front for front in state.folding.fronts if front.folded < state.units)
     if any(front.due is None or front.due <= now for front in pending):
         return False
-    if measure is None or state.folded >= state.units:
-        return not state.backlog
-    return state.due is not None and state.due > now
+    if measure is None or state.folding.folded >= state.units:
+        return not state.folding.backlog
+    return state.folding.due is not None and state.folding.due > now
 
 
 def decide(work: UnitOfWork) -> None:
     """End the test with the decision that the statistics have reached."""
-    verdict = work.state.verdict
+    verdict = work.state.ending.verdict
     assert verdict is not None
     work.phase = "decided"
     work.log("decide", **asdict(verdict))
     if work.design.measure_on:
-        work.state = work.state._replace(enrolled=work.state.units)
+        ending = work.state.ending._replace(enrolled=work.state.units)
+        work.state = work.state._replace(ending=ending)
     if verdict.by == "guardrails" and not work.state.control.released:
         # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
         work.state = work.state._replace(control=work.state.control._replace(released=True))
@@ -135,9 +135,9 @@ def _fold(work: UnitOfWork, most: int) -> bool:
     """Fold what is ready, first a few units and then more at a time, but never too many."""
     left, size = most, FOLDED_AT_FIRST
     while left > 0 and _may_fold(work, _end(work)):
-        held = work.state.held
-        size = min(size, left, _countable(work) - work.state.folded)
-        if not _fold_some(work, _end(work), size) and work.state.held is held:
+        held = work.state.ending.held
+        size = min(size, left, _countable(work) - work.state.folding.folded)
+        if not _fold_some(work, _end(work), size) and work.state.ending.held is held:
             return False
         left -= size
         size *= 4
@@ -146,17 +146,17 @@ def _fold(work: UnitOfWork, most: int) -> bool:
 
 def _countable(work: UnitOfWork) -> int:
     """Return how many units count at all: after the decision, those that were there before it."""
-    return work.state.enrolled if work.phase == "decided" else work.state.units
+    return work.state.ending.enrolled if work.phase == "decided" else work.state.units
 
 
 def _may_fold(work: UnitOfWork, end: float) -> bool:
     state, measure = work.state, work.design.measure
-    if state.folded >= _countable(work):
+    if state.folding.folded >= _countable(work):
         return False
     if measure is None:
         # Nobody folds before the first unit that waits, and that one may have no outcome yet.
-        return state.backlog or state.folded in work.news
-    return state.due is None or state.due <= end
+        return state.folding.backlog or state.folding.folded in work.news
+    return state.folding.due is None or state.folding.due <= end
 
 
 def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
@@ -164,7 +164,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     design = work.design
     measure = design.measure
     work.write("assignments")
-    first = work.state.folded
+    first = work.state.folding.folded
     rows = queries.assigned_from(work.connection, work.before.id, first, size)
     ready = rows
     if measure is not None:
@@ -176,13 +176,13 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         others = queries.metric_events_of(work.connection, work.before.id, first, last)
     heard: dict[int, float] = {}
     if design.procedure.uses_signals:
-        heard = first_events_between(work.connection, work.before.id, first, last)
+        heard = queries.first_events_between(work.connection, work.before.id, first, last)
     work.read_deals([row.deal for row in ready if row.deal is not None])
-    ahead = {which for front in work.state.fronts for which in front.metrics}
+    ahead = {which for front in work.state.folding.fronts for which in front.metrics}
     for row in ready:
         its = others.get(row.number, {})
         if measure is None and (row.number not in events or len(its) < len(design.metrics)):
-            work.state = work.state._replace(backlog=False)
+            work.state = _with_backlog(work.state, False)
             return False
         value = _outcome(work, row, events.get(row.number, ()))
         assert value is not None
@@ -194,29 +194,35 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             lacking.append(lacks_value(design.metric_designs[which], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
         some = len(events.get(row.number, ())) + sum(map(len, its.values()))
-        work.state = work.state._replace(events=work.state.events + some)
+        counts = work.state.counts._replace(events=work.state.counts.events + some)
+        work.state = work.state._replace(counts=counts)
         if row.number in heard:
             when = row.time, heard[row.number]
             work.state = with_delay(design, work.state, row.arm, *when)
-        was_open, before = work.state.final is None, work.state.statistics
+        was_open, before = work.state.ending.final is None, work.state.statistics
         time = fold_time(design, row.time, work.now)
         work.state = fold_unit(
             design, work.state, deal, row.arm, value, time, metrics, row.known, lacking
         )
-        if design.metrics and work.state.verdict is None and was_open:
+        if design.metrics and work.state.ending.verdict is None and was_open:
             _remove_harmful(work)
-        if was_open and (work.state.verdict is not None or work.state.held is not None):
-            work.state = work.state._replace(backlog=work.state.held is not None)
+        if was_open and (
+            work.state.ending.verdict is not None or work.state.ending.held is not None
+        ):
+            work.state = _with_backlog(work.state, work.state.ending.held is not None)
             return False
         if work.state.statistics is not before and _end_reason(work, time):
             return False
-    due = work.state.due
+    folding, more = work.state.folding, len(ready) == size
     if measure is not None and len(ready) < len(rows):
-        due = design.matures(rows[len(ready)].time)
-    more = len(ready) == size
-    left = work.state.folded < work.state.units
-    work.state = work.state._replace(due=due, backlog=more and left)
+        folding = folding._replace(due=design.matures(rows[len(ready)].time))
+    work.state = work.state._replace(folding=folding)
+    work.state = _with_backlog(work.state, more and work.state.pending > 0)
     return more
+
+
+def _with_backlog(state: ExperimentState, backlog: bool) -> ExperimentState:
+    return state._replace(folding=state.folding._replace(backlog=backlog))
 
 
 def fold_time(design: Design, arrived: float, now: float) -> float:
@@ -227,16 +233,16 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
 
 def _end_reason(work: UnitOfWork, time: float) -> EndReason | None:
     """Return why the plan ends the test without a decision; futility has to wait for `min_days`."""
-    reason, first = end_reason(work.design, work.state.statistics), work.state.origin
+    reason, first = end_reason(work.design, work.state.statistics), work.state.enrolment.origin
     is_early = first is not None and time < first + DAY * (work.design.min_days or 0.0)
     return None if reason == "futility" and is_early else reason
 
 
 def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
     """Fold units into metrics whose windows close first; return whether there may be more."""
-    design, state, front = work.design, work.state, work.state.fronts[place]
+    design, state, front = work.design, work.state, work.state.folding.fronts[place]
     is_due = front.due is None or front.due <= end
-    if state.verdict is not None or front.folded >= state.units or not is_due:
+    if state.ending.verdict is not None or front.folded >= state.units or not is_due:
         return False
     work.write("assignments")
     rows = queries.assigned_from(work.connection, work.before.id, front.folded, most)
@@ -255,12 +261,12 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
         ]
         deal = work.deal(row.deal)
         work.state = fold_ahead_unit(design, work.state, place, deal, row.arm, values, work.now)
-        if work.state.verdict is None:
+        if work.state.ending.verdict is None:
             _remove_harmful(work)
-        if work.state.verdict is not None:
+        if work.state.ending.verdict is not None:
             return False
     due = rows[len(ready)].time + front.wait if len(ready) < len(rows) else None
-    work.state = with_front(work.state, place, work.state.fronts[place]._replace(due=due))
+    work.state = with_front(work.state, place, work.state.folding.fronts[place]._replace(due=due))
     return len(ready) == most
 
 
@@ -273,7 +279,12 @@ def _outcome(
     if clipped and value is not None:
         metric = work.design.metrics[which - 1].name if which else None
         work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", clipped))
-        work.state = work.state.with_clipped(which, row.arm)
+        counts = work.state.counts
+        arms = (0,) * len(work.design.arms)
+        before = counts.clipped or (arms,) * (1 + len(work.design.metrics))
+        more = [[*one] for one in before]
+        more[which][row.arm] += 1
+        work.state = work.state._replace(counts=counts._replace(clipped=tuple(map(tuple, more))))
     return value
 
 
@@ -281,7 +292,10 @@ def _remove_harmful(work: UnitOfWork) -> None:
     """Remove arms that a guardrail has found harmful, for good; the last one ends the test."""
     design = work.design
     for arm, which in harmed(work.state.once).items():
-        if len(design.arms) - len(work.state.once.removed) <= 2 or work.state.verdict is not None:
+        if (
+            len(design.arms) - len(work.state.once.removed) <= 2
+            or work.state.ending.verdict is not None
+        ):
             return
         metrics = [design.metrics[k].name for k in which]
         remove_arm(work, design.arms[arm], "harm", None, metrics=metrics)
@@ -290,7 +304,7 @@ def _remove_harmful(work: UnitOfWork) -> None:
 def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detail: Any) -> None:
     """Take an arm out of the test, serve its users another one, and put that into the audit log."""
     state = work.state
-    deal = work.deal(state.deal) if state.deal else None
+    deal = work.deal(state.enrolment.deal) if state.enrolment.deal else None
     after, kept = take_out(work.design, state, name, deal, work.now)
     served = moved_to(work.design, state, name, to)
     dropped = work.design.arms.index(name)
@@ -298,7 +312,11 @@ def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detai
     control = after.control._replace(moved=(*moved, (dropped, served)))
     work.state = after._replace(control=control)
     # Where it happened, so that it can be replayed.
-    place = {"after": state.progress, "deal": state.deal, "handed": state.handed}
+    place = {
+        "after": state.progress,
+        "deal": state.enrolment.deal,
+        "handed": state.enrolment.handed,
+    }
     work.log(action, arm=name, to=work.design.arms[served], **detail, **place)
     if kept is not None and kept is not deal:
         work.deal_again(kept)
@@ -309,8 +327,8 @@ def _close_stages(work: UnitOfWork, end: float) -> bool:
     measure = work.design.measure
     assert measure is not None
     for _ in range(STAGES_AT_ONCE):
-        origin, stage = work.state.origin, work.state.progress + 1
-        if origin is None or work.state.verdict is not None or _horizon_met(work):
+        origin, stage = work.state.enrolment.origin, work.state.progress + 1
+        if origin is None or work.state.ending.verdict is not None or _horizon_met(work):
             return False
         if stages.due(measure, origin, stage) > end:
             return False
@@ -328,9 +346,9 @@ def read_stage(
     connection: Connection, experiment: int, measure: Measure, state: ExperimentState, stage: int
 ) -> stages.Sums:
     """Return the sums of the events that count at the end of a stage."""
-    assert state.origin is not None
+    assert state.enrolment.origin is not None
     rows = queries.events_of_stage(connection, experiment, stage)
-    return stages.sums_of(measure, state.origin, stage, rows)
+    return stages.sums_of(measure, state.enrolment.origin, stage, rows)
 
 
 def _horizon_met(work: UnitOfWork) -> bool:
@@ -344,7 +362,7 @@ def _has_ended(work: UnitOfWork) -> bool:
         return True
     if _horizon_met(work) or _end_reason(work, work.now):
         return True
-    waiting = work.state.folded < work.state.units
+    waiting = work.state.folding.folded < work.state.units
     if waiting or work.design.max_units is None:
         return False
     counted = work.state.statistics.units == work.state.units
@@ -353,8 +371,8 @@ def _has_ended(work: UnitOfWork) -> bool:
 
 def _show(work: UnitOfWork) -> None:
     progress = work.state.progress
-    enough = SHOWN_EVERY * work.state.shown if work.phase in OPEN else 0
-    if progress > work.state.shown and progress >= enough:
+    enough = SHOWN_EVERY * work.state.folding.shown if work.phase in OPEN else 0
+    if progress > work.state.folding.shown and progress >= enough:
         kept = statistics_to_json(work.state.latest_statistics)
         work.add("history", progress, work.now, kept)
-        work.state = work.state._replace(shown=progress)
+        work.state = work.state._replace(folding=work.state.folding._replace(shown=progress))

@@ -16,9 +16,9 @@ from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.storage import queries, schema, statements
-from bascule.live.storage.early import Used
+from bascule.live.storage.deals import Deal, Parts, Used
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, ExperimentState, Parts, Phase
+from bascule.live.storage.state import ExperimentState, Phase
 from bascule.live.storage.state_json import run_to_json, state_to_json, statistics_to_json
 
 TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
@@ -76,7 +76,7 @@ class UnitOfWork:
         """Set `arms` to the arms of the units, None for new ones; remembered ones are not read."""
         # An assignment never changes.
         self.arms = dict(zip(units, map(self._remembered.get, units), strict=True))
-        if not self.state.links and len(self._remembered) == self.before.state.units:
+        if not self.state.names.links and len(self._remembered) == self.before.state.units:
             # All units of the test are remembered: the others are new.
             return
         unread = [unit for unit, arm in self.arms.items() if arm is None]
@@ -97,12 +97,12 @@ class UnitOfWork:
         """
         names = dict(zip(units, units, strict=True))
         connection, experiment = self.connection, self.before.id
-        if self.state.links:
+        if self.state.names.links:
             names |= queries.identities(connection, experiment, units)
-        key = self.state.erasing_key
+        key = self.state.names.key
         if key:
             hidden = {unit: pseudonym(key, unit) for unit in units}
-            if self.state.links:
+            if self.state.names.links:
                 linked = queries.identities(connection, experiment, [*hidden.values()])
                 hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
             arms = queries.find_arms(connection, experiment, [*hidden.values()])

@@ -51,13 +51,13 @@ def test_a_healthy_store_has_no_problem(path: Path, capsys: pytest.CaptureFixtur
         ("DROP TRIGGER audit_keeps_delete", "tables", "trigger audit_keeps_delete is missing"),
         ("ALTER TABLE outcomes DROP COLUMN received", "tables", "column received of outcomes"),
         (
-            "UPDATE experiments SET state = json_set(state, '$.latest', 'soon')",
+            "UPDATE experiments SET state = json_set(state, '$.enrolment.latest', 'soon')",
             "experiment",
             "latest",
         ),
         ("UPDATE experiments SET phase = 'decided'", "experiment", "without a decision"),
         (
-            "UPDATE experiments SET state = json_set(state, '$.latest', 9e9)",
+            "UPDATE experiments SET state = json_set(state, '$.enrolment.latest', 9e9)",
             "clock",
             "button (2255-03-14 16:00 UTC)",
         ),

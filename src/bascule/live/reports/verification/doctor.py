@@ -138,9 +138,9 @@ def _clock(connection: Connection) -> StoreCheck:
         apart = f"{abs(now - database_time):,.0f} s"
         return StoreCheck("clock", False, f"this machine and the database differ by {apart}")
     ahead = [
-        f"{loaded.name} ({moment(loaded.state.latest):%Y-%m-%d %H:%M} UTC)"
+        f"{loaded.name} ({moment(loaded.state.enrolment.latest):%Y-%m-%d %H:%M} UTC)"
         for loaded in _readable(connection)
-        if loaded.state.clock != "given" and _is_ahead(loaded.state.latest, now)
+        if loaded.state.clock != "given" and _is_ahead(loaded.state.enrolment.latest, now)
     ]
     if ahead:
         return StoreCheck(

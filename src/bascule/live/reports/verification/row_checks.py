@@ -110,13 +110,13 @@ def check_state(stored: Loaded, findings: Findings) -> None:
     phase, state = stored.phase, stored.state
     if phase not in get_args(Phase):
         findings.add(f"state stored as {phase!r:.60}, which is none")
-    if phase == "decided" and state.verdict is None:
+    if phase == "decided" and state.ending.verdict is None:
         findings.add("state stored as decided, without a decision")
-    if state.verdict is not None and phase not in ("decided", "stopped"):
+    if state.ending.verdict is not None and phase not in ("decided", "stopped"):
         findings.add(f"state stored as {phase!r:.60}, with a decision")
-    if phase == "decided" and state.verdict is not None and not _is_due(stored):
+    if phase == "decided" and state.ending.verdict is not None and not _is_due(stored):
         findings.add("stored as decided, before the calendar of the design allows it")
-    if state.control.released and state.verdict is None:
+    if state.control.released and state.ending.verdict is None:
         findings.add("stored as released, without a decision")
     arms = range(len(stored.design.arms))
     if any(arm not in arms or to not in arms for arm, to in state.control.moved):
@@ -125,7 +125,7 @@ def check_state(stored: Loaded, findings: Findings) -> None:
     if everyone is not None and (everyone not in arms or phase != "stopped"):
         findings.add("stored with an arm for everyone, without a stop")
     control = state.control
-    times = {"created": stored.created, "since": control.since, "latest": state.latest}
+    times = {"created": stored.created, "since": control.since, "latest": state.enrolment.latest}
     for name, time in times.items():
         if time is not None and not _is_time(time):
             findings.add(f"{name} stored as {short(time)}, which is no time")
@@ -145,7 +145,8 @@ def check_state(stored: Loaded, findings: Findings) -> None:
 
 def _is_due(stored: Loaded) -> bool:
     """Return whether the calendar allows the decision at the time at which it was announced."""
-    design, verdict, first = stored.design, stored.state.verdict, stored.state.origin
+    design, state = stored.design, stored.state
+    verdict, first = state.ending.verdict, state.enrolment.origin
     if verdict is None or verdict.harm or not design.withholds or first is None:
         return True
     return design.announces(first, verdict.time) <= verdict.time + SECOND
@@ -211,7 +212,7 @@ def check_leftovers(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> None:
     """List blocks that were never dealt, and rows that cannot be read."""
-    dealt = None if stored is None else stored.state.deal
+    dealt = None if stored is None else stored.state.enrolment.deal
     for number, slots in statements.fetch(connection, BLOCKS, experiment):
         try:
             run = run_from_json(number, slots)
@@ -227,7 +228,7 @@ def check_leftovers(
             findings.add(f"history after {folded} units, but only {progress} are folded")
     entries = statements.fetch(connection, AUDIT, experiment)
     is_logged = any(action == "decide" for _, _, action, _ in entries)
-    if stored is not None and is_logged != (stored.state.verdict is not None):
+    if stored is not None and is_logged != (stored.state.ending.verdict is not None):
         findings.add("the audit log and what is stored differ about whether there is a decision")
     for row, time, action, detail in entries:
         _check_entry(findings, f"audit entry {row} ({action})", time, detail)
@@ -256,8 +257,9 @@ def check_erased(
     for number, unit in rows:
         if unit is None or not unit.startswith(PREFIX):
             findings.add(f"unit {number} is listed as erased, but has a name or no row")
-    if stored is not None and stored.state.erased != len(rows):
-        findings.add(f"erased stored as {stored.state.erased}, but {len(rows)} units are listed")
+    erased = len(rows) if stored is None else stored.state.names.erased
+    if erased != len(rows):
+        findings.add(f"erased stored as {erased}, but {len(rows)} units are listed")
     return len(rows)
 
 
@@ -328,7 +330,7 @@ class RowCheck:
 
     def end(self) -> None:
         """Compare the last row with what is stored."""
-        latest = self._stored.state.latest
+        latest = self._stored.state.enrolment.latest
         if self._number >= 0 and not self._is_static and self._time != latest:
             self._findings.add(
                 f"the last unit's time is {self._time!r}, but stored as {short(latest)}"

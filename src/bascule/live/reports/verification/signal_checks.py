@@ -14,10 +14,8 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.replay import Replay
 from bascule.live.steps.signals import sizes_of, with_delay, with_events
 from bascule.live.storage import statements
-from bascule.live.storage.early import Early, Used
-from bascule.live.storage.first_events import first_events_between
-from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal
+from bascule.live.storage.deals import Deal, Early, Used
+from bascule.live.storage.queries import Loaded, first_events_between
 from bascule.live.storage.state_json import run_from_json
 
 
@@ -60,13 +58,13 @@ class SignalCheck:
     def early(self, replay: Replay) -> Early:
         """Return the events of blocks that are not folded."""
         early = self._shown
-        for sizes, events in replay.state.early:
+        for sizes, events in replay.state.signals.early:
             early = with_events(early, sizes, events)
         return early
 
     def check_choices(self, replay: Replay) -> None:
         """Choose the sizes again of blocks that were dealt when so many units were folded."""
-        while self._next is not None and self._next[1].folded <= replay.state.folded:
+        while self._next is not None and self._next[1].folded <= replay.state.folding.folded:
             deal, used = self._next
             self._next = next(self._choices, None)
             sizes = sizes_of(deal, self._arms)
@@ -76,7 +74,7 @@ class SignalCheck:
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
             statistics = replace(statistics, removed=gone - statistics.dropped)
             design = replace(replay.design, rule=rule)
-            chosen = next_block(design, statistics, Signals(used.early, used.delays)).units
+            chosen = next_block(design, statistics, Signals(*used.signals)).units
             if chosen != sizes:
                 self.findings.add(
                     f"block {deal.number} has sizes {short(sizes)}, but what it went by gives "

@@ -41,9 +41,9 @@ from bascule.live.steps.maturity import lacks_value, unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
-from bascule.live.storage.front import Front
+from bascule.live.storage.deals import Deal, UnderWay, with_blocks
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Deal, ExperimentState, UnderWay, with_blocks
+from bascule.live.storage.state import ExperimentState, Folding, Front
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.transactions.settle import read_stage
 
@@ -154,8 +154,8 @@ class _UnitLog:
     """The log of a test of one outcome a unit: read row by row, checked and replayed."""
 
     names: tuple[str, ...] = (
-        *("statistics", "open", "metric_open", "folded", "under_way", "verdict", "held", "final"),
-        *("early", "delays"),
+        *("statistics", "block.sums", "block.metrics", "folding.folded", "enrolment.under_way"),
+        *("ending.verdict", "ending.held", "ending.final", "signals.early", "signals.delays"),
     )
 
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
@@ -171,11 +171,11 @@ class _UnitLog:
         self._deals: dict[int, Deal] = {}
         self._others: dict[int, dict[str, list[Value]]] = {}
         self._signals = SignalCheck(connection, stored, findings)
-        self._ahead = ExperimentState.empty(stored.design)._replace(
-            fronts=tuple(Front(*front[:2]) for front in stored.state.fronts)
-        )
+        fronts = tuple(Front(*front[:2]) for front in stored.state.folding.fronts)
+        self._ahead = ExperimentState.empty(stored.design)._replace(folding=Folding(fronts=fronts))
         changes = _changes(connection, stored, findings)
-        self.replay = Replay.start(stored.design, self._deal, changes, stored.state.origin)
+        origin = stored.state.enrolment.origin
+        self.replay = Replay.start(stored.design, self._deal, changes, origin)
 
     def run(self) -> None:
         """Read the units in their order, and fold as many as are folded."""
@@ -208,26 +208,25 @@ class _UnitLog:
         elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
         replayed = self._with_ahead(self.replay.state)
-        wanted, verdict, held = self.stored.state, replayed.verdict, None
-        reached = verdict or replayed.held
-        if reached is not None and wanted.verdict is not None:
+        wanted, verdict, held = self.stored.state, replayed.ending.verdict, None
+        reached = verdict or replayed.ending.held
+        if reached is not None and wanted.ending.verdict is not None:
             # The raw log knows after which unit it was, not when somebody looked.
-            verdict = replace(reached, time=wanted.verdict.time)
-        elif reached is not None and wanted.held is not None:
-            verdict, held = None, replace(reached, time=wanted.held.time)
-        assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.assigned)))
+            verdict = replace(reached, time=wanted.ending.verdict.time)
+        elif reached is not None and wanted.ending.held is not None:
+            verdict, held = None, replace(reached, time=wanted.ending.held.time)
+        assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.enrolment.assigned)))
         under_way = self._dealt
-        for *shape, folded in self.replay.state.under_way:
+        for *shape, folded in self.replay.state.enrolment.under_way:
             under_way = with_blocks(under_way, (shape[0], shape[1]), folded)
+        early = self._signals.early(self.replay)
         computed = replayed._replace(
-            assigned=assigned,
-            verdict=verdict,
-            held=held,
-            under_way=under_way,
-            early=self._signals.early(self.replay),
+            enrolment=replayed.enrolment._replace(assigned=assigned, under_way=under_way),
+            signals=replayed.signals._replace(early=early),
+            ending=replayed.ending._replace(verdict=verdict, held=held),
         )
-        for name in ("assigned", *(self.names if self._folds else ())):
-            given, value = getattr(wanted, name), getattr(computed, name)
+        for name in ("enrolment.assigned", *(self.names if self._folds else ())):
+            given, value = (attrgetter(name)(state) for state in (wanted, computed))
             if value != given:
                 self.findings.add(f"{name} stored as {short(given)}, computed as {short(value)}")
 
@@ -245,11 +244,13 @@ class _UnitLog:
         """Compare the number and the total of all outcomes that count, before any adjustment."""
         state = self.stored.state
         stored = [
-            sum(parts[k] for parts in (state.once.covariates, state.open_covariates) if parts)
+            sum(parts[k] for parts in (state.once.covariates, state.block.covariates) if parts)
             for k in (0, 1)
         ]
-        if stored[0] != state.folded:
-            self.findings.add(f"{state.folded} units are folded, {stored[0]:g} are in the sums")
+        if stored[0] != state.folding.folded:
+            self.findings.add(
+                f"{state.folding.folded} units are folded, {stored[0]:g} are in the sums"
+            )
         # Of a ratio, what was left of numerators then depends on units that are gone.
         is_ratio = math.isnan(self._total)
         if not is_ratio and not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
@@ -269,7 +270,7 @@ class _UnitLog:
         sound = self._rows.check(row, self._chances(row, slot))
         if sound and self._folds:
             self._take_ahead(row)
-        if row.number >= self.stored.state.folded:
+        if row.number >= self.stored.state.folding.folded:
             return
         if not self._folds and self._since is None:
             return
@@ -314,12 +315,12 @@ class _UnitLog:
     @property
     def _places_ahead(self) -> frozenset[int]:
         """The places of the metrics that count before their units do."""
-        return frozenset(which for front in self._ahead.fronts for which in front.metrics)
+        return frozenset(which for front in self._ahead.folding.fronts for which in front.metrics)
 
     def _take_ahead(self, row: Assignment) -> None:
         """Fold a unit into the metrics that count before it does, as far as they have."""
         design, its = self.stored.design, self._others.get(row.number, {})
-        for place, front in enumerate(self.stored.state.fronts):
+        for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
                 continue
             values = [
@@ -345,11 +346,12 @@ class _UnitLog:
                 for which, its in enumerate(state.once.metrics or empty_metrics(design))
             )
         opened = (
-            (self._ahead if which in places else state).metric_open[which]
+            (self._ahead if which in places else state).block.metrics[which]
             for which in range(len(design.metrics))
         )
         merged = state._replace(
-            statistics=replace(state.once, metrics=metrics), metric_open=tuple(opened)
+            statistics=replace(state.once, metrics=metrics),
+            block=state.block._replace(metrics=tuple(opened)),
         )
         return announced(design, merged, 0.0)
 
@@ -368,13 +370,13 @@ class _UnitLog:
         slots = () if deal is None else deal.slots
         if deal is not None and self.stored.design.procedure.has_horizon:
             self._dealt = with_blocks(self._dealt, deal.shape, 1)
-        if self._block == self.stored.state.deal:
-            slots = slots[: self.stored.state.handed]
-            left = 0 if deal is None else len(deal.slots) - self.stored.state.handed
-            if left != self.stored.state.left:
-                self.findings.add(
-                    f"left stored as {self.stored.state.left}, but the last block has {left} places"
-                )
+        stored = self.stored.state.enrolment
+        if self._block == stored.deal:
+            slots = slots[: stored.handed]
+            left = 0 if deal is None else len(deal.slots) - stored.handed
+            if left != stored.left:
+                message = f"left stored as {stored.left}, but the last block has {left} places"
+                self.findings.add(message)
         if tuple(self._handed) != slots:
             handed = short(tuple(self._handed))
             self.findings.add(
@@ -422,19 +424,21 @@ def _chances_of_slot(deal: Deal, slot: int) -> frozenset[float]:
 class _StageLog(_UnitLog):
     """The log of a test whose outcomes recur: its units, and every stage that was closed."""
 
-    names = ("statistics", "folded", "crowd", "origin", "verdict")
+    names = (
+        *("statistics", "folding.folded", "enrolment.crowd", "enrolment.origin", "ending.verdict"),
+    )
 
     def run(self) -> None:
         """Read the units, then the stages one after the other."""
         design, wanted = self.stored.design, self.stored.state
         assert design.measure is not None
-        if wanted.origin is None:
+        if wanted.enrolment.origin is None:
             # No unit has arrived yet; arms may have been dropped all the same.
             self.replay = self.replay.changed()
             return
         is_hashed = design.procedure.assigns == "hash"
         chances = frozenset((1.0 / len(design.arms) if is_hashed else 1.0,))
-        counted = sum(some.units for some in wanted.crowd)
+        counted = sum(some.units for some in wanted.enrolment.crowd)
         first = 0
         while rows := queries.assigned_from(self.connection, self.stored.id, first, READ_AT_ONCE):
             first = rows[-1].number + 1
