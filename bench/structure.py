@@ -79,8 +79,7 @@ NEW = {
         live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py""",
     "checks of single rows, and words about an experiment": """
         live/reports/verification/row_checks.py live/steps/description.py""",
-    "results that many readers share": """
-        live/commit/shared_results.py service/reading/shared_renders.py""",
+    "results that many readers share": "service/reading/shared_renders.py",
     "OpenID Connect, notifications, traces, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
         service/notifications/notify.py service/server/connection.py

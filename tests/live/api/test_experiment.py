@@ -340,18 +340,6 @@ def test_a_test_that_was_released_and_then_stopped_gives_everyone_the_winner(
     assert test.verify().agrees
 
 
-def test_diagnostics_that_many_ask_for_are_computed_once(
-    store: bs.Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    test = decided(store, "test")
-    found = test.diagnostics()
-    monkeypatch.setattr(store.shared_results, "_slow", 0.0)
-    assert test.diagnostics() == found
-    monkeypatch.setattr(test, "_compute_diagnostics", None)
-    # The result is reused without being computed.
-    assert test.diagnostics() == found
-
-
 def test_a_live_test_needs_a_conversion_window_or_units_that_always_report(
     store: bs.Store,
 ) -> None:

@@ -10,15 +10,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from time import sleep
 from typing import Any
 
 import pytest
 import uvloop
 
 import bascule as bs
-from bascule.live.commit import queue as groups
-from bascule.live.commit.queue import CommitQueue
 from bascule.live.storage import queries
 from bascule.live.transactions.enrol import assign
 
@@ -323,26 +320,3 @@ def test_another_program_releases_or_deletes_what_is_remembered(
         other.delete("soon")
         with pytest.raises(bs.InputError, match="no experiment"):
             test.assign(1)
-
-
-class Silent:
-    callers = 1
-
-    def __init__(self, job: int) -> None:
-        self.job = job
-
-    def deliver(self, failure: BaseException | None) -> None:
-        assert failure is None
-
-
-def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(groups, "IDLE", 0.01)
-    done: list[int] = []
-    some: CommitQueue[int] = CommitQueue(done.extend)
-    for job in range(3):
-        some.submit(Silent(job))
-        while some._thread is not None:
-            sleep(0.01)
-    assert done == [0, 1, 2]

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from threading import Event, Thread
+from time import sleep
 
 import pytest
 
+from bascule.live.commit import queue
+from bascule.live.commit.jobs import Call, Job, Reply
 from bascule.live.commit.queue import CommitQueue
+
+
+def reply_of(number: int, items: int = 1) -> Reply[int]:
+    """A reply that has the number of its job as the result."""
+    job = Job(number, "", lambda _, given: given, [None] * items)
+    return Reply(Call(job, lambda _: number))
+
+
+def wait_for(groups: CommitQueue, number: int) -> int:
+    """Run a job and wait for its result, as a thread that blocks does."""
+    reply = reply_of(number)
+    groups.run(reply)
+    return reply.result(10)
 
 
 def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
     seen: list[list[int]] = []
     begun, go_on = Event(), Event()
 
-    def work(jobs: list[int]) -> None:
-        seen.append(jobs)
+    def work(jobs: list[Job]) -> None:
+        seen.append([job.experiment for job in jobs])
         begun.set()
         go_on.wait(10)
 
     groups = CommitQueue(work)
-    threads = [Thread(target=groups.run, args=(0,))]
+    threads = [Thread(target=wait_for, args=(groups, 0))]
     threads[0].start()
     begun.wait(10)
-    threads += [Thread(target=groups.run, args=(i,)) for i in range(1, 5)]
+    threads += [Thread(target=wait_for, args=(groups, i)) for i in range(1, 5)]
     for thread in threads[1:]:
         thread.start()
     while len(groups._queue) < 4:
@@ -34,34 +50,44 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
 
 
 def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
-    def work(jobs: list[str]) -> None:
-        if "bad" in jobs:
+    def work(jobs: list[Job]) -> None:
+        if jobs[0].experiment == 1:
             raise ValueError("bad")
 
     groups = CommitQueue(work)
     with pytest.raises(ValueError, match="bad"):
-        groups.run("bad")
-    groups.run("good")
+        wait_for(groups, 1)
+    assert wait_for(groups, 2) == 2
 
 
 def test_those_who_bring_much_do_not_all_go_at_once() -> None:
     seen: list[list[int]] = []
     begun, go_on = Event(), Event()
 
-    def work(jobs: list[int]) -> None:
-        seen.append(jobs)
+    def work(jobs: list[Job]) -> None:
+        seen.append([job.experiment for job in jobs])
         begun.set()
         go_on.wait(10)
 
-    groups = CommitQueue(work, weigh=lambda job: job)
-    threads = [Thread(target=groups.run, args=(job,)) for job in (1, 15_000, 15_000, 30_000)]
-    threads[0].start()
+    groups = CommitQueue(work)
+    replies = [reply_of(i, items) for i, items in enumerate((1, 15_000, 15_000, 30_000))]
+    groups.submit(replies[0])
     begun.wait(10)
-    for waiting, thread in enumerate(threads[1:], 1):
-        thread.start()
-        while len(groups._queue) < waiting:
-            pass
+    for reply in replies[1:]:
+        groups.submit(reply)
     go_on.set()
-    for thread in threads:
-        thread.join()
-    assert seen == [[1], [15_000], [15_000], [30_000]]
+    assert [reply.result(10) for reply in replies] == [0, 1, 2, 3]
+    assert seen == [[0], [1], [2], [3]]
+
+
+def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue, "IDLE", 0.01)
+    done: list[Job] = []
+    groups = CommitQueue(done.extend)
+    for number in range(3):
+        groups.submit(reply_of(number))
+        while groups._thread is not None:
+            sleep(0.01)
+    assert [job.experiment for job in done] == [0, 1, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import sqlite3
 from pathlib import Path
@@ -10,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.live.commit.shared_results import SharedResults
 from bascule.live.reports.diagnostics import slot_probabilities
 from bascule.live.storage.deals import Deal
 
@@ -96,8 +94,6 @@ def test_an_arm_taken_out_has_no_chance_in_the_slots_that_are_left() -> None:
 def test_a_unit_that_never_reports_is_an_alarm_with_how_many_wait_for_it_and_since_when() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:
-        # However busy the machine is, no result is taken for slow and used again.
-        store.shared_results = SharedResults(slow=math.inf)
         test = store.create("test", DESIGN)
         for hour in range(20):
             units = [f"{hour}-{i}" for i in range(20)]

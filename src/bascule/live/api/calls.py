@@ -10,8 +10,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Call
-from bascule.live.commit.queue import copy_error
+from bascule.live.commit.jobs import Call, copy_error
 from bascule.live.steps.assignment import hashed_arm
 from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt

@@ -110,12 +110,14 @@ class Experiment(Units):
         """Test for drift of the outcomes, and for a sample ratio mismatch.
 
         Each gives false alarms in a share `level` of the tests; none is part of the decision. They
-        are computed once for all who ask at the same time; where that takes long, the result is
-        used again for ten times as long, a minute at most.
+        read the whole log, so they take longer the longer it is.
         """
-        return self.store.shared_results.get(
-            ("diagnostics", self.id, level), lambda: self._compute_diagnostics(level)
-        )
+        from bascule.live.reports.diagnostics import diagnostics_of
+
+        self.settle()
+        with self.store.reporting() as connection:
+            loaded = self.store.load(connection, self.id, self.name)
+            return diagnostics_of(connection, loaded, level, self.store.runner.now(loaded))
 
     def alarms(self, level: float = 0.01) -> tuple[Diagnostic, ...]:
         """Return the alarms that are new; each goes into the audit log, once.
@@ -245,14 +247,6 @@ class Experiment(Units):
         """Run one change in a transaction."""
         (result,) = self.store.change(self.id, self.name, lambda work, _: [step(work)], [None])
         return result
-
-    def _compute_diagnostics(self, level: float) -> tuple[Diagnostic, ...]:
-        from bascule.live.reports.diagnostics import diagnostics_of
-
-        self.settle()
-        with self.store.reporting() as connection:
-            loaded = self.store.load(connection, self.id, self.name)
-            return diagnostics_of(connection, loaded, level, self.store.runner.now(loaded))
 
     def _move(self, action: str, since: tuple[Phase, ...], to: Phase) -> int:
         return int(self._do(lambda work: change.move(work, action, since, to)))

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.commit.jobs import Action, Call, Job, Reply, Result
-from bascule.live.commit.queue import CommitQueue, copy_error
-from bascule.live.commit.shared_results import SharedResults
-from bascule.live.commit.wake import Wakers
+from bascule.live.commit.queue import CommitQueue
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
 from bascule.live.transactions.enrol import assign
@@ -74,10 +72,8 @@ class StoreContext:
         self._actor = actor
         self._database = Database(location)
         self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
-        self.queue: CommitQueue[Job] = CommitQueue(self.runner.run, lambda job: len(job.items))
-        self._wakers = Wakers()
+        self.queue = CommitQueue(self.runner.run)
         self.memory = self.runner.memory
-        self.shared_results = SharedResults()
 
     def change(
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
@@ -99,18 +95,16 @@ class StoreContext:
 
     def run(self, call: Call[Result]) -> Result:
         """Run a call and return its result; what it changed is then on disk."""
-        job = call.job
-        if job is None:
+        if call.job is None:
             return call.read(())
         self.check_open()
-        self.queue.run(job)
-        if job.error is not None:
-            raise copy_error(job.error)
-        return call.read(job.results)
+        reply = Reply(call)
+        self.queue.run(reply)
+        return reply.result()
 
     def submit(self, call: Call[Result]) -> Reply[Result]:
         """Run a call without waiting for it."""
-        reply = Reply(call, self._wakers)
+        reply = Reply(call)
         if call.job is not None:
             self.check_open()
             self.queue.submit(reply)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Generator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-from bascule.live.commit.queue import copy_error
-from bascule.live.commit.wake import Wakers
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -18,6 +16,22 @@ Result = TypeVar("Result")
 
 Action = Callable[["UnitOfWork", Sequence[Any]], Sequence[Any]]
 """A step of a transaction: one result for each item that it is given."""
+
+
+def copy_error(error: BaseException) -> BaseException:
+    """Copy an error that several callers get, so that each has a traceback of its own.
+
+    >>> error = ValueError("the disk is full")
+    >>> copy_error(error) is error, str(copy_error(error))
+    (False, 'the disk is full')
+    """
+    try:
+        copied = copy(error)
+    except Exception:
+        # An error that cannot be copied is better than none.
+        return error
+    copied.__cause__ = error.__cause__
+    return copied
 
 
 @dataclass(slots=True, eq=False)
@@ -64,16 +78,14 @@ class Reply(Generic[Result]):
     True
     """
 
-    __slots__ = ("_call", "_failure", "_is_done", "_wakers", "_when_done", "job")
+    __slots__ = ("_call", "_failure", "_is_done", "_waiters", "job")
 
-    callers = 1
-
-    def __init__(self, call: Call[Result], wakers: Wakers) -> None:
+    def __init__(self, call: Call[Result]) -> None:
         self._call = call
-        self._wakers = wakers
         self._failure: BaseException | None = None
         self._is_done = call.job is None
-        self._when_done: list[Callable[[], None]] = []
+        # Locks of threads that wait, and futures of coroutines.
+        self._waiters: list[Any] = []
         if call.job is not None:
             self.job = call.job
 
@@ -89,34 +101,40 @@ class Reply(Generic[Result]):
         if not self._is_done:
             called = Lock()
             called.acquire()
-            self._tell(called.release)
-            if not called.acquire(timeout=-1 if timeout is None else timeout):
+            waits = self._wait_with(called)
+            if waits and not called.acquire(timeout=-1 if timeout is None else timeout):
                 raise TimeoutError(f"nothing was written within {timeout:g} s")
         return self._read()
 
-    def deliver(self, failure: BaseException | None) -> None:
-        """Tell those who wait that the result is there, or the error of the group or of the job."""
+    def deliver(
+        self, failure: BaseException | None, waiters: dict[AbstractEventLoop, list[Future[None]]]
+    ) -> None:
+        """Have the result, or the error of the group or of the job; call the threads that wait.
+
+        Coroutines that wait are added to `waiters`, by their event loops.
+        """
         self._failure = failure or self.job.error
         with _DELIVERING:
             self._is_done = True
-        for tell in self._when_done:
-            tell()
+        for waiter in self._waiters:
+            if isinstance(waiter, Future):
+                waiters.setdefault(waiter.get_loop(), []).append(waiter)
+            else:
+                waiter.release()
 
     def __await__(self) -> Generator[Any, None, Result]:
         if not self._is_done:
-            waker = self._wakers.here()
-            waiter = waker.loop.create_future()
-            self._tell(partial(waker.wake, waiter))
-            yield from waiter
+            waiter = get_running_loop().create_future()
+            if self._wait_with(waiter):
+                yield from waiter
         return self._read()
 
-    def _tell(self, tell: Callable[[], None]) -> None:
-        """Have a function called once, when the result is there."""
+    def _wait_with(self, waiter: Any) -> bool:
+        """Have someone called when the result is there; return whether it is not there yet."""
         with _DELIVERING:
             if not self._is_done:
-                self._when_done.append(tell)
-                return
-        tell()
+                self._waiters.append(waiter)
+            return not self._is_done
 
     def _read(self) -> Result:
         if self._failure is not None:

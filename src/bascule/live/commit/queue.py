@@ -1,190 +1,114 @@
 """Group commit: jobs that arrive while one transaction is written share the next one.
 
-The first caller writes for all that are queued, and those that arrive meanwhile are the next group.
-A leader waits a moment for more only if the last group had several callers; a single caller never
-waits. Jobs that nobody blocks for (`submit`) are delivered after their commit; where only such
-jobs are queued, a thread of the queue writes them.
+A caller that blocks and finds the queue empty writes its group itself, so that a single caller
+never waits for a thread. All that are queued meanwhile, and those that nobody blocks for, are
+written by a thread of the queue. Before it writes, it waits a moment for more callers if the last
+group had several.
 """
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop, Future
 from collections.abc import Callable
-from copy import copy
-from threading import Lock, Thread
+from contextlib import suppress
+from threading import Condition, Lock, Thread
 from time import perf_counter
-from typing import Generic, Protocol, TypeVar
+from typing import Any
 
-Job = TypeVar("Job")
+from bascule.live.commit.jobs import Job, Reply
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
 """Most jobs of a group, and most items that they may have together unless it is one job."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
-"""Seconds that a leader waits for one more caller of the last group, and for all of them."""
+"""Seconds that a group waits for one more caller of the last group, and for all of them."""
 
 IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
 
 
-def copy_error(error: BaseException) -> BaseException:
-    """Copy an error that several callers get, so that each has a traceback of its own.
-
-    >>> error = ValueError("the disk is full")
-    >>> copy_error(error) is error, str(copy_error(error))
-    (False, 'the disk is full')
-    """
-    try:
-        copied = copy(error)
-    except Exception:
-        # An error that cannot be copied is better than none.
-        return error
-    copied.__cause__ = error.__cause__
-    return copied
-
-
-class Member(Protocol[Job]):
-    """A queued job, and how its result reaches its callers."""
-
-    job: Job
-
-    @property
-    def callers(self) -> int:
-        """How many callers wait for it."""
-
-    def deliver(self, failure: BaseException | None, /) -> None:
-        """Give the callers their results, or the error of the group."""
-
-
-class _Ticket(Generic[Job]):
-    """A job whose caller blocks until its group is written."""
-
-    __slots__ = ("called", "failure", "is_done", "job")
-
-    callers = 1
-
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        # Held until someone calls: a bare lock costs less than an event.
-        self.called = Lock()
-        self.called.acquire()
-        self.is_done = False
-        self.failure: BaseException | None = None
-
-    def deliver(self, failure: BaseException | None) -> None:
-        self.is_done, self.failure = True, failure
-        self.called.release()
-
-
-class CommitQueue(Generic[Job]):
+class CommitQueue:
     """A queue that runs its jobs in groups, one group at a time.
 
-    >>> queue = CommitQueue(lambda jobs: print(len(jobs)))
-    >>> queue.run("a job")
-    1
+    `work` runs the jobs of a group: their results are on disk when it returns, or it raises.
     """
 
-    def __init__(
-        self, work: Callable[[list[Job]], object], weigh: Callable[[Job], int] = lambda _: 1
-    ) -> None:
+    def __init__(self, work: Callable[[list[Job]], object]) -> None:
         self._work = work
-        self._weigh = weigh
+        self._queue: list[Reply[Any]] = []
         self._lock = Lock()
-        self._queue: list[Member[Job]] = []
-        # Callers in the queue, and how many are expected before a group is written.
-        self._there = 0
+        self._arrived = Condition(self._lock)
+        # How many callers are expected before a group is written.
         self._company = 1
-        self._busy = False
-        # Above 0 while a leader waits for that many; then `_complete` is released once.
-        self._wanted = 0
-        self._complete = Lock()
-        self._complete.acquire()
+        self._is_busy = False
         self._thread: Thread | None = None
+        # Held until there is work for the thread.
         self._wake = Lock()
         self._wake.acquire()
 
-    def run(self, job: Job) -> None:
-        """Run a job and wait for it; an error of its group is raised for each caller in it."""
-        ticket = _Ticket(job)
-        if not self._join(ticket):
-            ticket.called.acquire()
-        if not ticket.is_done:
-            self._lead()
-        if ticket.failure is not None:
-            raise copy_error(ticket.failure)
+    def run(self, reply: Reply[Any]) -> None:
+        """Run the job of a caller that waits for its reply; it may be done when this returns."""
+        if self._join(reply):
+            self._write_group()
 
-    def submit(self, member: Member[Job]) -> None:
-        """Run a job without waiting; `member.deliver` gets the error of its group, or None.
-
-        It is called in the thread that wrote the group, and must return soon and not raise.
-        """
-        if self._join(member):
+    def submit(self, reply: Reply[Any]) -> None:
+        """Run a job without waiting."""
+        if self._join(reply):
             self._call_thread()
 
-    def _join(self, member: Member[Job]) -> bool:
-        """Add a job to the queue; return whether its caller has to lead the next group."""
+    def _join(self, reply: Reply[Any]) -> bool:
+        """Add a job to the queue; return whether its caller has to see to the next group."""
         with self._lock:
-            self._queue.append(member)
-            self._there += member.callers
-            if self._wanted and self._there >= self._wanted:
-                self._wanted = 0
-                self._complete.release()
-            leads = not self._busy
-            self._busy = True
-        return leads
+            self._queue.append(reply)
+            if len(self._queue) >= self._company:
+                self._arrived.notify()
+            is_first = not self._is_busy
+            self._is_busy = True
+        return is_first
 
-    def _lead(self) -> None:
+    def _write_group(self) -> None:
         self._wait_for_company()
         with self._lock:
             size = self._fitting()
             group, self._queue = self._queue[:size], self._queue[size:]
-            callers = sum(member.callers for member in group)
-            self._there -= callers
         failure: BaseException | None = None
         try:
-            self._work([member.job for member in group])
+            self._work([reply.job for reply in group])
         except BaseException as problem:
             failure = problem
         with self._lock:
             # Callers that get their result now may soon be back, beside those that wait already.
-            self._company = min(callers + self._there, LARGEST_GROUP)
-        for member in group:
-            member.deliver(failure)
+            self._company = min(size + len(self._queue), LARGEST_GROUP)
+        waiters: dict[AbstractEventLoop, list[Future[None]]] = {}
+        for reply in group:
+            reply.deliver(failure, waiters)
+        for loop, some in waiters.items():
+            # To wake a loop costs far more than one result more. One that is closed has nobody
+            # left who waits.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(_resolve, some)
         with self._lock:
-            first = self._queue[0] if self._queue else None
-            self._busy = first is not None
-        # The caller that has waited longest leads the next group.
-        if isinstance(first, _Ticket):
-            first.called.release()
-        elif first is not None:
+            self._is_busy = goes_on = bool(self._queue)
+        if goes_on:
             self._call_thread()
 
     def _fitting(self) -> int:
         """How many queued jobs make a group: fewer where each has many items."""
         size, weight = 0, 0
-        for member in self._queue[:LARGEST_GROUP]:
-            weight += self._weigh(member.job)
+        for reply in self._queue[:LARGEST_GROUP]:
+            weight += len(reply.job.items)
             if size and weight > HEAVIEST_GROUP:
                 break
             size += 1
         return size
 
     def _wait_for_company(self) -> None:
-        until = perf_counter() + LONGEST_PATIENCE
-        there = 0
-        while True:
-            with self._lock:
-                # As long as they keep coming, the others of the last group will come too.
-                if not there < self._there < self._company or perf_counter() > until:
-                    return
-                there = self._there
-                self._wanted = self._company
-            if self._complete.acquire(timeout=PATIENCE):
-                return
-            with self._lock:
-                if self._wanted == 0:
-                    self._complete.acquire()
-                    return
-                self._wanted = 0
+        until, there = perf_counter() + LONGEST_PATIENCE, 0
+        with self._arrived:
+            # As long as they keep coming, the others of the last group will come too.
+            while there < len(self._queue) < self._company and perf_counter() < until:
+                there = len(self._queue)
+                self._arrived.wait_for(lambda: len(self._queue) >= self._company, PATIENCE)
 
     def _call_thread(self) -> None:
         with self._lock:
@@ -196,10 +120,17 @@ class CommitQueue(Generic[Job]):
     def _serve(self) -> None:
         while True:
             if self._wake.acquire(timeout=IDLE):
-                self._lead()
+                self._write_group()
                 continue
             with self._lock:
-                # A call may have come just now: it holds `_busy`, and will be heard.
-                if not self._busy:
+                # A call may have come just now: then the queue is busy, and it will be heard.
+                if not self._is_busy:
                     self._thread = None
                     return
+
+
+def _resolve(waiters: list[Future[None]]) -> None:
+    for waiter in waiters:
+        # A caller that was cancelled has gone.
+        if not waiter.done():
+            waiter.set_result(None)
