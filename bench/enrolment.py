@@ -49,9 +49,9 @@ def winner(audience: bs.Audience, seed: int) -> str | None:
         deals |= {last + 1 + i: Deal(last + 1 + i, parts) for i, parts in enumerate(placed.dealt)}
         state = placed.state
         # The conversion window of a day has ended.
-        for name, one in zip(inside, placed.places, strict=True):
-            deal = deals[one.deal or 0]
-            state = fold_unit(DESIGN, state, deal, one.arm, bought[name], (day + 1) * DAY)
+        for name, arm, number in zip(inside, placed.arms, placed.deals, strict=True):
+            deal = deals[number or 0]
+            state = fold_unit(DESIGN, state, deal, arm, bought[name], (day + 1) * DAY)
             if state.ending.verdict is not None:
                 return state.ending.verdict.name
         if by_hand:

@@ -101,7 +101,7 @@ def held(test: bs.Experiment) -> Any:
     lock = Lock()
     lock.acquire()
 
-    def wait(work: Any, units: Sequence[str]) -> Sequence[Any]:
+    def wait(work: Any, units: Sequence[Any]) -> Sequence[Any]:
         with lock:
             return assign(work, units)
 

@@ -18,8 +18,8 @@ DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 def test_whatever_one_caller_brings_the_others_of_its_group_are_served(store: bs.Store) -> None:
     test = store.create("test", DESIGN)
 
-    def fail_for_some(work: Any, units: Sequence[str]) -> Sequence[Any]:
-        if "bad" in units:
+    def fail_for_some(work: Any, units: Sequence[Any]) -> Sequence[Any]:
+        if "bad" in [unit for unit, _, _ in units]:
             raise ArithmeticError("what nobody has thought of")
         return assign(work, units)
 

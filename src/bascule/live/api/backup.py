@@ -29,11 +29,8 @@ def backup(location: str, path: str | Path) -> None:
     The file is a store itself, whichever database it came from: `bascule experiment verify` and
     `restore` take it.
     """
-    if "://" not in location:
-        if not Path(location).is_file():
-            raise InputError("store", f"there is no store {location}: give --store")
-        copies.backup_file(Path(location), Path(path))
-        return
+    if "://" not in location and not Path(location).is_file():
+        raise InputError("store", f"there is no store {location}: give --store")
     with closing(Database(location, make=False)) as database:
         version = database.version()
         if version != VERSION:
@@ -54,10 +51,15 @@ def restore(path: str | Path, location: str) -> None:
     if not Path(path).is_file():
         raise InputError("file", f"there is no file {path}: give the path of a backup")
     if "://" not in location:
-        copies.restore_file(Path(path), Path(location))
+        if Path(location).exists():
+            raise InputError(
+                "store", f"{location} is there already: move it away, or restore to another path"
+            )
+        with copies.new_store(Path(location)) as connection:
+            copies.restore(Path(path), connection, location)
         return
-    with closing(Database(location)) as database:
-        copies.restore_database(Path(path), database)
+    with closing(Database(location)) as database, database.writing() as connection:
+        copies.restore(Path(path), connection, database.name)
 
 
 def import_experiment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
@@ -15,7 +16,7 @@ from bascule.live.steps.assignment import hashed_arm
 from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
-from bascule.live.transactions.enrol import Newcomer, Newcomers, newcomer
+from bascule.live.transactions.enrol import Newcomer, newcomer
 
 if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
@@ -48,9 +49,10 @@ class Calls:
     def assign(
         self,
         unit: str | int,
-        context: Context | None,
-        covariates: Covariates | None,
-        strict: bool,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
+        strict: bool = False,
     ) -> Call[str]:
         """Return the call that assigns a unit."""
         named = checked_unit(unit)
@@ -65,32 +67,32 @@ class Calls:
     def assign_many(
         self,
         units: Sequence[str | int],
-        contexts: Sequence[Context | None] | None,
-        covariates: Sequence[Covariates | None] | None,
-        strict: bool,
+        contexts: Sequence[Context | None] | None = None,
+        *,
+        covariates: Sequence[Covariates | None] | None = None,
+        strict: bool = False,
     ) -> Call[list[str]]:
         """Return the call that assigns many units."""
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = checked_units(units)
-        if self.is_hashed:
-            calls = [self.assign(unit, None, None, strict) for unit in named]
+        if self.is_hashed or not named:
+            calls = [self.assign(unit) for unit in named]
             return Call(None, lambda _: [call.read(()) for call in calls])
         for field, given in (("contexts", contexts), ("covariates", covariates)):
             if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
                 raise InputError(field, message)
-        items: Sequence[Newcomer] = named
-        if contexts is None and covariates and set(map(type, covariates)) == {dict}:
-            items = Newcomers(named, [*covariates])
-        elif contexts is not None or covariates is not None:
-            nothing = [None] * len(named)
-            more = zip(named, covariates or nothing, contexts or nothing, strict=True)
-            items = [newcomer(*one) for one in more]
+        known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
+        items = [newcomer(*one) for one in known]
         return self._assigning(items, partial(self._arms, strict=strict))
 
     def evaluate(
-        self, unit: str | int, context: Context | None, covariates: Covariates | None
+        self,
+        unit: str | int,
+        context: Context | None = None,
+        *,
+        covariates: Covariates | None = None,
     ) -> Call[Evaluation]:
         """Return the call that assigns a unit and says why it is served its arm."""
         named = checked_unit(unit)

@@ -5,7 +5,6 @@ It loads the database layer, which `bascule.live.api` itself leaves until a stor
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
@@ -22,6 +21,7 @@ from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
 from bascule.live.storage.listing import Listed, list_all
 from bascule.live.storage.queries import Loaded, gone
+from bascule.live.storage.records import alarms_by_test
 from bascule.live.storage.schema import assignments, links
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
@@ -95,12 +95,8 @@ class Summary:
 
 def alarm_names(store: Store) -> dict[int, list[str]]:
     """Return the names of all alarms in the audit log, by the number of their experiment."""
-    asked = select(audit_log.c.experiment, audit_log.c.detail).where(audit_log.c.action == "alarm")
-    names: dict[int, list[str]] = {}
     with store.reading() as connection:
-        for number, detail in connection.execute(asked):
-            names.setdefault(number, []).append(str(json.loads(detail).get("name")))
-    return names
+        return alarms_by_test(connection)
 
 
 def read_summaries(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, ParamSpec
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
@@ -13,18 +13,29 @@ from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
 from bascule.live.api.calls import Calls, Covariates, Outcomes
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Reply
+from bascule.live.commit.jobs import Call, Reply, Result
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, events_of
 from bascule.live.steps.maturity import Receipt
 from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import find_units, identities
+from bascule.live.storage.statements import fetch
 from bascule.live.transactions.link import link
 
 if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
 
+Given = ParamSpec("Given")
+
 RECORDED_AT_ONCE = 5000
+
+EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
+"""What is known of an outcome that was excluded."""
+
+_EXCLUDED = f"SELECT {', '.join(EXCLUDED)} FROM set_aside WHERE experiment = ? ORDER BY id"  # nosec B608
+_COUNTS = (
+    "SELECT reason, count(*) FROM set_aside WHERE experiment = ? GROUP BY reason ORDER BY reason"
+)
 
 
 class Units:
@@ -60,7 +71,9 @@ class Units:
         answered from memory; a change by another program reaches it within a second. In a static
         population a hash gives the arm, and nothing is stored.
         """
-        return self.store.run(self.calls.assign(unit, context, covariates, strict))
+        return self.store.run(
+            self.calls.assign(unit, context, covariates=covariates, strict=strict)
+        )
 
     def assign_many(
         self,
@@ -74,7 +87,9 @@ class Units:
 
         `contexts` and `covariates` have an entry for each unit.
         """
-        return self.store.run(self.calls.assign_many(units, contexts, covariates, strict))
+        return self.store.run(
+            self.calls.assign_many(units, contexts, covariates=covariates, strict=strict)
+        )
 
     def evaluate(
         self,
@@ -94,7 +109,7 @@ class Units:
         >>> found.arm, found.reason, found.enrolled
         ('a', 'DISABLED', False)
         """
-        return self.store.run(self.calls.evaluate(unit, context, covariates))
+        return self.store.run(self.calls.evaluate(unit, context, covariates=covariates))
 
     def link(self, unit: str | int, other: str | int) -> str | None:
         """Link two names of one person, as a visitor who signs in; return the arm of both.
@@ -153,7 +168,7 @@ class Units:
             receipts += taken
         return receipts
 
-    @property
+    @cached_property
     def soon(self) -> Soon:
         """These verbs as calls that return at once, for futures and coroutines.
 
@@ -168,35 +183,17 @@ class Units:
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came."""
-        from sqlalchemy import select
-
-        from bascule.live.storage.schema import set_aside
-
-        asked = select(set_aside).where(set_aside.c.experiment == self.id)
-        if reason is not None:
-            asked = asked.where(set_aside.c.reason == reason)
         with self.store.reading() as connection:
-            rows = connection.execute(asked.order_by(set_aside.c.id)).mappings()
-            return [
-                {key: row[key] for key in row if key not in ("id", "experiment")} for row in rows
-            ]
+            rows = fetch(connection, _EXCLUDED, self.id)
+        listed = [dict(zip(EXCLUDED, row, strict=True)) for row in rows]
+        return [row for row in listed if reason in (None, row["reason"])]
 
     def excluded_counts(self) -> dict[str, int]:
         """Count the outcomes that are excluded, or that count as a limit, by reason."""
-        from sqlalchemy import func, select
-
-        from bascule.live.storage.schema import set_aside
-
-        asked = (
-            select(set_aside.c.reason, func.count())
-            .where(set_aside.c.experiment == self.id)
-            .group_by(set_aside.c.reason)
-            .order_by(set_aside.c.reason)
-        )
         with self.store.reading() as connection:
-            counts = {reason: int(total) for reason, total in connection.execute(asked)}
-            unenrolled = self.store.load(connection, self.id, self.name).state.counts.unenrolled
-        return counts | ({"not enrolled": unenrolled} if unenrolled else {})
+            counts: dict[str, int] = dict(map(tuple, fetch(connection, _COUNTS, self.id)))
+            counted = self.store.load(connection, self.id, self.name).state.counts
+        return counts | ({"not enrolled": counted.unenrolled} if counted.unenrolled else {})
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -245,41 +242,19 @@ class Soon:
     """
 
     def __init__(self, store: StoreContext, calls: Calls) -> None:
-        self._store = store
-        self._calls = calls
+        self.assign = _submitting(store, calls.assign)
+        self.assign_many = _submitting(store, calls.assign_many)
+        self.evaluate = _submitting(store, calls.evaluate)
+        self.record_many = _submitting(store, calls.record)
 
-    def assign(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-        strict: bool = False,
-    ) -> Reply[str]:
-        """Assign a unit; the reply is there at once for one that this program has seen before."""
-        return self._store.submit(self._calls.assign(unit, context, covariates, strict))
 
-    def assign_many(
-        self,
-        units: Sequence[str | int],
-        contexts: Sequence[Context | None] | None = None,
-        *,
-        covariates: Sequence[Covariates | None] | None = None,
-        strict: bool = False,
-    ) -> Reply[list[str]]:
-        """Assign many units in one transaction."""
-        return self._store.submit(self._calls.assign_many(units, contexts, covariates, strict))
+def _submitting(
+    store: StoreContext, build: Callable[Given, Call[Result]]
+) -> Callable[Given, Reply[Result]]:
+    """Return a function that submits the call which another one builds."""
 
-    def evaluate(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-    ) -> Reply[Evaluation]:
-        """Assign a unit; the reply says why it is served its arm, too."""
-        return self._store.submit(self._calls.evaluate(unit, context, covariates))
+    @wraps(build)
+    def submit(*given: Given.args, **named: Given.kwargs) -> Reply[Result]:
+        return store.submit(build(*given, **named))
 
-    def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
-        """Record outcomes in one transaction; units asked for before are found."""
-        return self._store.submit(self._calls.record(outcomes))
+    return submit

@@ -5,7 +5,6 @@ It is read from the history and from the log, and takes as long as that is.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,8 +23,8 @@ from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
 from bascule.live.storage.deals import Deal, is_struck
 from bascule.live.storage.queries import Loaded, oldest_waiting
-from bascule.live.storage.records import history_of
-from bascule.live.storage.schema import assignments, audit, blocks
+from bascule.live.storage.records import alarms_by_test, history_of
+from bascule.live.storage.schema import assignments, blocks
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
@@ -147,11 +146,7 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
 
 def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
     """Put an alarm into the audit log; whether it is new there."""
-    asked = select(audit.c.detail).where(
-        audit.c.experiment == work.before.id, audit.c.action == "alarm"
-    )
-    known = [json.loads(detail)["name"] for detail in work.connection.execute(asked).scalars()]
-    if diagnostic.name in known:
+    if diagnostic.name in alarms_by_test(work.connection).get(work.before.id, ()):
         return False
     work.log("alarm", name=diagnostic.name, message=diagnostic.message, p_value=diagnostic.p_value)
     return True

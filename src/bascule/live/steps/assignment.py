@@ -54,14 +54,6 @@ class Assignment(NamedTuple):
         return () if self.covariates is None else tuple(map(float, json.loads(self.covariates)))
 
 
-class Place(NamedTuple):
-    """An arm for a unit, the probability with which it was chosen, and the block it belongs to."""
-
-    arm: int
-    probability: float
-    deal: int | None
-
-
 class Placed(NamedTuple):
     """Places for consecutive units, the state after them, and the blocks dealt for them.
 
@@ -77,11 +69,6 @@ class Placed(NamedTuple):
     dealt: Sequence[Parts] = ()
     full: FullError | None = None
     used: Used | None = None
-
-    @property
-    def places(self) -> list[Place]:
-        """The places, one by one."""
-        return [*map(Place, self.arms, self.chances, self.deals)]
 
 
 def place(
@@ -99,8 +86,8 @@ def place(
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> placed = place(design, ExperimentState.empty(design), None, lambda slots: None, units=2)
-    >>> placed.places
-    [Place(arm=0, probability=0.5, deal=1), Place(arm=1, probability=1.0, deal=1)]
+    >>> placed.arms, placed.chances, placed.deals
+    ([0, 1], [0.5, 1.0], [1, 1])
     """
     if state.ending.verdict is not None:
         return _freely(design, state, [shipped(state)] * units, now)

@@ -30,36 +30,17 @@ SESSIONS = "service_sessions"
 """Not restored: whoever had signed in signs in again."""
 
 
-def backup_file(source: Path, target: Path) -> None:
-    """Copy a SQLite store into a new file while others write to it, as it is at one moment."""
-    refuse_other_files(source)
-    with _new_file(target) as path:
-        _copy_pages(source, path)
-
-
 def backup_database(database: Database, target: Path) -> None:
     """Copy all rows of a database, as they are at one moment, into a new SQLite file."""
-    with _new_store(target) as connection, database.reporting() as source:
+    with new_store(target) as connection, database.reporting() as source:
         for table in _tables(connection):
             copy_rows(source, connection, table)
         _keep_numbers(connection)
 
 
-def restore_file(source: Path, target: Path) -> None:
-    """Make a new SQLite store from a copy."""
-    if target.exists():
-        raise InputError(
-            "store", f"{target} is there already: move it away, or restore to another path"
-        )
-    with _new_file(target) as path, _named(path, source):
-        _copy_pages(source, path)
-        with closing(_checked(path)) as copy, copy.writing() as connection:
-            connection.execute(text(f"DELETE FROM {SESSIONS}"))  # nosec B608: a constant
-
-
-def restore_database(source: Path, database: Database) -> None:
-    """Fill an empty database with the rows of a copy, in one transaction."""
-    with opened_copy(source) as copy, copy.reporting() as rows, database.writing() as connection:
+def restore(source: Path, connection: Connection, name: str) -> None:
+    """Fill the empty store of that name with the rows of a copy, within a transaction."""
+    with opened_copy(source) as copy, copy.reporting() as rows:
         _without_time_limit(connection)
         tables = [table for table in _tables(connection) if table != SESSIONS]
         for table in tables:
@@ -67,8 +48,8 @@ def restore_database(source: Path, database: Database) -> None:
             if filled:
                 raise InputError(
                     "store",
-                    f"{database.name} is not empty ({filled:,} rows of {table}): restore into a "
-                    "new database; nothing was changed",
+                    f"{name} is not empty ({filled:,} rows of {table}): restore into a new "
+                    "database; nothing was changed",
                 )
         for table in tables:
             copy_rows(rows, connection, table)
@@ -77,7 +58,7 @@ def restore_database(source: Path, database: Database) -> None:
 
 def export_experiment(database: Database, experiment: int, target: Path) -> None:
     """Write one experiment with all its rows into a new SQLite file."""
-    with _new_store(target) as connection, database.reporting() as source:
+    with new_store(target) as connection, database.reporting() as source:
         copy_rows(source, connection, "experiments", "id", experiment)
         for table in (*schema.OF_EXPERIMENT, schema.audit):
             copy_rows(source, connection, table.name, "experiment", experiment)
@@ -231,7 +212,7 @@ def _new_file(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _new_store(target: Path) -> Iterator[Connection]:
+def new_store(target: Path) -> Iterator[Connection]:
     """Yield a transaction on a new SQLite store, which has its name when all has gone well."""
     with (
         _new_file(target) as path,

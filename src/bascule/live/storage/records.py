@@ -22,6 +22,7 @@ _LOG = "INSERT INTO audit (experiment, name, time, actor, action, detail) VALUES
 _DESCRIPTION = "SELECT description FROM descriptions WHERE experiment = ?"
 _DESCRIPTIONS = "SELECT experiment, description FROM descriptions"
 _AUDIT_ENTRY = "SELECT name, time, actor, action, detail FROM audit"
+_ALARMS = "SELECT experiment, detail FROM audit WHERE action = 'alarm'"
 _AUDIT = f"{_AUDIT_ENTRY} ORDER BY id"
 _AUDIT_OF_NAME = f"{_AUDIT_ENTRY} WHERE name = ? ORDER BY id"
 _AUDIT_OF_EXPERIMENT = f"{_AUDIT_ENTRY} WHERE experiment = ? ORDER BY id"
@@ -109,6 +110,16 @@ def audit_entries(
         }
         for its_name, time, actor, action, detail in fetch(connection, statement, *values)
     ]
+
+
+def alarms_by_test(connection: Connection) -> dict[int, list[str]]:
+    """Return the names of all alarms in the audit log, by the number of their experiment."""
+    names: dict[int, list[str]] = {}
+    for number, text in fetch(connection, _ALARMS):
+        detail = _readable(text)
+        if isinstance(detail, dict):
+            names.setdefault(number, []).append(str(detail.get("name")))
+    return names
 
 
 def _readable(detail: str) -> Any:

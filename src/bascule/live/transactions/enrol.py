@@ -23,33 +23,14 @@ from bascule.live.transactions.settle import is_settled, settle
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
-Newcomer = str | tuple[str, Mapping[str, object] | None, Context | None]
-"""A unit to assign, alone or with what is known of it: covariates, and its context."""
-
-
-class Newcomers(Sequence[Newcomer]):
-    """Units to assign with the covariates of each, as columns; its entries are newcomers.
-
-    >>> [*Newcomers(["u", "v"], [{"age": 30.0}, {}])]
-    [('u', {'age': 30.0}, None), ('v', {}, None)]
-    """
-
-    def __init__(self, units: Sequence[str], covariates: Sequence[Any]) -> None:
-        self.units, self.covariates = units, covariates
-
-    def __len__(self) -> int:
-        return len(self.units)
-
-    def __getitem__(self, place: Any) -> Any:
-        return self.units[place], self.covariates[place], None
+Newcomer = tuple[str, Mapping[str, object] | None, Context | None]
+"""A unit to assign, with what is known of it: its covariates, and its context."""
 
 
 def newcomer(
     unit: str, covariates: Mapping[str, object] | None, context: Context | None = None
 ) -> Newcomer:
     """Return a unit as a transaction takes it, with a copy of what is known of it."""
-    if covariates is None and context is None:
-        return unit
     if covariates is not None and not isinstance(covariates, Mapping):
         raise InputError(
             "covariates",
@@ -68,14 +49,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
     and contexts count where the unit is new; those of a unit that has an arm are not looked at.
     """
-    # Nearly always names alone, which need no further look.
-    units, nothing = cast("Sequence[str]", items), (None,) * len(items)
-    covariates: Sequence[Any] = nothing
-    contexts: Sequence[Context | None] = nothing
-    if isinstance(items, Newcomers):
-        units, covariates = items.units, items.covariates
-    elif not set(map(type, items)) <= {str}:
-        units, covariates, contexts = _columns(items)
+    units, covariates, contexts = zip(*items, strict=True)
     has_names = work.state.names.links or work.state.names.key
     names = work.identify(units) if has_names else None
     asked = units if names is None else [*map(names.__getitem__, units)]
@@ -107,17 +81,6 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     if problem is None and served is None and not refused:
         return [*map(arms.__getitem__, asked)]
     return [_answer(work, arms[unit], refused.get(unit, problem), served) for unit in asked]
-
-
-def _columns(
-    items: Sequence[Newcomer],
-) -> tuple[Sequence[str], Sequence[Any], Sequence[Context | None]]:
-    """Return the names of units, their covariates, and their contexts."""
-    whole = cast("Sequence[tuple[str, Any, Context | None]]", items)
-    if set(map(type, items)) != {tuple}:
-        whole = [one if isinstance(one, tuple) else (one, None, None) for one in items]
-    units, covariates, contexts = zip(*whole, strict=True)
-    return units, covariates, contexts
 
 
 def _with_covariates(
