@@ -165,7 +165,7 @@ def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tup
             odd = ibis.ifelse(plain, False, odd)
         return value, raw.notnull() & odd
     if kind.is_boolean():
-        return raw.ifelse(1.0, 0.0), ibis.literal(False)
+        return raw.cast("int8").cast("float64"), ibis.literal(False)
     if kind.is_integer():
         return raw.cast("float64"), ibis.literal(False)
     if kind.is_numeric():

@@ -167,4 +167,5 @@ def adjusted_mean(arm: Centre, whole: Centre) -> tuple[float, float]:
     theta = whole.adjustment.theta
     mean = arm.ratio - theta * (arm.covariate - whole.covariate)
     variance = arm.ratio_variance + theta**2 * arm.spread[2, 2] - 2.0 * theta * arm.with_covariate
-    return mean, float(variance)
+    # Where all units have one ratio, rounding may leave less than nothing.
+    return mean, max(0.0, float(variance))
