@@ -139,11 +139,12 @@ def test_public_collections_are_read_as_they_come(
 def test_a_design_of_ratios_is_asked_of_a_log_with_a_row_for_each_request() -> None:
     day = bs.Measure("1d")
     good = bs.Metric("good", bs.Ratio(), margin=0.2, measure=day)
+    cost = bs.Metric("cost", bs.Ratio(), goal="decrease", role="secondary", measure=day)
     design = bs.Design(
         *(["a", "b"], bs.Ratio(), bs.Tilt(1)),
         goal="decrease",
         measure=day,
-        metrics=[good],
+        metrics=[good, cost],
         decides="guardrails",
     )
     rows = range(6000)
@@ -152,14 +153,25 @@ def test_a_design_of_ratios_is_asked_of_a_log_with_a_row_for_each_request() -> N
         "arm": ["ab"[i // 3 % 2] for i in rows],
         "day": [i // 600 for i in rows],
         "latency": [1.0 + i % 7 for i in rows],
+        "cost": [0.005 - 0.003 * (i // 3 % 2) for i in rows],
         # Every fifth is not judged, and four of five others are good.
-        "good": [None if i % 5 == 0 else float(i * 7919 % 25 >= 5) for i in rows],
+        "good": [None if i % 5 == 0 else i * 7919 % 25 >= 5 for i in rows],
     }
     found = bs.analyze(log, "latency", unit="user", design=design)
-    (quality,) = found.metrics
+    quality, _ = found.metrics
     assert quality.standings == {"b": "within margin"}
     means = [arm.mean for arm in quality.arms]
     assert means == pytest.approx([0.75, 0.75], abs=0.06)
-    assert any("good: the mean of the rows that have a value" in note for note in found.notes)
-    wanted = "No decision yet on latency per row; b is within its margin (good per row)"
+    assert any("good, cost: the mean of the rows that have a value" in note for note in found.notes)
+    wanted = "Ship b: good per row at most 0.2 worse (asymptotic at 5 %); cost per row −60 %"
     assert found.headline == wanted
+    assert found.decision == bs.progress.Decision(1, "b", 0.05, "asymptotic", by="guardrails")
+    assert "All metrics (the guardrails decide)" in str(found)
+    pairs = zip(log["good"], log["arm"], strict=True)
+    b_fails = {**log, "good": [is_good and arm == "a" for is_good, arm in pairs]}
+    found = bs.analyze(b_fails, "latency", unit="user", design=design)
+    assert found.headline == "Keep a: every other arm was found harmful (good per row)"
+    del log["good"], log["cost"]
+    found = bs.analyze(log, "latency", unit="user", design=design)
+    assert found.decision is None
+    assert found.headline.startswith("No decision: the guardrails decide")

@@ -158,6 +158,8 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
                 its = replace(its, sides=ONE_SIDED)
             analyses.append(answered(Request.of(one, its), one).judged(one))
     analysis = analyses[0] if len(analyses) == 1 else with_metrics(analyses)
+    if design is not None and design.decides == "guardrails":
+        analysis = analysis.by_guardrails(design)
     return replace(analysis, notes=(*analysis.notes, *absent))
 
 

@@ -92,7 +92,7 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
     """The analysis of the first metric, with those of the others beside it."""
     note = (
         f"{len(analyses)} metrics were analysed, each with the whole error: nothing is corrected "
-        "for their number, and the first one decides"
+        "for their number"
     )
     values = {one.reading.value for one in analyses}
     analyses = [replace(one, reading=one.reading.without(values)) for one in analyses]

@@ -62,7 +62,8 @@ def notes_on(
     spread = sums.squares.sum(axis=0) - sums.totals.sum(axis=0) ** 2 / np.maximum(
         sums.units.sum(axis=0), 1.0
     )
-    if np.all(spread <= 1e-12 * np.maximum(sums.squares.sum(axis=0), 1e-300)):
+    alike = np.all(spread <= 1e-12 * np.maximum(sums.squares.sum(axis=0), 1e-300))
+    if alike and not reduced.reading.per:
         notes.append("all outcomes of an arm are the same: is this the right column?")
     design = request.design
     if design is not None and design.procedure.counts == "units" and design.procedure.even:

@@ -12,7 +12,7 @@ from bascule.analysis.evidence.course import Day
 from bascule.analysis.evidence.fixed import OneLook
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.reading import Reading
-from bascule.core.design import Design
+from bascule.core.design import Decides, Design
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.inputs.files import write_whole
 from bascule.core.metrics.contrasts import Contrast
@@ -102,8 +102,9 @@ class Analysis:
     some of what was not readable. With segments, each one is an analysis of its own in
     `segments`, and all that is said here is about the log as a whole, without a decision. Other
     metrics of the same log are in `metrics`: each of them has its `metric` where it was declared,
-    and a guardrail has what it says of each treatment in `standings`. `test_headline` is what a
-    live test says itself, where guardrails or removed arms have a part in it.
+    and a guardrail has what it says of each treatment in `standings`. `decides` says whether the
+    first metric decides, or the guardrails. `test_headline` is what a live test says itself, where
+    guardrails or removed arms have a part in it.
     """
 
     design: Design
@@ -134,6 +135,7 @@ class Analysis:
     metric: LogMetric | None = None
     standings: dict[str, Standing] = field(default_factory=dict)
     test_headline: str | None = None
+    decides: Decides = "primary"
 
     @property
     def headline(self) -> str:
@@ -190,6 +192,31 @@ class Analysis:
             within = metric.margin is not None and low > -metric.margin
             standings[treatment] = "harmed" if harmed else "within margin" if within else "open"
         return replace(self, metric=metric, standings=standings)
+
+    def by_guardrails(self, design: Design) -> Analysis:
+        """Return the analysis of a design whose guardrails decide, with their decision.
+
+        The first treatment that all of them have within their margins is shipped, and the control
+        stays if each treatment is harmful. A log without all of them decides nothing.
+        """
+        wanted = {metric.name for metric in design.guardrails}
+        rails = [one for one in self.metrics if one.reading.value in wanted]
+        error = max(metric.error for metric in design.guardrails)
+        decision = None
+        if len(rails) == len(wanted):
+            says = {arm: {one.standings.get(arm) for one in rails} for arm in design.arms}
+            treatments = [arm for arm in design.arms if arm != design.control_arm]
+            ready = [arm for arm in treatments if says[arm] == {"within margin"}]
+            if ready or all("harmed" in says[arm] for arm in treatments):
+                name = [*ready, design.control_arm][0]
+                harm = [one.name for one in rails if "harmed" in one.standings.values()]
+                decision = Decision(
+                    *(self.design.arms.index(name), name, error, rails[0].guarantee),
+                    harm=() if ready else tuple(harm),
+                    by="guardrails",
+                )
+        nothing: dict[str, Any] = {"decided": None, "days_left": None, "saved": None}
+        return replace(self, decides="guardrails", decision=decision, **nothing)
 
     @property
     def guarantee(self) -> Guarantee:

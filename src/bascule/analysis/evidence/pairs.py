@@ -246,7 +246,7 @@ def _estimated_score(sums: Sums, day: int, i: int, j: int) -> Pair:
     about = np.maximum(power_2 - 2.0 * guess * power_1 + guess * guess * power_0, 0.0)
     noise = float(np.maximum(about, power_0 * about.sum() / power_0.sum()).sum())
     if noise <= 0.0:
-        return UNKNOWN
+        return Pair(estimate=estimate)
     outcomes = (sums.units, sums.totals, sums.squares, sums.cubes)
     units, *rest = (part[until, own].sum(axis=0) for part in outcomes)
     effective = weight**2 / np.maximum(power_0, 1e-300) / np.maximum(units, 1.0)
@@ -324,7 +324,7 @@ def estimated_pair(
         for size, one in zip((n, m), about, strict=True)
     )
     if noise <= 0.0:
-        return UNKNOWN
+        return Pair(estimate=float(weights @ differences) / clock)
     spread = math.sqrt(noise / clock)
     if cubes is None:
         ready = bool(units[:, [i, j]].sum(axis=0).min() >= FEWEST_UNITS)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about, at_most
-from bascule.presentation.analysis.series import has_days, stamp
+from bascule.presentation.analysis.series import amounts_of, has_days, stamp
 from bascule.presentation.guarantees import STANDINGS
+from bascule.presentation.numbers import known, relative
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
@@ -30,6 +31,8 @@ def _answer(analysis: Analysis) -> str:
     if analysis.test_headline is not None:
         return analysis.test_headline
     decision = analysis.decision
+    if analysis.decides == "guardrails":
+        return _of_guardrails(analysis)
     if analysis.evidence.once:
         test = f"by one look ({analysis.once[0].test}, error {risk})"
         if decision is None:
@@ -50,15 +53,41 @@ def _answer(analysis: Analysis) -> str:
     return f"No decision yet{pairs}"
 
 
+def _of_guardrails(analysis: Analysis) -> str:
+    """What to do where the guardrails decide: which arm to ship, or what they have shown so far."""
+    decision = analysis.decision
+    if not analysis.metrics:
+        return "No decision: the guardrails decide, and this log has the first metric alone"
+    if decision is None:
+        return f"No decision yet: the guardrails decide{_standing_words(analysis)}"
+    if decision.harm:
+        harm = ", ".join(decision.harm)
+        return f"Keep {decision.name}: every other arm was found harmful ({harm})"
+    words = []
+    for one in analysis.metrics:
+        lift = next((row.lift for row in one.scores if row.treatment == decision.name), None)
+        if one.metric is not None and one.metric.margin is not None:
+            size, risk = amounts_of(one).size(one.metric.margin), at_most(one.error)
+            words.append(f"{one.name} at most {size} worse ({one.guarantee} at {risk})")
+        elif lift is not None and known(lift):
+            words.append(f"{one.name} {relative(lift)}")
+    return f"Ship {decision.name}: {'; '.join(words)}"
+
+
 def judged_words(analysis: Analysis) -> str:
     """Say what guardrails have shown of treatments, while the first metric is open."""
+    words = _standing_words(analysis)
+    return f" on {analysis.name}{words}" if words else ""
+
+
+def _standing_words(analysis: Analysis) -> str:
     words = [
-        f"{arm} is {STANDINGS[standing]} ({one.name})"
+        f"; {arm} is {STANDINGS[standing]} ({one.name})"
         for one in analysis.metrics
         for arm, standing in one.standings.items()
         if standing != "open"
     ]
-    return f" on {analysis.name}; {'; '.join(words[:MOST_NAMED])}" if words else ""
+    return "".join(words[:MOST_NAMED])
 
 
 def compared_pairs(analysis: Analysis) -> str:

@@ -218,7 +218,10 @@ def _score_table(analysis: Analysis) -> Table:
         means = map(Amounts(row.binary).mean, (row.control_mean, row.treatment_mean))
         said = (_p_words(row.p_value), row.verdict)
         rows.append((row.metric, row.treatment, *means, *_lift_cells(row), *said))
-    return Table(((*heading, looks), *rows), f"All metrics (the first, {analysis.name}, decides)")
+    by = f"the first, {analysis.name}, decides"
+    if analysis.decides == "guardrails":
+        by = "the guardrails decide"
+    return Table(((*heading, looks), *rows), f"All metrics ({by})")
 
 
 def _guardrail_words(analysis: Analysis) -> tuple[str, ...]:
