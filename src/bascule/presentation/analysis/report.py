@@ -81,6 +81,8 @@ def _metrics(analysis: Analysis) -> list[Report]:
 
 def _facts(analysis: Analysis) -> tuple[Fact, ...]:
     """Return since when there is a decision, what the test has cost, and what its error is."""
+    if analysis.decides == "guardrails":
+        return ()
     unit = amounts_of(analysis).cost_unit
     facts = [] if analysis.segments else [_time_fact(analysis)]
     if analysis.cost is not None:

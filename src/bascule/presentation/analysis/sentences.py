@@ -18,6 +18,10 @@ MOST_NAMES = 4
 def question(analysis: Analysis) -> str:
     """What the test asks."""
     arms = analysis.design.arms
+    if analysis.decides == "guardrails":
+        control = analysis.design.control_arm
+        others = " or ".join(arm for arm in arms if arm != control)
+        return f"May {others} replace {control}: is it within the margins of the guardrails?"
     metric = f" on {analysis.name}" if analysis.reading.value else ""
     if len(arms) == 2:
         return f"Which is better{metric}: {arms[0]} or {arms[1]}?"
