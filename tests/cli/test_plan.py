@@ -207,7 +207,7 @@ def test_a_rollout_to_users_who_come_back_is_planned(capsys: pytest.CaptureFixtu
     crowd = ["--active-users", "3k", "--requests-per-day", "16000"]
     code, printed, _ = run(capsys, *asked, *crowd)
     assert code == 0
-    assert "3 d                     16      11 %          2,326    3.6" in printed
+    assert "  3 d                  16     11 %         2,326  3.6\n" in printed
     code, _, problem = run(capsys, *asked, *crowd[:2])
     assert (code, "--active-users needs --requests-per-day" in problem) == (2, True)
     code, _, problem = run(capsys, *crowd)

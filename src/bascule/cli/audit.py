@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -13,10 +13,6 @@ from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
 from bascule.core.options import Option
 from bascule.core.rules import RULES, Rule
-
-if TYPE_CHECKING:
-    pass
-
 
 RUNS = designs.runs(400)
 

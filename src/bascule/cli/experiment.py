@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import typer
 
 from bascule.cli.support.console import confirm, print_line, print_rows, screen, visible
-from bascule.cli.support.declared import declared, named, read
+from bascule.cli.support.declared import declared, named, read, values
 from bascule.cli.support.designs import AS_JSON, JSON, option
 from bascule.cli.support.status import show_status
 from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
@@ -72,6 +72,13 @@ CREATION = named(
     wait=Option("Do not start it yet.", kind="switch", group="basics"),
 )
 """What a live test is created from."""
+
+
+WATCHING = named(
+    every=Option("Seconds between two looks.", kind="positive", group="basics", default="5"),
+    looks=Option("Stop after N looks.", kind="whole", group="basics"),
+)
+"""How often a status is shown."""
 
 
 def _knobs() -> dict[str, Option]:
@@ -185,16 +192,13 @@ def report(
 
 
 @app.command("watch")
-def watch(
-    name: str = NAME,
-    store: str = STORE,
-    every: float = typer.Option(5.0, min=0.1, help="Seconds between two looks."),
-    looks: int | None = option("Stop after N looks."),
-) -> None:
+@declared(WATCHING)
+def watch(name: str = NAME, store: str = STORE, **given: Any) -> None:
     """Show the status of an experiment again and again until it ends."""
     from rich.live import Live
     from rich.text import Text
 
+    every, looks = values(WATCHING, given)
     with store_at(store, there=True) as opened:
         tests, looked, console = parts(opened.find(name)), 0, screen()
         with Live(console=console, auto_refresh=False) as live:

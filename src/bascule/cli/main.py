@@ -17,8 +17,8 @@ from bascule import __version__
 from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, unit
 from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import visible
-from bascule.cli.support.numbers import plain_numbers, refuse_ambiguous
 from bascule.core.errors import InputError, StoreError
+from bascule.core.inputs.written_numbers import is_grouped
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -99,8 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             stream.reconfigure(errors="replace")
     command = typer.main.get_command(app)
     try:
-        arguments = plain_numbers(app, repeat_lists(given))
-        code = command.main(arguments, prog_name="bascule", standalone_mode=False)
+        code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
         sys.stdout.flush()
     except (InputError, StoreError) as problem:
         _exit(str(problem), USAGE_ERROR)
@@ -159,6 +158,20 @@ def repeat_lists(arguments: Sequence[str]) -> list[str]:
         for part in parts:
             repeated += [option, part] if option else [part]
     return repeated
+
+
+def refuse_ambiguous(option: str, argument: str) -> None:
+    """Raise if a value of an option that takes several may be one number or two.
+
+    >>> refuse_ambiguous("--means", "0.1,0.2")
+    """
+    if is_grouped(argument):
+        apart = argument.replace(",", " ")
+        raise InputError(
+            option.strip("-"),
+            f"{option} {argument} may be one number or several: write "
+            f"{argument.replace(',', '')}, or {apart}",
+        )
 
 
 def _one_line(text: str) -> str:

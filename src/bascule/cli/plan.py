@@ -230,7 +230,7 @@ def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bo
         numbers["units_per_day"] = Returning(*crowd)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     plan = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
-    print_rows(as_json, plan.to_dict(), plan.lines())
+    print_result(plan, as_json)
     if "save" in given:
         plan.design.save(given["save"])
 

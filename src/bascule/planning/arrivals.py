@@ -15,9 +15,6 @@ from bascule.core.numerics import smallest
 from bascule.planning.ramp import Steps
 from bascule.theory.guardrails import units_within_margin
 
-WINDOWS = (1.0, 3.0, 7.0, 14.0)
-"""Days of the windows that are compared for users who come back."""
-
 LONGEST_DAYS = 1e6
 
 
@@ -152,33 +149,7 @@ class Returning:
         spread = self.spread(rate, float(measure.window) / SECONDS["d"])
         return replace(metric, outcome=outcome.expecting(spread))
 
-    def lines(self, design: Design, steps: Steps, deadline: float) -> list[str]:
-        """Say how many users come, and what windows of other lengths would count and take."""
-        result = [
-            f"{self.come(1.0):,.0f} of the users come on the first day, and "
-            f"{self.come(deadline):,.0f} by day {deadline:g}",
-            "",
-            f"{'window':<8}{'requests a user':>18}{'counted':>10}{'users needed':>15}{'day':>7}",
-        ]
-        for days in WINDOWS:
-            if days >= deadline:
-                break
-            needed = self._needed(design, days)
-            day = self.days_until(steps, needed) + days
-            shown = f"{day:.2g}" if day <= deadline else "-"
-            counted = self.requests_in(days) * self.units_after(steps, deadline - days)
-            share = counted / (self.requests_per_day * deadline)
-            result.append(
-                f"{f'{days:g} d':<8}{self.requests_in(days):>18.3g}{100 * share:>8.0f} %"
-                f"{needed:>15,.0f}{shown:>7}"
-            )
-        return [
-            *result,
-            "(counted: of all requests until the deadline; day: when an unchanged version is "
-            "out on average, - if not by the deadline)",
-        ]
-
-    def _needed(self, design: Design, days: float) -> float:
+    def users_needed(self, design: Design, days: float) -> float:
         """Return the users that all guardrails need, with windows of some days."""
         needs = [
             units_within_margin(design, self._with_window(metric, days))

@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.planning.arrivals import Arrivals, Returning
+from bascule.core.presenter import presenter
+from bascule.planning.arrivals import Arrivals
 from bascule.planning.ramp import Steps
-
-DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class RolloutCase:
         return self.median_days if self.shipped + self.rolled_back >= 0.5 else math.nan
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rollout:
     """A guarded rollout: its design, the schedule, and what to expect."""
 
@@ -53,21 +52,6 @@ class Rollout:
     cases: tuple[RolloutCase, ...]
     played: bool = False
     """Whether rollouts were played unit by unit, not by the paths of their evidence."""
-
-    @property
-    def origin(self) -> str:
-        """Where the figures of the cases come from, in a sentence."""
-        each = f"{self.runs:,} rollouts of each kind"
-        if self.played:
-            return f"{each}, played unit by unit"
-        unknown = [one.name for one in self.design.guardrails if not one.outcome.known_spread]
-        words = f"{each}, by normal paths of the evidence"
-        if not unknown:
-            return words
-        return (
-            f"{words}; approximate, because the spread of {' and '.join(unknown)} is not known "
-            "and playing so many units takes long: set runs to play that many unit by unit"
-        )
 
     @property
     def audience(self) -> dict[str, Any]:
@@ -94,40 +78,12 @@ class Rollout:
             },
         }
 
-    @property
-    def promises(self) -> list[str]:
-        """What is guaranteed, and the schedule, a sentence each."""
-        steps = ", ".join(f"{100 * share:g} % after {at / 86400:g} d" for at, share in self.ramp)
-        harm = f"{100 * self.design.harm_error:g} %"
-        return [
-            f"Guarded rollout of {' or '.join(self.design.arms[1:])}: {steps}",
-            f"{self.arrivals.words}; a version that is not harmful is rolled back "
-            f"with probability at most {harm}, over the whole ramp",
-            *(
-                f"a version worse by {metric.margin:g} or more on {metric.name} is rolled out with "
-                f"probability at most {100 * metric.error:g} %"
-                for metric in self.design.guardrails
-            ),
-        ]
-
-    def lines(self) -> list[str]:
-        """Return the plan in words."""
-        result = self.promises
-        result.append("")
-        result.append(
-            f"{'if the new version is':<44}{'out':>7}{'back':>7}{'open':>7}{'days':>6}"
-            f"{'exposed':>11}"
-        )
-        for case in self.cases:
-            days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
-            result.append(
-                f"{case.name:<44}{100 * case.shipped:>5.0f} %{100 * case.rolled_back:>5.0f} %"
-                f"{100 * case.undecided:>5.0f} %{days:>6}{case.exposed:>11,.0f}"
-            )
-        result += ["", f"({DAYS})", f"({self.origin})"]
-        if isinstance(self.arrivals, Returning):
-            result += ["", *self.arrivals.lines(self.design, self.ramp, self.deadline_days)]
-        return result
+    def report(self) -> Any:
+        """Return what the plan has to say: headline, tables and notes."""
+        return presenter("plan.rollout").report(self)
 
     def __repr__(self) -> str:
-        return "\n".join(self.lines())
+        return "\n".join(presenter("report").lines(self.report(), width=0))
+
+    def _repr_html_(self) -> str:
+        return str(presenter("notebook").shown(self.report()))

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.cli.main import app, main, repeat_lists
+from bascule.cli.main import main, repeat_lists
 from bascule.cli.plan import say_understood
-from bascule.cli.support.numbers import plain_numbers
 from bascule.planning.request.read import plan_request
 
 
@@ -31,7 +30,7 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> 
     ],
 )
 def test_numbers_mean_the_same_everywhere(typed: str, read: str) -> None:
-    assert plain_numbers(app, repeat_lists(typed.split())) == read.split()
+    assert repeat_lists(typed.split()) == read.split()
 
 
 @pytest.mark.parametrize(

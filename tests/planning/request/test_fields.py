@@ -11,7 +11,6 @@ import typer
 from bascule import InputError, PlanRequest
 from bascule.cli import plan as command
 from bascule.cli.main import app
-from bascule.cli.support.numbers import plain_numbers
 from bascule.core.options import NUMBERS
 from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.options import PLAN
@@ -54,8 +53,7 @@ OTHERS = {"outcome", "arms", "sample", "cap"}
 def parsed(*arguments: str) -> dict[str, Any]:
     """Options of `bascule plan` as its parser reads them."""
     parser = typer.main.get_command(app).commands["plan"]  # type: ignore[attr-defined]
-    words = plain_numbers(app, ["plan", *arguments])[1:]
-    found = parser.make_context("plan", words).params.items()
+    found = parser.make_context("plan", [*arguments]).params.items()
     return {name: value for name, value in found if value not in (None, [], ())}
 
 

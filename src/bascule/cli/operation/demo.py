@@ -9,16 +9,19 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing import TimeoutError as Timeout
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bascule.cli.operation.serve import needed
+from bascule.cli.operation.serve import SERVICE, needed
 from bascule.cli.support.console import screen
-from bascule.core.inputs import checks
+from bascule.cli.support.declared import declared, named, values
+from bascule.cli.support.designs import RUNS, runs
+from bascule.core.options import Option
 
 if TYPE_CHECKING:
     from multiprocessing.pool import AsyncResult
@@ -47,20 +50,25 @@ PATIENCE = 60.0
 """Seconds that the end waits for the simulation, which takes a few once it is compiled."""
 
 
+OPTIONS = {
+    "seed": replace(RUNS["seed"], default=str(TYPICAL)),
+    "runs": replace(runs(1000)["runs"], limits=(2, 1_000_000)),
+    **named(day_seconds=Option("Seconds that a day takes, at least.", kind="whole", default="5")),
+    "port": replace(SERVICE["port"], default="0"),
+}
+
+
+@declared(OPTIONS, shown=("basics", "advanced"))
 def command(
-    seed: int = typer.Option(TYPICAL, help="Another seed, other visitors; same seed, same output."),
-    runs: int = typer.Option(1000, help="Simulated tests of each kind."),
-    day_seconds: float = typer.Option(5.0, min=0.0, help="Seconds that a day takes, at least."),
-    port: int = typer.Option(0, min=0, max=65535, help="The page's port; 0 takes a free one."),
     stay: bool = typer.Option(
         sys.stdin.isatty() if sys.stdin else False,
         help="Keep the page there after the end; the default on a terminal.",
         show_default=False,
     ),
+    **given: Any,
 ) -> None:
     """Watch the same visitors in an adaptive test and in an even split, live on the service."""
-    seed = checks.whole("seed", seed, 0, "0 is as good as any other")
-    runs = checks.whole("runs", runs, 2, "1000 is a good start")
+    seed, tests, day_seconds, port = values(OPTIONS, given)
     needed()
     from bascule.live.api import ManualClock, Store
     from bascule.service import demo_shop
@@ -76,14 +84,14 @@ def command(
         serving(store, Settings(port=port)) as url,
         get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool,
     ):
-        simulated = pool.apply_async(demo_shop.simulate_both, (runs, seed))
+        simulated = pool.apply_async(demo_shop.simulate_both, (tests, seed))
         link = f"{url}/sign-in?token={make_link(store, time.time())}"
         _introduce(console, link)
         open_browser(link)
         shop = demo_shop.Shop(store, clock, seed)
         _play(console, shop, day_seconds / demo_shop.HOURS)
         _conclude(console, shop.standings())
-        _compare(console, simulated, runs)
+        _compare(console, simulated, tests)
         if stay:
             console.print("\nThe page stays until you press Ctrl-C.")
             with suppress(KeyboardInterrupt):

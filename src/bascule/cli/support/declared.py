@@ -93,6 +93,16 @@ def read(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: options[name].read(given[name]) for name in options if name in given}
 
 
+def values(options: Options, given: Mapping[str, Any]) -> list[Any]:
+    """Return the value of each of these options, its default where it was not given, or None.
+
+    >>> values(named(port=Option(kind="whole", default="8000"), looks=Option(kind="whole")), {})
+    [8000, None]
+    """
+    typed = {name: one.default for name, one in options.items() if one.default} | dict(given)
+    return [one.read(typed[name]) if name in typed else None for name, one in options.items()]
+
+
 def _parameter(
     name: str, option: Option, shown: Sequence[str], environment: str
 ) -> inspect.Parameter:

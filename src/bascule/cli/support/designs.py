@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import typer
 
@@ -17,14 +17,6 @@ from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.rules import RULES, Rule
-
-if TYPE_CHECKING:
-    OutcomeName = str
-else:
-    # What is registered is what the command line knows.
-    OutcomeName = Literal[OUTCOMES.kinds]
-
-DeviceName = Literal["cpu", "cuda"]
 
 CONNECT_SECONDS, RETRIES = 10, 3
 """How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
@@ -109,12 +101,6 @@ def runs(count: int) -> dict[str, Option]:
 def option(meaning: str, metavar: str | None = None, **more: Any) -> Any:
     """Return an option of a command that is None where it is not given."""
     return typer.Option(None, help=meaning, metavar=metavar, **more)
-
-
-def declared_option(name: str) -> Any:
-    """Return an option of a design as one of a command."""
-    declared = DESIGN[name] if name in DESIGN else options_of(Design)[name]
-    return option(declared.help, show_default=declared.unset or declared.default or False)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from bascule.service.auth.access import Caller
 from bascule.service.page import fragments
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import Plans, plan_view, rollout_view
+from bascule.service.page.creation.plans import Plans, plan_view
 from bascule.service.page.glossary import anchor, terms
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.responses import Problem
@@ -145,7 +145,7 @@ async def _answered(request: Request, form: Form, whole: bool = False) -> dict[s
     try:
         rollout = form.rollout()
         if rollout is not None:
-            return {**shown, "rollout": rollout_view(await planner.rollout(rollout))}
+            return {**shown, "rollout": (await planner.rollout(rollout)).report()}
         plan = await ask(planner, form.request(), form.rules())
     except InputError as error:
         return {**shown, "problems": problem_words(error)}

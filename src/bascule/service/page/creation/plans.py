@@ -7,22 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, fields
-from math import isnan
 
 from starlette.concurrency import run_in_threadpool
 
-from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.rules import Rule
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan
-from bascule.planning.rollout_result import DAYS, Rollout
 from bascule.planning.search.choose import Candidate
 from bascule.planning.search.stages import stages
-from bascule.presentation.guarantees import sentence
-from bascule.presentation.numbers import duration, percent
 from bascule.presentation.plan import text as words
-from bascule.presentation.report import Report, Table
+from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
 from bascule.service.page.creation.options import title_of
@@ -140,23 +135,6 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
             cards.append((value, ", ".join(ROLES[other] for other in same), point))
     said = words.report(plan).spelled(title_of)
     return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))
-
-
-def rollout_view(plan: Rollout) -> Report:
-    """The answer about a rollout: each case with how often it is out or back, days and users."""
-    days = plan.cases[0].shown_days
-    end = f"in about {duration(days)}"
-    if isnan(days):
-        end = "by the deadline in fewer than half of the cases"
-    rows = [("If the new version is", "rolled out", "rolled back", "duration", "users before")]
-    for case in plan.cases:
-        shares = percent(case.shipped), percent(case.rolled_back)
-        rows.append((case.name, *shares, duration(case.shown_days), two_digits(case.exposed)))
-    return Report(
-        f"Guarded rollout: {plan.design.arms[1]} is out {end} if it is unchanged",
-        tables=(Table(tuple(rows)),),
-        notes=tuple(sentence(one) for one in (*plan.promises, DAYS, plan.origin)),
-    )
 
 
 def rule_name(design: Design) -> str:
