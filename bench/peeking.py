@@ -23,6 +23,8 @@ from bascule.analysis.call import Asked
 from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.log.columns import Arms
+from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
@@ -75,7 +77,7 @@ def answered(asked: Request, sums: Sums) -> Answer:
     arms = tuple("abcdefgh"[: sums.units.shape[1]])
     count = int(sums.units.sum())
     table = Table({"": sums}, {}, count)
-    reduced = Reduced(arms, table, sums.growth is None, None, count, {})
+    reduced = Reduced(Arms(arms, (), {}), table, Reading(arm="arm"), final=sums.growth is None)
     evidence = chosen_evidence(asked, reduced, sums)
     course = course_by(evidence, asked, reduced, sums, sums.days, asked.error)
     return Answer(evidence, None if course.decision is None else course.decision.name)

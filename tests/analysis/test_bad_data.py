@@ -37,7 +37,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         (log(value=[[1.0]] * 40), {}, "column 'value' must have numbers"),
         (
             log(time=["soon"] * 40),
-            {},
+            {"time": "time"},
             "no row of the log can be used (40 time not readable, as 'soon')",
         ),
         (log(), {"outcome": bs.Bernoulli(), "aggregate": "last"}, "not every outcome is 0 or 1"),

@@ -197,7 +197,7 @@ def money(form: Callable[[float], str]) -> bytes:
         (
             written(HEAD, lines(lambda i: f'{i},{ARMS[i]},"Jan {DAYS[i]}, 2026",1')),
             "a.csv",
-            {},
+            {"time": HEAD.split(",")[2]},
             "400 time not readable, as 'Jan 1, 2026'): give time_format",
         ),
         (b"x", "a.xlsx", {}, "save the sheet as CSV"),
@@ -228,7 +228,7 @@ def test_files_of_the_web_are_not_fetched(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         main(["analyze", "https://me:secret@example.org/log.parquet?key=1"])
     line = capsys.readouterr().err
-    assert "download https://example.org/log.parquet, or give a table of Ibis" in line
+    assert "download https://example.org/log.parquet, or give in Python what reads it" in line
     assert "secret" not in line
 
 

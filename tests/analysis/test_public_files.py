@@ -297,7 +297,7 @@ def test_a_time_of_numbers_is_not_an_arrival_unless_it_is_named() -> None:
         "time": rng.integers(1, 3000, 800),
         "status": rng.integers(0, 2, 800),
     }
-    found = bs.analyze(log)
+    found = bs.analyze(log, "status")
     assert found.reading.time is None
     assert any("time has numbers from" in note for note in found.notes)
     assert len(found.days) == 1
@@ -307,7 +307,7 @@ def test_a_time_of_numbers_is_not_an_arrival_unless_it_is_named() -> None:
     log["rx"] = ["ab"[i // 4 % 2] for i in range(800)]
     with pytest.raises(bs.InputError, match="too many to follow day by day"):
         bs.analyze(log, time="time")
-    assert bs.analyze(log).units == 200
+    assert bs.analyze(log, "status").units == 200
 
 
 def test_a_rate_per_judged_request_is_one_declaration() -> None:

@@ -276,6 +276,34 @@ def test_a_column_called_experiment_names_tests_beside_an_arm() -> None:
     assert bs.analyze(flag).reading.arm == "test"
 
 
+def test_a_flag_beside_a_time_of_follow_up_is_asked_about() -> None:
+    rng = np.random.default_rng(12)
+    trial: dict[str, Any] = {
+        "id": np.repeat(np.arange(100), 2),
+        "rx": np.repeat(["Obs", "Lev"] * 50, 2),
+        "status": rng.binomial(1, 0.5, 200),
+        "time": rng.integers(20, 3000, 200),
+        "etype": np.tile([2, 1], 100),
+    }
+    with pytest.raises(Question, match="time seems to be the time until status") as asked:
+        bs.analyze(trial)
+    found = eval(str(asked.value).split("for example: ")[1], {"bs": bs, "log": trial})
+    assert any("time has numbers from" in note for note in found.notes)
+    assert any("the metric 'status per row'" in note for note in found.notes)
+
+
+def test_a_time_of_the_day_is_no_date() -> None:
+    log = {
+        "id": range(80),
+        "variant": ["a", "b"] * 40,
+        "time": [f"{i % 60:02}:{i % 50:02}.{i % 9}" for i in range(80)],
+        "converted": [0, 0, 1, 1] * 20,
+    }
+    found = bs.analyze(log)
+    assert found.reading.time is None
+    assert any("not read as dates, and is not used" in note for note in found.notes)
+
+
 def test_groups_of_units_with_one_arm_are_noted() -> None:
     log = {
         "person": range(120),

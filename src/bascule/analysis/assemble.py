@@ -105,7 +105,6 @@ def answer(
 ) -> Analysis:
     """The answer for one segment, or for a log without any."""
     arms, sums = reduced.arms, reduced.table.segments[name]
-    assert reduced.reading is not None
     _check_sums(reduced, sums)
     part = part_of(request, reduced, name, error)
     times, moments = reduced.reading.times, part.counted.moments
@@ -179,7 +178,6 @@ def answer(
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
     """Refuse a log with fewer than two arms, and rates of events that end the follow-up."""
-    assert reduced.reading is not None
     if reduced.reading.follow_up and sums.zero_or_one:
         raise InputError(
             "follow_up",

@@ -108,9 +108,11 @@ def rows_read(reduced: Reduced) -> list[Check]:
     if bad.get("no arm", 0) > reduced.rows / 2:
         listed += "; if cells were merged, fill in the arm of every row"
     made = [_of_rows("unusable rows", reduced, sum(bad.values()), "excluded", listed)]
-    if reduced.respelled:
-        listed = ", ".join(f"{text!r} ({n:,})" for text, n in list(reduced.respelled.items())[:4])
-        many = sum(reduced.respelled.values())
+    if reduced.spelled.respelled:
+        listed = ", ".join(
+            f"{text!r} ({n:,})" for text, n in list(reduced.spelled.respelled.items())[:4]
+        )
+        many = sum(reduced.spelled.respelled.values())
         verb = "counted as the arm of that name in other case or spacing"
         made.append(_of_rows("arm names", reduced, many, verb, listed))
     if reduced.worded:
@@ -120,7 +122,7 @@ def rows_read(reduced: Reduced) -> list[Check]:
         verb = "exact copies of others and count as often (drop_duplicates leaves one of each)"
         few = reduced.only_copies
         made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
-    elif reduced.reading is not None and reduced.reading.unit is not None:
+    elif reduced.reading.unit is not None:
         made.append(
             Check("copies of rows", False, "the log is too long to compare all rows", made=False)
         )

@@ -222,7 +222,8 @@ class Together:
         sums = whole.table.segments[test].of_arms(order)
         names = tuple(arms[at] for at in order)
         table = replace(whole.table, segments={test: sums}, excluded={})
-        one = replace(whole, arms=names, table=table, valueless={}, examples={})
+        spelled = replace(whole.spelled, names=names)
+        one = replace(whole, spelled=spelled, table=table, valueless={}, examples={})
         weights = checked_weights(names, split.weights)
         return answer(replace(request, control=control), one, test, weights, request.error)
 

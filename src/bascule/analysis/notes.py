@@ -33,7 +33,6 @@ def notes_on(
     request: Request, reduced: Reduced, sums: Sums, known: int, evidence: Evidence
 ) -> list[str]:
     """What a reader should know about how the log was read."""
-    assert reduced.reading is not None
     notes = [*reduced.reading.notes, *([evidence.note] if evidence.note else [])]
     waiting = int(sums.units[known:].sum())
     if waiting:

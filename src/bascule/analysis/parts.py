@@ -124,7 +124,7 @@ def block_of(request: Request, reduced: Reduced) -> Block:
     """What units are compared within: as stated, or days; weeks if times are no finer."""
     if request.block is not None:
         return request.block
-    return "week" if reduced.reading is not None and reduced.reading.block == "week" else "day"
+    return "week" if reduced.reading.block == "week" else "day"
 
 
 def _repeated(request: Request, replayed: Replayed) -> Part:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple, cast, get_args
 
 from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.evidence.replay import Replayed
+from bascule.analysis.log.columns import Arms
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.sums import Block, Table, checked_block
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
@@ -153,27 +153,31 @@ class Reduced:
 
     `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
     has for each arm how many units have rows, and how many of these have no value in any. `unfit`
-    has the outcomes that the model does not allow. `respelled` counts the rows by other spellings
-    of arms, `worded` those with words in place of numbers, and `duplicates` exact copies of other
+    has the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
+    `worded` counts rows with words in place of numbers, and `duplicates` exact copies of other
     rows, None if they were not looked for. With `only_copies` units have one row each but for
     these.
     """
 
-    arms: tuple[str, ...]
+    spelled: Arms
     table: Table
-    final: bool
-    ends: datetime | None
-    rows: int
-    excluded: dict[str, int]
+    reading: Reading
+    final: bool = True
+    ends: datetime | None = None
+    rows: int = 0
+    excluded: dict[str, int] = field(default_factory=dict)
     valueless: dict[int, tuple[int, int]] = field(default_factory=dict)
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    reading: Reading | None = None
-    respelled: Mapping[str, int] = field(default_factory=dict)
     worded: int = 0
     duplicates: int | None = None
     only_copies: bool = False
     unfit: Unfit | None = None
     replayed: Replayed | None = None
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        return self.spelled.names
 
 
 def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) -> Measure | None:

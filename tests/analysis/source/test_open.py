@@ -110,13 +110,8 @@ def as_folder(events: Any, folder: Path) -> Any:
     return folder
 
 
-def as_url(events: Any, folder: Path) -> Any:
-    as_parquet(events, folder)
-    return (folder / "log.parquet").as_uri()
-
-
 FRAMES = (as_polars, as_lazy, as_arrow, as_reader, as_zoned, as_text)
-FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_url, as_ibis, as_polars_of_ibis)
+FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_ibis, as_polars_of_ibis)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

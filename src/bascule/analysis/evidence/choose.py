@@ -74,7 +74,6 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
 
 def _adjustments(reduced: Reduced) -> str:
     reading = reduced.reading
-    assert reading is not None
     parts = [
         f"per {reading.per}" if reading.per else "",
         f"adjusted by {reading.covariate}" if reading.covariate else "",

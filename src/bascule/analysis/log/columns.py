@@ -24,7 +24,7 @@ NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", *TOTALS)
 
 CONTROLS = (
     *("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard"),
-    *("ctrl", "cont", "kontrolle"),
+    *("ctrl", "cont", "kontrolle", "psa"),
 )
 """Names of arms that others are compared with, where nothing else is said."""
 

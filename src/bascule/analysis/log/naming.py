@@ -62,7 +62,7 @@ ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label))?$"
 KINDS = r"^(event|action|activity|step|stage)(_(name|type|kind|label|action))?$"
 """Names of columns with the kinds of events."""
 
-DATES = r"(^|_)(date|datum|time|timestamp|datetime|day|at|ts)$"
+DATES = r"(^|_)(date|datum|time|timestamp|datetime)$"
 """What the names of times end with."""
 
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
@@ -80,6 +80,16 @@ INTERVALS = (
     *(("start_day", "stop_day"), ("start_day", "end_day"), ("entry", "exit")),
 )
 """Names of the start and the stop of a row's time at risk."""
+
+
+EVENTS = ("status", "event", "events", "death", "dead", "died", "relapse", "failure")
+"""Names of flags that say whether an event has ended a follow-up."""
+
+DURATIONS = (
+    *("time", "stop", "futime", "fu_time", "followup", "follow_up", "followup_time", "duration"),
+    *("surv_time", "survtime", "survival_time", "survival", "time_to_event", "tte"),
+)
+"""Names of columns that say how long a unit was followed."""
 
 
 def column(table: Any, field: str, name: str | None) -> str | None:

@@ -8,46 +8,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 from bascule.analysis.log.naming import (
     ARM_ENDINGS,
     COUNTS,
-    DATES,
+    DURATIONS,
+    EVENTS,
     IDENTITY,
     INTERVALS,
     KINDS,
-    MOST_KINDS,
     NUMBER_OF,
-    ROW_NUMBERS,
     TESTS,
     TREATED,
     named,
     plain,
     usual,
 )
-from bascule.analysis.log.numbers import (
-    FALSE_WORDS,
-    NUMBER,
-    SEPARATED,
-    TRUE_WORDS,
-    unsigned,
-)
 from bascule.analysis.log.question import Question
-from bascule.analysis.log.times import LATEST_DAY
-from bascule.analysis.source.backend import run
-from bascule.analysis.source.texts import BLANK_TEXTS
-
-SAMPLE = 20_000
-"""Rows by which it is recognised what a column holds."""
-
-MOSTLY = 0.5
-"""Part of the entries of a text column that must be numbers for it to be a column of numbers."""
-
-NO_NAME = r"column\d+"
-"""What DuckDB calls columns without a name."""
+from bascule.analysis.log.sample import MOSTLY, NO_NAME, Sample
+from bascule.analysis.log.times import FORMAT_HINT
 
 FEWEST_CLUSTERS = 6
 """So many groups whose units all have one arm are no chance."""
@@ -69,111 +50,6 @@ class Recognised:
     value: str | None
     others: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-
-@dataclass
-class _Sample:
-    """The first rows of a table, and what its columns hold in them."""
-
-    table: Any
-    taken: set[str] = field(default_factory=set)
-
-    @cached_property
-    def rows(self) -> int:
-        return int(run(self._first.agg(rows=self._first.count()))[0]["rows"])
-
-    @cached_property
-    def _first(self) -> Any:
-        return self.table.limit(SAMPLE)
-
-    @property
-    def free(self) -> list[str]:
-        """The columns that have no role yet."""
-        return [name for name in self.table.columns if name not in self.taken]
-
-    @cached_property
-    def row_numbers(self) -> list[str]:
-        """The columns that number rows: by their name, or the only ones that have none."""
-        names = list(self.table.columns)
-        bare = [name for name in names if re.fullmatch(NO_NAME, name)]
-        return [c for c in names if plain(c) in ROW_NUMBERS] + (bare if bare != names else [])
-
-    def different(self, name: str, within: str | None = None) -> int:
-        """How many different entries a column has, at most within the groups of another one."""
-        first = self._first
-        groups = first if within is None else first.group_by(within)
-        return max(int(row["n"]) for row in run(groups.agg(n=first[name].nunique())))
-
-    def groups(self, columns: list[str]) -> int:
-        """How many different combinations of entries some columns have."""
-        each = self._first.select(*columns).distinct()
-        return int(run(each.agg(n=each.count()))[0]["n"])
-
-    def below(self, name: str, other: str) -> bool:
-        """Whether no number of a column is above that of another one in the same row."""
-        if not all(self.table[one].type().is_numeric() for one in (name, other)):
-            return False
-        (row,) = run(self._first.agg(above=(self._first[name] > self._first[other]).sum()))
-        return not row["above"]
-
-    @cached_property
-    def numbers(self) -> list[str]:
-        """The columns of numbers, and those of text whose entries are mostly numbers or yes and no.
-
-        Identities and numbers of rows are none.
-        """
-        columns, texts = [], []
-        for name in self.table.columns:
-            kind = self.table[name].type()
-            if re.search(IDENTITY, plain(name)) or name in self.row_numbers:
-                continue
-            if kind.is_numeric() or kind.is_boolean():
-                columns.append(name)
-            elif kind.is_string():
-                texts.append(name)
-        if texts:
-            parts: dict[str, Any] = {}
-            for place, name in enumerate(texts):
-                word = self._first[name].strip().lower()
-                number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
-                # A letter may be anything, such as a sex.
-                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
-                number = number | word.isin(words)
-                there = word.notnull() & ~word.isin(BLANK_TEXTS)
-                parts |= {f"n{place}": number.sum(where=there), f"t{place}": there.sum()}
-            (row,) = run(self._first.agg(**parts))
-            columns += [
-                name
-                for place, name in enumerate(texts)
-                if (row[f"n{place}"] or 0) > MOSTLY * (row[f"t{place}"] or 0)
-            ]
-        return [name for name in self.table.columns if name in columns]
-
-    def has_dates(self, name: str) -> bool:
-        """Whether a column has times, or text and the name of a time."""
-        kind = self.table[name].type()
-        return bool(
-            kind.is_timestamp()
-            or kind.is_date()
-            or (kind.is_string() and re.search(DATES, plain(name)))
-        )
-
-    def kinds(self, name: str) -> list[str]:
-        """The different entries of a column, the most frequent first."""
-        first = self._first
-        each = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
-        rows = run(each.order_by(each.rows.desc(), each.entry).limit(MOST_KINDS))
-        return [row["entry"] for row in rows if row["entry"]]
-
-    def small_numbers(self, name: str) -> tuple[float, float] | None:
-        """The range of a column of numbers that could be days; None for any other column."""
-        if not self.table[name].type().is_numeric():
-            return None
-        value = self._first[name].cast("float64").nullif(float("nan"))
-        (row,) = run(self._first.agg(low=value.min(), high=value.max()))
-        if row["low"] is None or max(abs(row["low"]), abs(row["high"])) > LATEST_DAY:
-            return None
-        return row["low"], row["high"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +84,8 @@ class _Recognition:
     def __init__(self, events: Any, assignments: Any, given: Given) -> None:
         self.given = given
         self.alone = assignments is None
-        self.events = _Sample(events, set(given.taken))
-        self.arms = self.events if self.alone else _Sample(assignments, set(given.taken))
+        self.events = Sample(events, set(given.taken))
+        self.arms = self.events if self.alone else Sample(assignments, set(given.taken))
         self.roles: dict[str, str] = {}
         self.unclear: list[str] = []
         self.options: dict[str, str] = {}
@@ -239,6 +115,7 @@ class _Recognition:
             others = tuple(name for name in self.events.numbers if name in free)
         self._ask_about_sums()
         self._ask_about_intervals()
+        self._ask_about_durations()
         self._note_clusters()
         if self.unclear:
             raise Question(given.place, self.roles, self.unclear, **self.options)
@@ -252,7 +129,7 @@ class _Recognition:
             tuple(self.notes),
         )
 
-    def _take(self, role: str, name: str, sample: _Sample) -> None:
+    def _take(self, role: str, name: str, sample: Sample) -> None:
         self.roles[role] = name
         sample.taken.add(name)
 
@@ -262,7 +139,7 @@ class _Recognition:
         given = list(columns)[:: -1 if role == "metric" else 1]
         self.options[role] = next(iter(given), "COLUMN")
 
-    def _choose(self, role: str, sample: _Sample, candidates: list[list[str]]) -> bool:
+    def _choose(self, role: str, sample: Sample, candidates: list[list[str]]) -> bool:
         """Take the only candidate of the first group that has any; ask if it has several."""
         for columns in candidates:
             if len(columns) == 1:
@@ -318,6 +195,13 @@ class _Recognition:
         for name in usual("time", sample.free):
             if sample.table[name].type().is_time():
                 continue
+            if (odd := sample.no_time(name)) is not None:
+                self.notes.append(
+                    f"{name} has entries such as {odd!r}, which are not read as dates, and is not "
+                    f"used: if they are, name it (time={name!r}, --time {name!r}) and {FORMAT_HINT}"
+                )
+                sample.taken.add(name)
+                continue
             small = None if plain(name) in DAY_NAMES else sample.small_numbers(name)
             if small is None:
                 likely.append(name)
@@ -332,7 +216,7 @@ class _Recognition:
             dates = [c for c in sample.free if sample.has_dates(c)]
             self.notes += [
                 f"{name} has times and is not used: if units arrived then, name it "
-                f"(time={name!r}, --time {name})"
+                f"(time={name!r}, --time {name!r})"
                 for name in dates
             ]
 
@@ -406,6 +290,22 @@ class _Recognition:
         why = f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk"
         self._ask("follow_up", why, [",".join(pair)])
         self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+
+    def _ask_about_durations(self) -> None:
+        """Ask about a flag beside the time until the event or the end of the follow-up."""
+        metric = self.roles.get("metric", "")
+        if self.given.value is not None or plain(metric) not in EVENTS or self.unclear:
+            return
+        columns = [c for c in self.events.table.columns if c not in self.roles.values()]
+        times = [c for c in columns if plain(c) in DURATIONS and c in self.events.numbers]
+        if times:
+            why = (
+                f"{times[0]} seems to be the time until {metric}, or until the follow-up ended: "
+                f"name the metric alone to compare how many have {metric} however long they were "
+                f"followed, or give follow_up={times[0]!r} (--follow-up {times[0]}) for events per "
+                "time"
+            )
+            self._ask("metric", why, [metric])
 
     def _note_clusters(self) -> None:
         """Say where all units of a group have the same arm, as if it was assigned as a whole."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from datetime import time as time_of_day
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log.log import Log
@@ -41,12 +41,15 @@ from bascule.analysis.reduce.units import (
     units_to_date,
     units_with_events,
 )
-from bascule.analysis.request import Reduced, Request, Unfit
+from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import is_own, run, stored
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.errors import InputError
 
 Count = TypeVar("Count")
+
+STRANGER = "event of an unknown unit"
+EARLY_STRANGER = f"{STRANGER}, or before it came"
 
 RUNNING = (
     "follow_up: units have several rows, and {name} may be the time since the start or that of the "
@@ -54,24 +57,15 @@ RUNNING = (
     'start,stop), or give per="{name}" (--per {name}) if every row has a time of its own, which is '
     "then added up"
 )
+ADDED = (
+    "the values of a unit's rows are added up; for measurements, such as scores, compare the mean "
+    "of the rows, with the metric '{name} per row'"
+)
 BY_ONE = (
     "most clusters have units of several arms, so units were assigned one by one: the units of a "
     "cluster that have the same arm count together, and those of different arms as independent, "
     "which makes intervals wider where units of a cluster are alike"
 )
-
-
-class Outcomes(NamedTuple):
-    """The sums of a log, and how they came about; `Reduced` has the same and what the rows were."""
-
-    table: Table
-    final: bool = True
-    ends: datetime | None = None
-    unfit: Unfit | None = None
-    duplicates: int | None = None
-    only_copies: bool = False
-    notes: tuple[str, ...] = ()
-    stranger: str = "event of an unknown unit"
 
 
 def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
@@ -85,7 +79,7 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
     if log.columns.count is not None:
         made = _counted(request, log)
     else:
-        made = _once(request, log, survey, assigned)
+        made = _of_units(request, log, survey, assigned)
     rows, excluded, examples = survey.rows, dict(survey.excluded), dict(survey.examples)
     usable = survey.rows - sum(survey.excluded.values())
     if assigned is not None:
@@ -93,7 +87,9 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         excluded |= _of_assignments(assigned.excluded)
         examples |= _of_assignments(assigned.examples)
         if usable > made.table.events:
-            excluded[made.stranger] = usable - made.table.events
+            excluded[STRANGER if made.table.at_once else EARLY_STRANGER] = (
+                usable - made.table.events
+            )
     left_out = {"copy of another row": log.dropped} if log.dropped else {}
     for table, unreadable in log.unreadable.items():
         lines, broken = unreadable.excluded, {RAGGED_LINE: unreadable.examples}
@@ -108,22 +104,14 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
     if made.table.excluded.get(IN_TWO_ARMS):
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
-    return Reduced(
-        log.arms.names,
-        made.table,
-        made.final,
-        made.ends,
-        rows + sum(left_out.values()),
-        excluded,
-        valueless,
-        {reason: entries for reason, entries in examples.items() if entries},
-        replace(log.reading, notes=(*log.reading.notes, *made.notes)),
-        log.arms.respelled,
+    return replace(
+        made,
+        rows=rows + sum(left_out.values()),
+        excluded=excluded,
+        valueless=valueless,
+        examples={reason: entries for reason, entries in examples.items() if entries},
         # A column of nothing but words has been read as it was meant.
-        survey.worded if survey.worded + survey.blank < usable else 0,
-        made.duplicates,
-        made.only_copies,
-        made.unfit,
+        worded=survey.worded if survey.worded + survey.blank < usable else 0,
     )
 
 
@@ -140,7 +128,7 @@ def _surveyed(request: Request, log: Log) -> tuple[Log, Survey]:
     return log, surveyed(log.rows)
 
 
-def _counted(request: Request, log: Log) -> Outcomes:
+def _counted(request: Request, log: Log) -> Reduced:
     """Rows that are sums: what a table of their units would add up to."""
     if request.measure is not None:
         raise InputError("design", "design: a window needs units, and rows are sums")
@@ -158,10 +146,10 @@ def _counted(request: Request, log: Log) -> Outcomes:
         mean = float(sums.totals.sum() / max(sums.units.sum(), 1.0))
         if model is not None and not model.low <= mean <= model.high:
             raise InputError("outcome", f"outcome: the mean is {mean:.4g}, outside {model!r}")
-    return Outcomes(table, final=not pooled)
+    return Reduced(log.arms, table, log.reading, final=not pooled)
 
 
-def _once(request: Request, log: Log, survey: Survey, assigned: Survey | None) -> Outcomes:
+def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | None) -> Reduced:
     """Outcomes that come once a unit, or grow: from either shape of a log."""
     rows, columns, arms = log.rows, log.columns, len(log.arms.names)
     # A unit with a single row has given all that it will.
@@ -187,22 +175,23 @@ def _once(request: Request, log: Log, survey: Survey, assigned: Survey | None) -
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)
-    stranger = Outcomes._field_defaults["stranger"]
+    summed = request.aggregate == "sum" and columns.per is None
+    if summed and not single and columns.value is not None:
+        notes += (ADDED.format(name=columns.value),)
     if at_once:
         table = table_of(by_arrival(request, units, arms, log.arms), arms)
     else:
         table = _grown(log, Growing(request.aggregate, request.missing, request.limits))
-        stranger += ", or before it came"
     surveys = [survey] if assigned is None else [survey, assigned]
-    return Outcomes(
+    return Reduced(
+        log.arms,
         table,
-        final,
-        None if request.measure is None else _end_of_log(request, surveys),
-        unfit_outcomes(request, units),
+        replace(log.reading, notes=(*log.reading.notes, *notes)),
+        final=final,
+        ends=None if request.measure is None else _end_of_log(request, surveys),
+        unfit=unfit_outcomes(request, units),
         duplicates=duplicates,
         only_copies=repeated,
-        notes=notes,
-        stranger=stranger,
     )
 
 
@@ -267,14 +256,13 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
     replayed, survey = replay(design, rows, units, request.until), surveyed(rows)
     return Reduced(
-        tuple(design.arms),
+        log.arms,
         Table({"": replayed.sums}, {}),
-        True,
-        request.until,
-        survey.rows,
-        survey.excluded,
+        log.reading,
+        ends=request.until,
+        rows=survey.rows,
+        excluded=survey.excluded,
         examples=survey.examples,
-        reading=log.reading,
         replayed=replayed,
     )
 

@@ -185,6 +185,11 @@ class Table:
     late: int = 0
     clipped: tuple[int, ...] = ()
 
+    @property
+    def at_once(self) -> bool:
+        """Whether outcomes are those at the end of the log, and not followed as they grew."""
+        return all(sums.growth is None for sums in self.segments.values())
+
 
 EXCLUDED = {
     "early": "event before its unit came",

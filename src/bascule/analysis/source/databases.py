@@ -9,7 +9,7 @@ from typing import Any
 from bascule.analysis.source.places import (
     CLOSED,
     DATABASES,
-    WEB,
+    ELSEWHERE,
     Connections,
     Source,
     close_to_others,
@@ -30,11 +30,11 @@ def query_database(opened: Connections, source: Source) -> Any:
                 "query", f"query goes with a database, and {url} is none: leave it out"
             )
         remote = _open_duckdb(opened, Path(url), field)
-    elif source.scheme in WEB:
+    elif source.scheme in ELSEWHERE:
         raise InputError(
             field,
-            f"{field}: files are not fetched from the web: download {source.shown}, or give a "
-            "table of Ibis that your own DuckDB reads, ibis.duckdb.connect().read_parquet(...)",
+            f"{field}: files are not fetched from elsewhere: download {source.shown}, or give in "
+            "Python what reads it, pyarrow.dataset.dataset(...) or a table of Ibis",
         )
     elif query is None:
         raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")

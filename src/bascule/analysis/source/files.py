@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import glob
-import re
-import shutil
 import zlib
 from collections.abc import Sequence
 from functools import partial
@@ -13,13 +11,7 @@ from typing import Any
 
 from bascule.analysis.source.csv_checked import EncodingError, read_csv
 from bascule.analysis.source.csv_files import OLDER, in_utf8, older_copies, plain_copy
-from bascule.analysis.source.places import (
-    Connections,
-    Source,
-    Unreadable,
-    first_line,
-    registered,
-)
+from bascule.analysis.source.places import Connections, Source, Unreadable, first_line
 from bascule.core.errors import InputError
 
 FORMS = {
@@ -51,8 +43,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     text = str(path)
     form = form_of(path)
     if path.is_dir():
-        files = sorted(str(file) for file in path.rglob("*") if file.is_file())
-        names, form = of_one_form(files, f"the folder {path}", field)
+        names, form = _files_in(path, field)
     elif path.exists():
         names = [text]
     elif any(sign in text for sign in "*?["):
@@ -72,79 +63,27 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     return [str(Path(name).absolute()) for name in names], form
 
 
-def of_one_form(names: Sequence[str], shown: object, field: str) -> tuple[list[str], str]:
-    """Those of some files that can be read, which must all be of one form, and that form."""
+def _files_in(folder: Path, field: str) -> tuple[list[str], str]:
+    """The files of a folder that can be read, which must all be of one form, and that form."""
     by_form: dict[str, list[str]] = {}
-    for name in names:
-        if (form := form_of(Path(name))) is not None:
-            by_form.setdefault(form, []).append(name)
+    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+        if (form := form_of(file)) is not None:
+            by_form.setdefault(form, []).append(str(file))
     if len(by_form) != 1:
         counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"
         raise InputError(
             field,
-            f"{field}: {shown} must have files of one form, Parquet, CSV or JSON (it has "
-            f"{counts}): name one",
+            f"{field}: the folder {folder} must have files of one form, Parquet, CSV or JSON (it "
+            f"has {counts}): name one",
         )
     ((form, names),) = by_form.items()
-    return list(names), form
+    return names, form
 
 
 def form_of(path: Path) -> str | None:
     """Return how a file is read by its ending; None where that says nothing."""
     endings = [ending for ending in path.suffixes if ending != ".gz"]
     return FORMS.get(endings[-1].lower()) if endings else None
-
-
-def read_store(opened: Connections, source: Source) -> tuple[Any, list[str]]:
-    """A file or folder in an object store as a table, and local copies that were made for it.
-
-    pyarrow reads Parquet files where they are, and DuckDB scans them. Text files are copied first:
-    each line is checked before any is used.
-    """
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-    from pyarrow import fs
-
-    address, field = str(source.place), source.field
-    try:
-        system, path = fs.FileSystem.from_uri(address)
-        names, form = _files_of_store(system, path, source)
-        if form == "parquet":
-            data = ds.dataset(names, filesystem=system, format="parquet")
-            return registered(opened.local, data, field), []
-        copies = [str(opened.folder / f"{field}_{i}_{Path(n).name}") for i, n in enumerate(names)]
-        for name, copy in zip(names, copies, strict=True):
-            with system.open_input_stream(name, compression=None) as data, open(copy, "wb") as file:
-                shutil.copyfileobj(data, file)
-    except InputError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as problem:
-        reason = f"{field}: cannot read {source.shown}: {_without_secrets(problem, address)}"
-        raise InputError(field, reason) from None
-    return read_files(opened, copies, form, source)
-
-
-def _files_of_store(system: Any, path: str, source: Source) -> tuple[list[str], str]:
-    """The files of an address in an object store, which must all be of one form, and that form."""
-    from pyarrow import fs
-
-    info = system.get_file_info(path)
-    if info.type == fs.FileType.NotFound:
-        raise InputError(source.field, f"{source.field}: there is no file {source.shown}")
-    names = [path]
-    if info.type == fs.FileType.Directory:
-        selector = fs.FileSelector(path, recursive=True)
-        names = sorted(one.path for one in system.get_file_info(selector) if one.is_file)
-    return of_one_form(names, source.shown, source.field)
-
-
-def _without_secrets(problem: BaseException, address: str) -> str:
-    """What a library says is wrong, without keys that the address may hold."""
-    text = first_line(problem)
-    parts = re.match(r"[a-z0-9+]*://([^/@]*)@", address)
-    for secret in parts[1].split(":") if parts else ():
-        text = text.replace(secret, "...") if secret else text
-    return text
 
 
 def read_files(

@@ -13,7 +13,7 @@ from typing import Any
 
 from bascule.analysis.source.backend import OWN
 from bascule.analysis.source.databases import query_database
-from bascule.analysis.source.files import files_of, read_files, read_store
+from bascule.analysis.source.files import files_of, read_files
 from bascule.analysis.source.frames import read_frame
 from bascule.analysis.source.places import (
     CLOSED,
@@ -94,10 +94,6 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
             )
         if source.is_ibis and not is_polars(source.place):
             tables.append(source.place)
-        elif source.scheme is not None:
-            table, copies = read_store(opened, source)
-            files += copies
-            tables.append(table)
         elif isinstance(source.place, (str, Path)):
             names, form = files_of(Path(source.place), source.field)
             table, used = read_files(opened, names, form, source)

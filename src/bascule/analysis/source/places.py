@@ -16,10 +16,8 @@ from bascule.core.errors import InputError
 DATABASES = (".duckdb", ".ddb", ".db")
 """Endings of files of DuckDB."""
 
-STORES = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs")
-"""Object stores that pyarrow reads."""
-
-WEB = ("http", "https")
+ELSEWHERE = ("http", "https", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file")
+"""Addresses of files that are not fetched."""
 
 RAGGED_LINE = "line with too few or too many columns"
 REPEATED_HEADER = "line that repeats the names of the columns"
@@ -110,7 +108,7 @@ class Source:
         """Whether it is the address of a database."""
         return isinstance(self.place, (str, Path)) and (
             self.query is not None
-            or self.scheme not in (None, *STORES)
+            or self.scheme is not None
             or Path(self.place).suffix.lower() in DATABASES
         )
 

@@ -1,0 +1,142 @@
+"""The first rows of a log, and what its columns hold in them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from bascule.analysis.log.naming import DATES, IDENTITY, MOST_KINDS, ROW_NUMBERS, plain
+from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
+from bascule.analysis.log.times import LATEST_DAY, moment, times_of
+from bascule.analysis.source.backend import run
+from bascule.analysis.source.texts import BLANK_TEXTS
+from bascule.core.errors import InputError
+
+SAMPLE = 20_000
+"""Rows by which it is recognised what a column holds."""
+
+MOSTLY = 0.5
+"""Part of the entries of a text column that must be numbers for it to be a column of numbers."""
+
+NO_NAME = r"column\d+"
+"""What DuckDB calls columns without a name."""
+
+
+@dataclass
+class Sample:
+    """The first rows of a table, and what its columns hold; `taken` ones have a role already."""
+
+    table: Any
+    taken: set[str] = field(default_factory=set)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows there are, up to a limit."""
+        return int(run(self._first.agg(rows=self._first.count()))[0]["rows"])
+
+    @cached_property
+    def _first(self) -> Any:
+        return self.table.limit(SAMPLE)
+
+    @property
+    def free(self) -> list[str]:
+        """The columns that have no role yet."""
+        return [name for name in self.table.columns if name not in self.taken]
+
+    @cached_property
+    def row_numbers(self) -> list[str]:
+        """The columns that number rows: by their name, or the only ones that have none."""
+        names = list(self.table.columns)
+        bare = [name for name in names if re.fullmatch(NO_NAME, name)]
+        return [c for c in names if plain(c) in ROW_NUMBERS] + (bare if bare != names else [])
+
+    def different(self, name: str, within: str | None = None) -> int:
+        """How many different entries a column has, at most within the groups of another one."""
+        first = self._first
+        groups = first if within is None else first.group_by(within)
+        return max(int(row["n"]) for row in run(groups.agg(n=first[name].nunique())))
+
+    def groups(self, columns: list[str]) -> int:
+        """How many different combinations of entries some columns have."""
+        each = self._first.select(*columns).distinct()
+        return int(run(each.agg(n=each.count()))[0]["n"])
+
+    def below(self, name: str, other: str) -> bool:
+        """Whether no number of a column is above that of another one in the same row."""
+        if not all(self.table[one].type().is_numeric() for one in (name, other)):
+            return False
+        (row,) = run(self._first.agg(above=(self._first[name] > self._first[other]).sum()))
+        return not row["above"]
+
+    @cached_property
+    def numbers(self) -> list[str]:
+        """The columns of numbers, and those of text whose entries are mostly numbers or yes and no.
+
+        Identities and numbers of rows are none.
+        """
+        columns, texts = [], []
+        for name in self.table.columns:
+            kind = self.table[name].type()
+            if re.search(IDENTITY, plain(name)) or name in self.row_numbers:
+                continue
+            if kind.is_numeric() or kind.is_boolean():
+                columns.append(name)
+            elif kind.is_string():
+                texts.append(name)
+        if texts:
+            parts: dict[str, Any] = {}
+            for place, name in enumerate(texts):
+                word = self._first[name].strip().lower()
+                number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
+                # A letter may be anything, such as a sex.
+                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
+                number = number | word.isin(words)
+                there = word.notnull() & ~word.isin(BLANK_TEXTS)
+                parts |= {f"n{place}": number.sum(where=there), f"t{place}": there.sum()}
+            (row,) = run(self._first.agg(**parts))
+            columns += [
+                name
+                for place, name in enumerate(texts)
+                if (row[f"n{place}"] or 0) > MOSTLY * (row[f"t{place}"] or 0)
+            ]
+        return [name for name in self.table.columns if name in columns]
+
+    def has_dates(self, name: str) -> bool:
+        """Whether a column has times, or text and the name of a time."""
+        kind = self.table[name].type()
+        return bool(
+            kind.is_timestamp()
+            or kind.is_date()
+            or (kind.is_string() and re.search(DATES, plain(name)))
+        )
+
+    def no_time(self, name: str) -> str | None:
+        """An entry of a text column of which none can be read as a time; None for any other."""
+        first = self._first
+        if not first[name].type().is_string():
+            return None
+        try:
+            times = times_of(first, name, None)
+        except InputError:
+            return None
+        (row,) = run(first.agg(times=moment(first, times).count(), entry=first[name].max()))
+        return None if row["times"] else row["entry"]
+
+    def kinds(self, name: str) -> list[str]:
+        """The different entries of a column, the most frequent first."""
+        first = self._first
+        each = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
+        rows = run(each.order_by(each.rows.desc(), each.entry).limit(MOST_KINDS))
+        return [row["entry"] for row in rows if row["entry"]]
+
+    def small_numbers(self, name: str) -> tuple[float, float] | None:
+        """The range of a column of numbers that could be days; None for any other column."""
+        if not self.table[name].type().is_numeric():
+            return None
+        value = self._first[name].cast("float64").nullif(float("nan"))
+        (row,) = run(self._first.agg(low=value.min(), high=value.max()))
+        if row["low"] is None or max(abs(row["low"]), abs(row["high"])) > LATEST_DAY:
+            return None
+        return row["low"], row["high"]
