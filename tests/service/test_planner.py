@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import warnings
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,12 @@ def open_files() -> int:
 
 def children() -> list[str]:
     return Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+
+
+@pytest.fixture(autouse=True)
+def tracked() -> None:
+    """Start the process with which Python itself follows those that are started."""
+    resource_tracker.ensure_running()
 
 
 def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import pickle  # nosec B403: it reads only what our own process has written
-import sys
-from asyncio.subprocess import PIPE
+import multiprocessing
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.errors import InputError
@@ -28,16 +28,21 @@ START_SECONDS = 180.0
 MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""
 
-LONGEST_LINE = 2**24
+SPAWN = multiprocessing.get_context("spawn")
 
 
 class Planner:
-    """One process that plans, one plan at a time; one that takes too long is ended."""
+    """One process that plans, one plan at a time; one that takes too long is ended.
+
+    A thread waits for the process, and is the only one that uses it. To end the wait, the process
+    is killed: the thread then comes to the end of the pipe.
+    """
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._asked: Counter[str] = Counter()
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: SpawnProcess | None = None
+        self._pipe: Connection | None = None
 
     async def plan(self, asked: models.NewPlan) -> Plan:
         """The plan for a request, as `bascule.plan` makes it."""
@@ -56,36 +61,14 @@ class Planner:
             raise unavailable("too many plans are asked for at once: wait for one")
         self._asked[who] += 1
         try:
-            return await self._make(asked)
+            async with self._lock:
+                if self._process is None:
+                    await self._in_time(START_SECONDS, self._start)
+                made = await self._in_time(SECONDS, self._ask, asked)
         finally:
             self._asked[who] -= 1
             # Without those who wait for nothing, which would be kept for ever.
             self._asked = +self._asked
-
-    async def _make(self, asked: models.Model) -> Any:
-        async with self._lock:
-            try:
-                if self._process is None:
-                    async with asyncio.timeout(START_SECONDS):
-                        await self._start()
-                async with asyncio.timeout(SECONDS):
-                    line = await self._ask(asked.model_dump_json().encode() + b"\n")
-            except TimeoutError:
-                await self._end()
-                raise Problem(
-                    422,
-                    f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
-                    "metrics, or use bascule plan, which has no limit",
-                ) from None
-            except BaseException:
-                # The next one to ask must not get this answer.
-                await self._end()
-                raise
-            if not line:
-                await self._end()
-                raise Problem(422, "planning failed: ask for less extreme numbers")
-        # The line comes through a pipe from a process that this one started.
-        made = pickle.loads(base64.b64decode(line))  # nosec B301
         if isinstance(made, InputError):
             raise made
         return made
@@ -93,46 +76,70 @@ class Planner:
     async def close(self) -> None:
         """End the process, whatever it does at the time."""
         self._kill()
-        # Whoever waits for its answer gets none, and is the one who reads its output.
+        # Whoever waits for its answer gets none.
         async with self._lock:
-            await self._end()
+            self._end()
+
+    async def _in_time(self, limit: float, do: Callable[..., Any], *given: object) -> Any:
+        """Call something in a thread; if it takes too long or nobody waits, end the process."""
+        call = asyncio.get_running_loop().run_in_executor(None, do, *given)
+        try:
+            await asyncio.wait([call], timeout=limit)
+            is_late = not call.done()
+        finally:
+            while not call.done():
+                self._kill()
+                await asyncio.wait([call], timeout=0.1)
+            failed = call.exception()
+        if is_late:
+            raise Problem(
+                422,
+                f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
+                "metrics, or use bascule plan, which has no limit",
+            )
+        if failed is not None:
+            raise failed
+        return call.result()
+
+    def _start(self) -> None:
+        self._pipe, theirs = SPAWN.Pipe()
+        process = SPAWN.Process(target=_work, args=(theirs,), daemon=True)
+        process.start()
+        theirs.close()
+        self._process = process
+        self._receive()
+
+    def _ask(self, asked: models.Model) -> Any:
+        assert self._pipe is not None
+        self._pipe.send(asked)
+        return self._receive()
+
+    def _receive(self) -> Any:
+        assert self._pipe is not None
+        try:
+            return self._pipe.recv()
+        except (EOFError, OSError):
+            self._end()
+            raise Problem(422, "planning failed: ask for less extreme numbers") from None
 
     def _kill(self) -> None:
-        if self._process is not None:
-            with suppress(ProcessLookupError):
+        # The thread may have ended and closed it a moment ago.
+        with suppress(ValueError):
+            if self._process is not None:
                 self._process.kill()
 
-    async def _end(self) -> None:
-        if self._process is not None:
-            self._kill()
-            # Both pipes come to their end with the process, and are closed then.
-            assert self._process.stdin is not None
-            assert self._process.stdout is not None
-            self._process.stdin.close()
-            await self._process.stdout.read()
-            await self._process.wait()
-            self._process = None
+    def _end(self) -> None:
+        self._kill()
+        process, pipe = self._process, self._pipe
+        self._process = self._pipe = None
+        if process is not None and pipe is not None:
+            process.join()
+            process.close()
+            pipe.close()
 
-    async def _start(self) -> None:
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "bascule.service.planner_process",
-            stdin=PIPE,
-            stdout=PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=True,
-        )
-        assert self._process.stdout is not None
-        # It says that it is ready.
-        await self._process.stdout.readline()
 
-    async def _ask(self, line: bytes) -> bytes:
-        assert self._process is not None
-        requests, replies = self._process.stdin, self._process.stdout
-        assert requests is not None
-        assert replies is not None
-        with suppress(ConnectionError):
-            requests.write(line)
-            await requests.drain()
-        return await replies.readline()
+def _work(pipe: Connection) -> None:
+    # What plans is loaded in that process alone.
+    from bascule.service.planner_process import answer_all
+
+    answer_all(pipe)
