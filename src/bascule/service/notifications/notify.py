@@ -18,7 +18,7 @@ from typing import Any
 from bascule.core.errors import InputError
 from bascule.live.api import Store
 from bascule.presentation.report import lines
-from bascule.service.notifications.webhooks import DEADLINE, Delivery
+from bascule.service.notifications.webhooks import DEADLINE, Delivery, key_of
 from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
@@ -45,8 +45,11 @@ class Target:
     about at the next attempt, and sent again only if it failed.
     """
 
+    what = "notification"
+
     def __init__(self, url: str) -> None:
         self._url = url
+        self.key, self.shown = key_of("notify", url), f"{url.partition('://')[0]}://..."
         self._entry = 0
         self._sending: Future[bool] | None = None
 

@@ -12,10 +12,10 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 from sqlalchemy import (
@@ -141,37 +141,53 @@ def key_of(kind: str, url: str) -> str:
     return f"{kind}:{sha256(url.encode()).hexdigest()[:32]}"
 
 
-async def send_due(store: Store, calls: StoreCalls, url: str, secret: str) -> list[str]:
-    """Send the events that are due to one URL, and return what became of each."""
-    async with httpx.AsyncClient(timeout=DEADLINE) as client:
+class Recipient(Protocol):
+    """An address that events are sent to."""
 
-        async def deliver(sent: Delivery) -> str | None:
-            return await send(client, url, sent, secret, time.time())
+    what: str
+    """What is sent, for the log."""
+    key: str
+    """What the store calls the address."""
+    shown: str
+    """The address as it may be logged."""
 
-        key = key_of("webhook", url)
-        return await deliver_due(store, calls, key, deliver, "webhook", shown_url(url))
+    async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
+        """Send an event; None if it was received, or else why not."""
 
 
-async def deliver_due(
-    store: Store,
-    calls: StoreCalls,
-    key: str,
-    deliver: Callable[[Delivery], Awaitable[str | None]],
-    what: str,
-    shown: str,
-) -> list[str]:
-    """Deliver the events that are due to what is stored as `key`; return what became of each."""
-    await calls.short(register, store, [key])
-    due = await calls.short(claim, store, [key], time.time())
+class Webhook:
+    """A URL that gets signed events."""
+
+    what = "webhook"
+
+    def __init__(self, url: str, secret: str) -> None:
+        self._url, self._secret = url, secret
+        self.key, self.shown = key_of("webhook", url), shown_url(url)
+
+    async def deliver(
+        self,
+        store: Store,  # noqa: ARG002
+        calls: StoreCalls,  # noqa: ARG002
+        sent: Delivery,
+    ) -> str | None:
+        """Send an event; None if it was received, or else why not."""
+        async with httpx.AsyncClient(timeout=DEADLINE) as client:
+            return await send(client, self._url, sent, self._secret, time.time())
+
+
+async def deliver_due(store: Store, calls: StoreCalls, target: Recipient) -> list[str]:
+    """Deliver the events that are due to an address; return what became of each."""
+    await calls.short(register, store, [target.key])
+    due = await calls.short(claim, store, [target.key], time.time())
     results = []
     for sent in due:
-        problem = await deliver(sent)
+        problem = await target.deliver(store, calls, sent)
         state = await calls.short(settle, store, sent, problem, time.time())
         results.append(state)
         log(
-            f"{what} {state}",
+            f"{target.what} {state}",
             level="info" if problem is None else "warning",
-            url=shown,
+            url=target.shown,
             id=sent.id,
             attempt=sent.attempts,
             problem=problem,

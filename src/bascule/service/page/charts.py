@@ -76,18 +76,17 @@ def comparisons(status: Status) -> list[tuple[str, str]]:
 def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amounts) -> list[Chart]:
     """Intervals of the differences that decide, over time; the nearest rivals first."""
     names = [arm.name for arm in status.arms]
-    current = by_pair(status.effects)
-    nearest = sorted(comparisons(status), key=lambda pair: _gap(current.get(frozenset(pair))))
+    nearest = sorted(comparisons(status), key=lambda pair: _gap(_of_pair(status.effects, pair)))
     charts = []
-    for number, (mine, rival) in enumerate(nearest[:MOST_RIVALS]):
-        pair = frozenset((mine, rival))
+    for number, pair in enumerate(nearest[:MOST_RIVALS]):
+        mine, rival = pair
         # Of many arms not every pair is listed, and in the past another arm may have led.
         rows = tuple(
             _effect_row(point, effect, mine, amounts)
             for point in history
             if (effect := _of_pair(point.effects, pair)) is not None
         )
-        effect = current.get(pair)
+        effect = _of_pair(status.effects, pair)
         now = (0.0, -math.inf, math.inf) if effect is None else effect.of(mine).ends
         charts.append(
             Chart(
@@ -142,17 +141,7 @@ def _progress(status: Status) -> str:
     return "Units counted" if status.stage is None else "Stage"
 
 
-def by_pair(effects: Sequence[Effect]) -> dict[frozenset[str], Effect]:
-    """Return effects by the names of their two arms, for a look-up in either order.
-
-    >>> effect = Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven")
-    >>> by_pair([effect])[frozenset(("b", "a"))] == effect
-    True
-    """
-    return {frozenset((effect.first, effect.second)): effect for effect in effects}
-
-
-def _of_pair(effects: Sequence[Effect], pair: frozenset[str]) -> Effect | None:
+def _of_pair(effects: Sequence[Effect], pair: tuple[str, str]) -> Effect | None:
     """Return the effect of a pair of arms in either order, if it is listed."""
     for effect in effects:
         if effect.first in pair and effect.second in pair:

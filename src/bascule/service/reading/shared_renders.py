@@ -55,7 +55,7 @@ class SharedRenders:
         self._calls = calls
         self._unit_requests = unit_requests
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._kept: dict[Hashable, _Render] = {}
+        self._kept: dict[Hashable, SharedRead[Any]] = {}
 
     async def get(
         self, key: Hashable, do: Callable[Given, Result], *given: Given.args, **named: Given.kwargs
@@ -76,9 +76,9 @@ class SharedRenders:
         render = self._kept.get(key)
         if render is None:
             self._make_room()
-            render = self._kept[key] = _Render(read)
+            render = self._kept[key] = SharedRead(read, None)
         try:
-            value = await render.value(time.monotonic())
+            value = await render.newer_than(time.monotonic() - max(FRESH, REST * render.seconds))
         except Exception:
             # Nothing is kept of what failed: names that do not exist would fill the memory.
             self._kept.pop(key, None)
@@ -91,28 +91,8 @@ class SharedRenders:
     def forget(self) -> None:
         """Render everything again when it is asked for: something was changed."""
         for render in self._kept.values():
-            render.shared.forget()
+            render.forget()
 
     def _make_room(self) -> None:
         if len(self._kept) >= MOST_KEPT:
-            oldest = min(self._kept, key=lambda key: self._kept[key].shared.read_at)
-            del self._kept[oldest]
-
-
-class _Render:
-    """One shared render, and how long it took."""
-
-    def __init__(self, read: Callable[[], Awaitable[Any]]) -> None:
-        self._do = read
-        self._seconds = 0.0
-        self.shared: SharedRead[Any] = SharedRead(self._read, None)
-
-    async def value(self, now: float) -> Any:
-        return await self.shared.newer_than(now - max(FRESH, REST * self._seconds))
-
-    async def _read(self) -> Any:
-        since = time.monotonic()
-        try:
-            return await self._do()
-        finally:
-            self._seconds = time.monotonic() - since
+            del self._kept[min(self._kept, key=lambda key: self._kept[key].read_at)]

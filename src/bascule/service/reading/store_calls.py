@@ -130,6 +130,8 @@ class SharedRead(Generic[Result]):
         self.value = empty
         self.read_at = float("-inf")
         """When the newest complete read began, by `time.monotonic`."""
+        self.seconds = 0.0
+        """How long the newest read took."""
         self._changed_at = float("-inf")
 
     async def newer_than(self, since: float) -> Result:
@@ -162,6 +164,7 @@ class SharedRead(Generic[Result]):
             reading.error = error
             raise
         finally:
+            self.seconds = time.monotonic() - since
             self._reading = None
             reading.ended.set()
 

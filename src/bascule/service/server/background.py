@@ -37,12 +37,13 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
     rounds: list[tuple[str, Round, float]] = [
         ("settle", settle, SETTLE_EVERY),
         ("alarms", find_alarms, LOOK_EVERY),
-        # One task for each URL, so that one that hangs delays no other.
-        *[("webhooks", partial(send_webhooks, url=url), SEND_EVERY) for url in settings.webhooks],
     ]
-    for url in settings.notify:
-        send = partial(send_messages, url=url, target=notify.Target(url))
-        rounds.append(("notify", send, SEND_EVERY))
+    targets: list[webhooks.Recipient] = [
+        *(webhooks.Webhook(url, settings.webhook_secret) for url in settings.webhooks),
+        *map(notify.Target, settings.notify),
+    ]
+    # One task for each address, so that one that hangs delays no other.
+    rounds += [(to.what, partial(deliver, target=to), SEND_EVERY) for to in targets]
     if settings.retention:
         rounds.append(("retention", erase_old_units, RETAIN_EVERY))
     if app.state.is_watched:
@@ -109,23 +110,10 @@ def _apart(task: str, entry: Summary) -> Iterator[None]:
         LOGGER.error("task failed for a test", exc_info=problem, extra={"fields": fields})
 
 
-async def send_webhooks(app: FastAPI, url: str) -> None:
-    """Send the webhooks that are due to one URL."""
+async def deliver(app: FastAPI, target: webhooks.Recipient) -> None:
+    """Send the events that are due to one address."""
     state = app.state
-    for result in await webhooks.send_due(
-        state.store, state.calls, url, state.settings.webhook_secret
-    ):
-        state.metrics.deliveries.labels(result).inc()
-
-
-async def send_messages(app: FastAPI, url: str, target: notify.Target) -> None:
-    """Send the notifications that are due to one address of Apprise."""
-    state, kind = app.state, url.partition("://")[0]
-    deliver = partial(target.deliver, state.store, state.calls)
-    key = webhooks.key_of("notify", url)
-    for result in await webhooks.deliver_due(
-        state.store, state.calls, key, deliver, "notification", f"{kind}://..."
-    ):
+    for result in await webhooks.deliver_due(state.store, state.calls, target):
         state.metrics.deliveries.labels(result).inc()
 
 
