@@ -15,7 +15,10 @@ from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
 from bascule.live.clock import moment
 from bascule.live.reports.export import export
-from bascule.live.storage import statements
+from bascule.live.reports.status import status_of
+from bascule.live.storage import deals, statements
+from bascule.live.storage.queries import Loaded
+from bascule.live.storage.state import ExperimentState
 
 WINDOW = 300
 """Units that arrive while a window is open, one an hour."""
@@ -249,3 +252,30 @@ def test_live_tests_cost_what_simulated_ones_do() -> None:
     simulated = bs.simulate(design_of(measure=None), world=world, runs=4000, seed=2)
     error = np.std(regrets, ddof=1) / math.sqrt(runs)
     assert abs(np.mean(regrets) - simulated.regret.mean()) < 3 * error
+
+
+QUICK, SLOW = (400, 2_000, 20_000), (400, 16_000, 800_000)
+"""Delays of an arm: events of matured units, and the sums of their steps and of the squares."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "delays", "use"),
+    [
+        (None, (), None),
+        ("auto", (), "gentle"),
+        ("auto", (QUICK, QUICK), "on"),
+        ("auto", (QUICK, SLOW), "off"),
+        ("always", (QUICK, SLOW), "on"),
+    ],
+)
+def test_the_status_says_how_early_signals_are_used(mode: Any, delays: Any, use: Any) -> None:
+    design = design_of(mode)
+    state = ExperimentState.empty(design)._replace(signals=deals.Signals((), delays))
+    test = Loaded(1, "signals", 0.0, design, "running", state, 0)
+    status = status_of(test, 0.0)
+    assert status.early_signals == use
+    assert status.to_dict()["early_signals"] == use
+    said = [one for one in ("on", "gentle", "off") if f"early signals {one}:" in str(status)]
+    assert said == ([] if use is None else [use])
+    # Nothing is dealt any more.
+    assert status_of(test._replace(phase="stopped"), 0.0).early_signals is None

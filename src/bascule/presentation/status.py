@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
 from bascule.core.procedures.base import EndReason
+from bascule.core.procedures.blocks.signals import GENTLE_TILT
 from bascule.presentation.guarantees import (
     UNBIASED,
     bound_words,
@@ -117,6 +118,17 @@ def late_lines(status: Status) -> list[str]:
         f"{percent(share)} of the events of these units, {count(status.late)} of {count(total)}, "
         f"came after their windows and do not count{advice}"
     ]
+
+
+def signal_lines(status: Status) -> list[str]:
+    """Say how the next block goes by early signals, where the design asks for them."""
+    use = {
+        "on": "on: the next block also goes by events of open windows",
+        "gentle": f"gentle: the next block also goes by events of open windows, with a tilt of at "
+        f"most {GENTLE_TILT:g} until matured units show whether delays are alike in all arms",
+        "off": "off: delays differ between arms, so that only matured units lead the next block",
+    }
+    return [] if status.early_signals is None else [f"early signals {use[status.early_signals]}"]
 
 
 def _time_left(status: Status) -> str:
@@ -241,6 +253,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
         *late_lines(status),
+        *signal_lines(status),
         f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )

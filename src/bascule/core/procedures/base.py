@@ -131,6 +131,10 @@ class Block:
         return self.repeat * sum(self.units)
 
 
+SignalUse = Literal["on", "gentle", "off"]
+"""How the next block goes by early signals: fully, with a gentle tilt, or not at all."""
+
+
 class Signals(NamedTuple):
     """Events of units whose windows are open, and how long those of matured units took."""
 
@@ -420,6 +424,10 @@ class Procedure(ABC):
     ) -> Block:
         """Return the block that comes next, also by events of units whose windows are open."""
         return self.next_block(statistics)
+
+    def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:
+        """Return how the next block goes by early signals; None where it never does."""
+        return None
 
     def fold_block(
         self, statistics: Statistics, block: Sequence[ArmStatistics], look: bool = True

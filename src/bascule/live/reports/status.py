@@ -21,7 +21,7 @@ from bascule.core.metrics.effects import Effect, advantages, effects_of
 from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
-from bascule.core.procedures.base import AnyStatistics, EndReason
+from bascule.core.procedures.base import AnyStatistics, EndReason, Signals, SignalUse
 from bascule.core.progress import intervals
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.control import places_left
@@ -43,6 +43,7 @@ from bascule.live.reports.metric_status import (
 )
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
 from bascule.live.reports.waiting import DAY, Waiting, stalled_since, waiting_of
+from bascule.live.steps.assignment import without
 from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
@@ -101,6 +102,8 @@ class Status:
     windows, and `late` after them. `stalled` is since when, at the latest, units of a running test
     have grown by a twentieth at most, where that is longer than it took them to come: evidence
     hardly grows any more.
+    `early_signals` says how the next block goes by events of open windows, where the design asks
+    for that: "on", "gentle" while nobody knows whether delays are alike, or "off".
     With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
     or 1, are shares, and the cost is counted in `cost_unit`. `max_units` ends the test undecided.
     """
@@ -141,6 +144,7 @@ class Status:
     events: int = 0
     late: int = 0
     stalled: str | None = None
+    early_signals: SignalUse | None = None
     diagnostics: tuple[Diagnostic, ...] | None = None
     goal: Goal = "increase"
     binary: bool = False
@@ -270,6 +274,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         events=state.counts.events,
         late=state.counts.late,
         stalled=stalled_since(test, now),
+        early_signals=_signal_use(design, state) if phase in OPEN else None,
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
         withheld=withheld_of(design, phase, state),
@@ -279,6 +284,14 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         cost_unit=design.cost_unit,
         max_units=design.max_units,
     )
+
+
+def _signal_use(design: Design, state: ExperimentState) -> SignalUse | None:
+    """Return how the next block goes by early signals; None where the design has none."""
+    if not design.procedure.uses_signals:
+        return None
+    statistics = without(state.latest_once, state.control.paused)
+    return design.procedure.signal_use(statistics, Signals(*state.signals))
 
 
 def _left(

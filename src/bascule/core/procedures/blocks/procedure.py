@@ -30,7 +30,14 @@ from bascule.core.evidence.families.rows import (
 )
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.outcomes import Pair
-from bascule.core.procedures.base import AnyStatistics, Block, EndReason, Procedure, Signals
+from bascule.core.procedures.base import (
+    AnyStatistics,
+    Block,
+    EndReason,
+    Procedure,
+    Signals,
+    SignalUse,
+)
 from bascule.core.procedures.blocks.signals import (
     ALIKE,
     DIFFERENT,
@@ -52,6 +59,9 @@ from bascule.core.procedures.blocks.steps import (
 )
 from bascule.core.procedures.intervals.bounds import MOST_ARMS
 from bascule.core.statistics import ArmStatistics, Statistics
+
+USES: tuple[SignalUse, ...] = ("gentle", "on", "off")
+"""How early signals are used while delays are not known, are alike, and are different."""
 
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 """What `BlockSteps.over` returns, in words."""
@@ -240,6 +250,10 @@ class BlockProcedure(Procedure):
     def uses_signals(self) -> bool:
         """Whether the next block also goes by events of units whose windows are open."""
         return self.early_signals is not None
+
+    def signal_use(self, statistics: Statistics, signals: Signals) -> SignalUse | None:
+        """Return how the next block goes by early signals; None where it never does."""
+        return USES[self.judged(statistics, signals)] if self.uses_signals else None
 
     def judged(self, statistics: Statistics, signals: Signals) -> int:
         """Return whether delays are taken to be alike: always, or by matured units."""
