@@ -26,16 +26,6 @@ ENROLLING: tuple[Phase, ...] = ("running", "decided")
 FILLING: tuple[Phase, ...] = ("running", "paused")
 
 
-def started(control: Control, now: float) -> Control:
-    """Return the control of a test that runs from now on."""
-    return control._replace(since=now)
-
-
-def paused(control: Control, now: float) -> Control:
-    """Return the control of a test that does not run any more."""
-    return control._replace(since=None, ran=running_time(control, now))
-
-
 def running_time(control: Control, now: float) -> float:
     """Return the seconds for which a test has run, without its pauses.
 

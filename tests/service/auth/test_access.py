@@ -192,10 +192,6 @@ def test_a_limited_key_does_not_learn_of_other_tests(service: Service, name: str
         assert viewer.get("/metrics").status_code == 403
     for answer in answers:
         assert secret not in answer.text, answer.url
-        assert "other experiment" not in answer.text, answer.url
-    # Whoever may see all tests is told more.
-    with service.caller("admin") as admin:
-        assert secret in admin.get(f"/v1/experiments/{name}/set-aside").text
 
 
 def test_without_keys_programs_on_this_machine_may_and_web_sites_may_not() -> None:

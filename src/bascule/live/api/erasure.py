@@ -165,24 +165,19 @@ def _in_experiment(
         if assigned.covariates is not None:
             given = zip(design.covariates or (), assigned.known, strict=True)
             data["assignment"]["covariates"] = {one.name: value for one, value in given}
-        data["outcomes"] = [
-            {
-                "value": value if per is None else [value, per],
-                "at": _text(at),
-                "received": _text(received),
-                "id": event,
-                "metric": metric,
-            }
-            for value, at, received, event, metric, per in statements.fetch(
-                connection, _OUTCOMES, experiment, assigned.number
-            )
-        ]
+        for *row, per in statements.fetch(connection, _OUTCOMES, experiment, assigned.number):
+            entry = _entry(("value", "at", "received", "id", "metric"), row)
+            data["outcomes"].append(entry if per is None else {**entry, "value": [row[0], per]})
     columns = ("value", "at", "received", "id", "reason", "detail", "metric")
-    for row in statements.fetch(connection, _EXCLUDED, experiment, unit):
-        entry = dict(zip(columns, row, strict=True))
-        entry |= {time: _text(entry[time]) for time in ("at", "received")}
-        data["excluded"].append(entry)
+    rows = statements.fetch(connection, _EXCLUDED, experiment, unit)
+    data["excluded"] = [_entry(columns, row) for row in rows]
     return data
+
+
+def _entry(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    """Return a row as plain data, with its times as text."""
+    entry = dict(zip(columns, row, strict=True))
+    return entry | {time: _text(entry[time]) for time in ("at", "received")}
 
 
 def _erase_before(store: StoreContext, number: int, name: str, before: float) -> tuple[int, int]:

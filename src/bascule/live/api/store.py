@@ -19,7 +19,6 @@ from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
-from bascule.live.control import started
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
 from bascule.live.steps.stages import begun, check_live
@@ -36,7 +35,7 @@ from bascule.live.storage.queries import (
     phase_of,
 )
 from bascule.live.storage.records import all_descriptions, audit_entries, describe, log
-from bascule.live.storage.state import OPEN, ExperimentState
+from bascule.live.storage.state import OPEN, Control, ExperimentState
 from bascule.live.storage.state_json import state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
 
@@ -200,7 +199,7 @@ class Store(ErasableStore):
             )
         state = ExperimentState.empty(design)._replace(clock=guard.kind)
         if start:
-            state = begun(design, state, now)._replace(control=started(state.control, now))
+            state = begun(design, state, now)._replace(control=Control(since=now))
         data = design.to_dict()
         values = {
             "name": name,

@@ -22,9 +22,9 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
 from bascule.live.storage.deals import Deal, is_struck
-from bascule.live.storage.queries import Loaded, oldest_waiting
+from bascule.live.storage.queries import BLOCKS, Loaded, oldest_waiting
 from bascule.live.storage.records import alarms_by_test, history_of
-from bascule.live.storage.schema import assignments, blocks
+from bascule.live.storage.schema import assignments
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
@@ -255,13 +255,8 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
 
 def _dealt(connection: Connection, stored: Loaded) -> Iterator[Deal]:
     """Return all blocks of a test in their order."""
-    asked = (
-        select(blocks.c.number, blocks.c.slots)
-        .where(blocks.c.experiment == stored.id)
-        .order_by(blocks.c.number)
-    )
-    for row in connection.execute(asked):
-        yield from run_from_json(row.number, row.slots)
+    for row in fetch(connection, BLOCKS, stored.id):
+        yield from run_from_json(*row)
 
 
 def slot_probabilities(deal: Deal, arms: int) -> Iterator[tuple[float, ...]]:

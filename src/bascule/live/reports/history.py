@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -58,52 +58,51 @@ def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> l
     return [points[i] for i in sorted(kept)]
 
 
+Detail = Mapping[str, Any]
+
+_WORDS: dict[str, Callable[[Detail], str]] = {
+    "create": lambda detail: f"Created, with the arms {', '.join(detail.get('arms', []))}",
+    "import": lambda _: "Imported",
+    "delete": lambda _: "Deleted",
+    "start": lambda _: "Started",
+    "pause": lambda _: "Paused",
+    "stop": lambda detail: f"Stopped for good{_to('everyone gets', detail)}",
+    "release": lambda detail: f"Released the winner, {detail['arm']}",
+    "drop arm": lambda detail: f"Dropped {detail['arm']}{_to('its users get', detail)}",
+    "harm": lambda one: f"Removed {one['arm']}, which is harmful: {', '.join(one['metrics'])}",
+    "pause arm": lambda detail: f"Paused {detail['arm']}",
+    "resume arm": lambda detail: f"Resumed {detail['arm']}",
+    "knob": lambda one: f"Turned {one['knob']} from {one['before']:g} to {one['now']:g}",
+    "share": lambda detail: (
+        f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"
+    ),
+    "describe": lambda detail: f"Described: {', '.join(detail)}",
+    "erase": lambda one: f"Erased {one['units']:,} unit{'' if one['units'] == 1 else 's'}",
+    "alarm": lambda detail: f"Alarm: {detail['message']}",
+    "end": lambda one: (
+        f"Ended undecided: {one['reason']}" if "reason" in one else "Ended undecided"
+    ),
+    "decide": lambda one: (
+        f"Kept {one['name']}: all else is harmful ({', '.join(one['harm'])})"
+        if one.get("harm")
+        else f"Decided: {one['name']}"
+    ),
+}
+"""What was done to a test, by the action in the audit log."""
+
+
+def _to(words: str, detail: Detail) -> str:
+    return f"; {words} {detail['to']}" if detail.get("to") else ""
+
+
 def audit_words(entry: Mapping[str, Any]) -> str:
-    """Return an entry of the audit log as a sentence.
+    """Return an entry of the audit log as a sentence; one that is damaged as it is.
 
     >>> audit_words({"action": "knob", "detail": {"knob": "tilt", "before": 3.0, "now": 8.0}})
     'Turned tilt from 3 to 8'
     """
     action, detail = str(entry["action"]), entry["detail"]
-    if action == "harm":
-        return f"Removed {detail['arm']}, which is harmful: {', '.join(detail['metrics'])}"
-    if action == "knob":
-        return f"Turned {detail['knob']} from {detail['before']:g} to {detail['now']:g}"
-    if action == "share":
-        return f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"
-    if action == "create":
-        return f"Created, with the arms {', '.join(detail.get('arms', []))}"
-    named = {
-        "start": "Started",
-        "pause": "Paused",
-        "stop": "Stopped for good",
-        "release": "Released the winner, {arm}",
-        "drop arm": "Dropped {arm}",
-        "pause arm": "Paused {arm}",
-        "resume arm": "Resumed {arm}",
-        "delete": "Deleted",
-        "import": "Imported",
-    }
-    to = detail.get("to") if isinstance(detail, Mapping) else None
-    if action == "stop" and to:
-        return f"Stopped for good; everyone gets {to}"
-    if action == "drop arm" and to:
-        return f"Dropped {detail['arm']}; its users get {to}"
-    if action in named:
-        arm = str(detail.get("arm", "")) if isinstance(detail, Mapping) else ""
-        return named[action].replace("{arm}", arm)
-    if action == "describe":
-        return f"Described: {', '.join(detail)}"
-    if action == "erase":
-        return f"Erased {detail['units']:,} unit{'' if detail['units'] == 1 else 's'}"
-    if action == "alarm":
-        return f"Alarm: {detail['message']}"
-    if action == "end":
-        why = detail.get("reason")
-        return f"Ended undecided: {why}" if why else "Ended undecided"
-    if action == "decide" and detail.get("harm"):
-        return f"Kept {detail.get('name', '')}: all else is harmful ({', '.join(detail['harm'])})"
-    if action == "decide":
-        return f"Decided: {detail.get('name', '')}"
-    parts = ", ".join(f"{key} {value}" for key, value in dict(detail).items())
-    return f"{action.capitalize()}{': ' if parts else ''}{parts}"
+    try:
+        return _WORDS[action](detail)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return f"{action.capitalize()}: {detail}" if detail else action.capitalize()

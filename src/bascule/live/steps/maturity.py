@@ -25,7 +25,6 @@ Reason = Literal[
     "unknown unit",
     "not enrolled",
     "beyond population",
-    "other experiment",
     "duplicate",
     "id used before",
     "second outcome",

@@ -52,6 +52,7 @@ _RUN = (
     "ORDER BY number DESC LIMIT 1"
 )
 _RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number > ? AND number <= ?"
+BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 _DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
     "SELECT number, value, per FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
@@ -75,10 +76,6 @@ _TAKEN = (
 _NAMED = "SELECT number, unit FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
-)
-_ELSEWHERE = (
-    "SELECT unit, name FROM LISTED experiments CROSS JOIN assignments "
-    "WHERE experiments.id <> ? AND experiment = experiments.id AND unit IS_LISTED"
 )
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
 _NAMES = "SELECT id, name, phase FROM experiments ORDER BY id"
@@ -356,11 +353,6 @@ def answered(
 def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[Any, ...]]:
     """Return which events were excluded before, each with its reason and its metric."""
     return set(map(tuple, fetch_listed(connection, _SET_ASIDE, experiment, ids)))
-
-
-def elsewhere(connection: Connection, experiment: int, units: list[str]) -> dict[str, str]:
-    """Which of the units are in another experiment, and in which."""
-    return dict(map(tuple, fetch_listed(connection, _ELSEWHERE, experiment, units)))
 
 
 def homes(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import plain
-from bascule.live.control import for_next_block, paused, places_left, started
+from bascule.live.control import for_next_block, places_left, running_time
 from bascule.live.steps.description import Description
 from bascule.live.steps.folding import announce, with_knob
 from bascule.live.steps.stages import begun
@@ -40,11 +40,11 @@ def move(
             work.state = announce(work.state, work.now)
             decide(work)
         work.phase, state = to, work.state
+        control = state.control._replace(since=None, ran=running_time(state.control, work.now))
         if to == "running":
             state = begun(work.design, state, work.now)
-            work.state = state._replace(control=started(state.control, work.now))
-        else:
-            work.state = state._replace(control=paused(state.control, work.now))
+            control = state.control._replace(since=work.now)
+        work.state = state._replace(control=control)
         work.log(action, **detail)
         finish(work)
     return places_left(work.phase, work.state)

@@ -63,7 +63,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         answered = queries.answered(work.connection, work.before.id, numbers)
     receipts = []
     refused: list[tuple[Event, Receipt]] = []
-    places = []
     known, news, now = work.known, work.news, work.now
     staged = work.design.procedure.counts == "stages"
     experiment = work.before.id
@@ -109,7 +108,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             work.state = work.state._replace(counts=counts)
         elif receipt.reason != "duplicate":
             refused.append((event, receipt))
-            places.append(len(receipts) - 1)
     if work.design.procedure.uses_signals:
         _show_events(work, rows)
     if any(one.outcome.pairs for one in designs.values()):
@@ -119,9 +117,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         work.add_all("outcomes", [row[:used] for row in rows])
     if work.phase in OPEN and any(one.reason == "beyond population" for _, one in refused):
         _end_miscounted(work)
-    refused = _with_others_named(work, refused)
-    for i, (_, receipt) in zip(places, refused, strict=True):
-        receipts[i] = receipt
     # A retry of what was excluded is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = queries.listed(work.connection, work.before.id, ids)
@@ -170,22 +165,6 @@ def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
     if event.id is None or known is None or not is_erased(known.unit):
         return event
     return event._replace(id=pseudonym(work.state.names.key, event.id))
-
-
-def _with_others_named(
-    work: UnitOfWork, refused: list[tuple[Event, Receipt]]
-) -> list[tuple[Event, Receipt]]:
-    """Return the refusals, naming the other experiment where a unit is in one."""
-    unknown = {event.unit for event, receipt in refused if receipt.reason == "unknown unit"}
-    others = queries.elsewhere(work.connection, work.before.id, sorted(unknown))
-    named = []
-    for event, receipt in refused:
-        if receipt.reason == "unknown unit" and event.unit in others:
-            detail = f"unit {event.unit!r:.60} is in experiment {others[event.unit]!r}, not here"
-            named.append((event, Receipt(False, "other experiment", detail)))
-        else:
-            named.append((event, receipt))
-    return named
 
 
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:

@@ -20,7 +20,7 @@ from bascule.service.api.calls import Admin, allow_test, calls_of, change
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import client, unnamed
+from bascule.service.auth.access import client
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import DataResponse, Problem
 from bascule.service.settings import Settings
@@ -117,12 +117,7 @@ async def record(request: Request) -> Response:
     directory = request.app.state.directory
     test = await directory.segments(name) or (await directory.find(name)).test
     events = [event_of(one) for one in given]
-    receipts = [
-        receipt if isinstance(event, Receipt) else unnamed(caller, event.unit, receipt)
-        for event, receipt in zip(
-            events, await receipts_of(calls_of(request), test, events), strict=True
-        )
-    ]
+    receipts = await receipts_of(calls_of(request), test, events)
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)

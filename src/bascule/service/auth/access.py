@@ -32,14 +32,12 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
 
-from bascule.live.api import Receipt, Store
+from bascule.live.api import Store
 from bascule.service.auth import sessions
 from bascule.service.auth.keys import Key, Keyring, Role
 from bascule.service.auth.rate_limits import source
@@ -55,9 +53,6 @@ FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original
 """How the headers begin that proxies add."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
-
-ELSEWHERE = "other experiment"
-"""The reason of a receipt that names another experiment."""
 
 MAY: dict[Role, tuple[Role, ...]] = {
     "client": ("client", "admin"),
@@ -120,33 +115,6 @@ def allow(caller: Caller, experiment: str) -> None:
     """Raise unless the caller's key is valid for an experiment, whether or not that exists."""
     if not caller.sees(experiment):
         raise Problem(403, "this key is not valid for this experiment: use one that is")
-
-
-def unnamed(caller: Caller, unit: str, receipt: Receipt) -> Receipt:
-    """A receipt as the caller may see it: a limited key does not learn of other experiments.
-
-    >>> shop = Caller("shop", "client", ("button",))
-    >>> seen = unnamed(shop, "u", Receipt(False, ELSEWHERE, "unit 'u' is in experiment 'x'"))
-    >>> seen.reason, seen.detail
-    ('unknown unit', "unit 'u' was never assigned")
-    """
-    if caller.is_limited and receipt.reason == ELSEWHERE:
-        return Receipt(False, "unknown unit", f"unit {unit!r:.60} was never assigned")
-    return receipt
-
-
-def visible_reasons(caller: Caller, counts: Mapping[str, int]) -> dict[str, int]:
-    """Counts of excluded outcomes by reason, as the caller may see them.
-
-    >>> shop = Caller("shop", "viewer", ("button",))
-    >>> visible_reasons(shop, {"unknown unit": 1, "other experiment": 2, "late": 1})
-    {'unknown unit': 3, 'late': 1}
-    """
-    visible: Counter[str] = Counter()
-    for reason, count in counts.items():
-        hidden = caller.is_limited and reason == ELSEWHERE
-        visible["unknown unit" if hidden else reason] += count
-    return dict(visible)
 
 
 def need(caller: Caller, role: Role) -> Caller:

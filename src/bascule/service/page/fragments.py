@@ -12,7 +12,7 @@ from bascule.live.api import OPEN, Description, SegmentTests, Status, Store, dec
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.numbers import Amounts
 from bascule.presentation.status import has_evidence, report
-from bascule.service.auth.access import Caller, visible_reasons
+from bascule.service.auth.access import Caller
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes
 from bascule.service.page.charts import allocation_chart, effect_charts, points_for
@@ -163,7 +163,7 @@ def segment_fragments(directory: ExperimentCache, tests: SegmentTests) -> dict[s
     return {"segments": rendered}
 
 
-def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, Fragment]:
+def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     """Diagnostics, which are computed from the whole log."""
     test = store.get(name)
     diagnosed = test.diagnostics()
@@ -172,6 +172,6 @@ def diagnostic_fragments(store: Store, name: str, caller: Caller) -> dict[str, F
         "diagnostics": fragment(
             "diagnostics",
             lines=views.diagnostic_words(diagnosed),
-            set_aside=views.set_aside_words(visible_reasons(caller, test.excluded_counts())),
+            set_aside=views.set_aside_words(test.excluded_counts()),
         ),
     }

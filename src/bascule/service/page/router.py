@@ -78,10 +78,9 @@ async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
 async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
     """Return the diagnostics of a test, if they have changed."""
     await allow_test(request, caller, name)
-    shared = fragments.shared_caller(caller)
     entry = await request.app.state.directory.find(name)
-    key, look = ("diagnostics", entry.test.id, shared), fragments.diagnostic_fragments
-    parts = await renders_of(request).get(key, look, request.app.state.store, name, shared)
+    key, look = ("diagnostics", entry.test.id), fragments.diagnostic_fragments
+    parts = await renders_of(request).get(key, look, request.app.state.store, name)
     return _new_parts(request, parts)
 
 

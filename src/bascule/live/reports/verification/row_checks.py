@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from sqlalchemy import Connection
@@ -21,6 +21,7 @@ from bascule.live.steps.inputs import NAME
 from bascule.live.steps.maturity import judge_value
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, records, schema, statements
+from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase
 from bascule.live.storage.state_json import run_from_json
@@ -66,7 +67,6 @@ _IN_BOTH = (
     "WHERE a.experiment = ? AND b.experiment = ? AND NOT EXISTS (SELECT 1 FROM erased e "
     "WHERE e.experiment = a.experiment AND e.number = a.number) ORDER BY a.unit LIMIT 100"
 )
-BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
@@ -208,17 +208,24 @@ def _check_outcome(
         findings.add(f"{where}: at {at!r} lies after the conversion window")
 
 
+def readable_runs(
+    connection: Connection, experiment: int, findings: Findings | None = None
+) -> Iterator[list[Deal]]:
+    """Return the blocks that can be read, as they are stored together; list the others."""
+    for number, slots in statements.fetch(connection, queries.BLOCKS, experiment):
+        try:
+            yield run_from_json(number, slots)
+        except DAMAGE as error:
+            if findings is not None:
+                findings.add(f"blocks from {number} on cannot be read: {reason(error)}")
+
+
 def check_leftovers(
     connection: Connection, experiment: int, stored: Loaded | None, findings: Findings
 ) -> None:
     """List blocks that were never dealt, and rows that cannot be read."""
     dealt = None if stored is None else stored.state.enrolment.deal
-    for number, slots in statements.fetch(connection, BLOCKS, experiment):
-        try:
-            run = run_from_json(number, slots)
-        except DAMAGE as error:
-            findings.add(f"blocks from {number} on cannot be read: {reason(error)}")
-            continue
+    for run in readable_runs(connection, experiment, findings):
         if dealt is not None and run and run[-1].number > dealt:
             findings.add(f"block {run[-1].number} is stored, but the last one dealt was {dealt}")
     progress = None if stored is None else stored.state.progress

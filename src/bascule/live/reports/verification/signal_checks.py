@@ -9,14 +9,12 @@ from sqlalchemy import Connection
 
 from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
-from bascule.live.reports.verification.row_checks import BLOCKS, DAMAGE, Findings, short
+from bascule.live.reports.verification.row_checks import Findings, readable_runs, short
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.replay import Replay
 from bascule.live.steps.signals import sizes_of, with_delay, with_events
-from bascule.live.storage import statements
 from bascule.live.storage.deals import Deal, Early, Used
 from bascule.live.storage.queries import Loaded, first_events_between
-from bascule.live.storage.state_json import run_from_json
 
 
 class SignalCheck:
@@ -82,10 +80,5 @@ class SignalCheck:
                 )
 
     def _read(self) -> Iterator[tuple[Deal, Used]]:
-        for number, slots in statements.fetch(self.connection, BLOCKS, self.stored.id):
-            try:
-                run = run_from_json(number, slots)
-            except DAMAGE:
-                # Blocks that cannot be read are listed with all others.
-                continue
+        for run in readable_runs(self.connection, self.stored.id):
             yield from ((deal, deal.used) for deal in run if deal.used is not None)

@@ -19,7 +19,6 @@ from bascule.core.outcomes import Pair, Value
 from bascule.core.statistics import Statistics
 from bascule.live.reports.verification.row_checks import (
     AUDIT,
-    BLOCKS,
     DAMAGE,
     READ_AT_ONCE,
     Findings,
@@ -30,6 +29,7 @@ from bascule.live.reports.verification.row_checks import (
     check_outcomes,
     check_segments,
     check_state,
+    readable_runs,
     reason,
     short,
 )
@@ -44,7 +44,6 @@ from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal, UnderWay, with_blocks
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState, Folding, Front
-from bascule.live.storage.state_json import run_from_json
 from bascule.live.transactions.settle import read_stage
 
 
@@ -398,14 +397,10 @@ class _UnitLog:
         try:
             return queries.find_deals(self.connection, self.stored.id, first, last)
         except DAMAGE:
-            # One of them cannot be read: the others are read one by one.
-            deals: dict[int, Deal] = {}
-            for number, slots in statements.fetch(self.connection, BLOCKS, self.stored.id):
-                try:
-                    deals |= {deal.number: deal for deal in run_from_json(number, slots)}
-                except DAMAGE:
-                    continue
-            return {number: deal for number, deal in deals.items() if first <= number <= last}
+            # One of them cannot be read, and is listed with all that is left over.
+            runs = readable_runs(self.connection, self.stored.id)
+            deals = (deal for run in runs for deal in run)
+            return {deal.number: deal for deal in deals if first <= deal.number <= last}
 
     def _deal(self, number: int) -> Deal:
         deal = self._deals.get(number) or self._find_deals(number, number).get(number)
