@@ -177,7 +177,8 @@ class Game:
         for test in self.tests:
             state = state_of(test)
             left = [i for i in range(len(self.design.arms)) if i not in state.statistics.removed]
-            if state.verdict is not None and state.verdict.arm not in (None, left[0]):
+            verdict = state.ending.verdict
+            if verdict is not None and verdict.arm not in (None, left[0]):
                 return True
         return False
 
