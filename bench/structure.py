@@ -50,7 +50,7 @@ NEW = {
     "guardrails, secondary metrics and guarded rollouts": """
         core/metrics/guard_rule.py core/metrics/guardrails.py core/metrics/metric.py
         live/reports/metric_status.py planning/ramp.py planning/arrivals.py
-        planning/request/metric_lines.py planning/rollout.py planning/rollout_result.py
+        planning/rollout.py planning/rollout_result.py
         simulation/engines/guarded.py simulation/guardrails.py
         simulation/kernels/guarded.py theory/guardrails.py""",
     "covariates and ratio metrics": """

@@ -22,6 +22,7 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
+from bascule.core.metrics.lines import line_parts
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 
@@ -195,33 +196,17 @@ def _metric(line: str) -> dict[str, Any]:
     >>> sorted(_metric("good per judged; decrease; margin 0.02").items())
     [('goal', 'decrease'), ('margin', 0.02), ('per', 'judged'), ('value', 'good')]
     """
-    name, *parts = (part.strip() for part in line.split(";"))
+    name, parts = line_parts(line, METRIC, "metric")
     value, _, per = (part.strip() for part in name.partition(" per "))
-    metric: dict[str, Any] = {"value": value} | ({"per": per} if per else {})
-    for part in parts:
-        word, *rest = part.split() or [""]
-        choice = next((one for one in ("goal", "aggregate") if word in METRIC[one].choices), None)
-        if choice is not None:
-            metric[choice] = word
-        elif word in OUTCOMES.kinds:
-            metric["outcome"] = OUTCOMES.get(word)(*map(float, rest))
-        elif word in METRIC and len(rest) == 1:
-            metric[word] = _missing(*rest) if word == "missing" else METRIC[word].read(*rest)
-        else:
-            raise InputError(
-                "metric",
-                f"metric {value} has the part {part!r}: write it as in 'clicks per views; "
-                "decrease; margin 0.02' or 'latency; gaussian 30; decrease; margin 5'",
-            )
-    return metric
+    if "missing" in parts:
+        parts["missing"] = _missing(parts["missing"])
+    return {"value": value, **({"per": per} if per else {}), **parts}
 
 
 def _outcome(given: Mapping[str, Any]) -> Outcome | None:
     """The outcome model that the options name or imply; None leaves it to the log."""
-    name = given.get("outcome")
     sizes = {size: given[size] for size in PARAMETERS if size in given}
-    if name is None and sizes:
-        name = designs.owner_of(next(iter(sizes)))
+    name = given.get("outcome") or designs.implied(sizes)
     if name == "gaussian" and not sizes:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})

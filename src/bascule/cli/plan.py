@@ -171,7 +171,7 @@ def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
     Where the numbers are to come from a sample, a model that is named is left to the sample.
     """
     sizes = {name: given[name] for name in PARAMETERS if name in given}
-    kind = given.get("outcome") or next(iter(implied(sizes)), None)
+    kind = given.get("outcome") or designs.implied(sizes)
     if kind is None:
         return {}
     model = OUTCOMES.get(kind)
@@ -181,23 +181,6 @@ def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
         # There sigma is the spread that outcomes really have, which no rule needs to know.
         return {"spread": sizes.pop("sigma"), "outcome": make(OUTCOMES, kind, sizes)}
     return {"outcome": make(OUTCOMES, kind, sizes)}
-
-
-def implied(sizes: Mapping[str, Any]) -> list[str]:
-    """Return the outcome models that have all of the given parameters, or the most of them.
-
-    >>> implied({"sigma": 5.0})[0], implied({"low": 0.0, "sigma": 2.0})[0]
-    ('gaussian', 'bounded')
-    """
-    if not sizes:
-        return []
-    owned = {
-        kind: [name for name in sizes if name in designs.parameter_names(kind)]
-        for kind in OUTCOMES.kinds
-    }
-    # Limits, a ratio or the noise of units say more than a spread, which several models have.
-    special = [kind for kind, names in owned.items() if set(names) - {"sigma"}]
-    return special or [kind for kind, names in owned.items() if names]
 
 
 def _metrics(given: Mapping[str, Any]) -> list[Metric]:

@@ -64,12 +64,6 @@ class Amounts:
         """Return a mean or a standard deviation."""
         return self._in_percent(self._digits(value)) if known(value) else UNKNOWN
 
-    def mean_interval(self, low: float | None, high: float | None) -> str:
-        """Return the interval of a mean."""
-        if not known(low) or not known(high):
-            return UNKNOWN
-        return self._in_percent(f"{self._digits(low)} to {self._digits(high)}")
-
     def difference(self, value: float | None, width: float = math.nan) -> str:
         """Return a difference of two means with its sign and unit."""
         return UNKNOWN if not known(value) else self._in_points(self.signed(value, width))

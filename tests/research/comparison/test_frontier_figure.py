@@ -8,10 +8,10 @@ from matplotlib.figure import Figure
 
 import bascule as bs
 from bascule.presentation.figures import rendered
-from bascule.presentation.labels import Box
 from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier
 from bascule.research.comparison.frontier_figure import draw_frontier
+from bascule.research.comparison.labels import Box
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from bascule.cli.support.declared import named, read
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
+from bascule.core.metrics.lines import metric_of
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -183,13 +184,16 @@ def parameter_names(kind: str) -> set[str]:
     return {one.flag or name for name, one in options_of(OUTCOMES.get(kind)).items()}
 
 
-def owner_of(name: str) -> str | None:
-    """Return the outcome model that an option belongs to.
+def implied(sizes: Mapping[str, Any]) -> str | None:
+    """Return the outcome model that has all of the given parameters, or the most of them.
 
-    >>> owner_of("sigma_unit")
-    'recurrent'
+    >>> implied({"sigma": 5.0}), implied({"low": 0.0, "sigma": 2.0}), implied({})
+    ('gaussian', 'bounded', None)
     """
-    return next((kind for kind in OUTCOMES.kinds if name in parameter_names(kind)), None)
+    owned = {kind: parameter_names(kind) & {*sizes} for kind in OUTCOMES.kinds}
+    # Limits, a ratio or the noise of units say more than a spread, which several models have.
+    special = [kind for kind, names in owned.items() if names - {"sigma"}]
+    return next(iter(special or [kind for kind, names in owned.items() if names]), None)
 
 
 def parsed_world(text: str) -> dict[str, Any] | str:
@@ -223,8 +227,6 @@ def parsed_metric(text: str) -> Metric:
     5.0
     """
     if not text.endswith(".json") and not text.lstrip().startswith(("{", "[")):
-        from bascule.planning.request.metric_lines import metric_of
-
         return metric_of(text)
     data = _json_object(text, "metric")
     arms = {"arms": ["a", "b"], "outcome": {"kind": "bernoulli"}, "rule": {"kind": "tilt"}}

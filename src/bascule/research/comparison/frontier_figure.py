@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
-from bascule.presentation.labels import Box, Spot, clearest, place_labels
 from bascule.presentation.numbers import axis_amount
 from bascule.research.comparison import frontier_text as words
 from bascule.research.comparison.contenders import Family, short_name
 from bascule.research.comparison.frontier import STANDARD_ERRORS
+from bascule.research.comparison.labels import Box, Spot, clearest, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,13 +12,13 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount
+from bascule.core.metrics.lines import metric_of
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt
 from bascule.planning.ramp import ramp_of
-from bascule.planning.request.metric_lines import metric_of
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.presentation.labels import Box, Spot, place_labels
+from bascule.research.comparison.labels import Box, Spot, place_labels
 
 FRAME = Box(0.0, 0.0, 300.0, 200.0)
 SPOTS = st.lists(st.tuples(st.floats(5.0, 295.0), st.floats(5.0, 195.0)), min_size=1, max_size=12)
