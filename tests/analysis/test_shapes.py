@@ -302,7 +302,7 @@ def test_counts_are_the_units_that_they_count() -> None:
     assert "number of units impressions" in str(found)
 
 
-def test_snapshots_are_totals_up_to_a_day() -> None:
+def test_the_last_of_snapshots_is_used() -> None:
     counts = daily_counts()
     by_arm = counts.groupby("variant")
     totals = counts.assign(
@@ -325,7 +325,7 @@ def test_snapshots_are_totals_up_to_a_day() -> None:
     assert other.effects[0].low == pytest.approx(found.effects[0].low, rel=1e-9)
     assert "skewed outcomes" in {check.name for check in other.checks if not check.made}
     falling = totals.assign(impressions=totals.impressions[::-1].to_numpy())
-    with pytest.raises(bs.InputError, match="count falls on 2026-03-02 for 'control'"):
+    with pytest.raises(bs.InputError, match="count falls, though"):
         bs.analyze(**call_of(falling, outcome=bs.Bernoulli(), **options))
 
 

@@ -120,7 +120,7 @@ def answer(
         made += checks.rows_read(reduced)
         made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
-    if same_age and not sums.pooled:
+    if same_age:
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None:
         made.append(checks.late_events(reduced.table))
@@ -129,8 +129,7 @@ def answer(
     if reduced.reading.follow_up and sums.moments is not None:
         made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
     made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks, times))
-    within = reduced.replayed is None and not sums.pooled
-    if within and sums.scores is None:
+    if reduced.replayed is None and sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
     if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)

@@ -21,7 +21,7 @@ from bascule.analysis.result import ArmAnswer
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Bernoulli, Gaussian
+from bascule.core.outcomes import Gaussian
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics, Statistics
 
@@ -169,8 +169,6 @@ def _design_of(
     if request.design is not None:
         return request.design
     model = request.outcome or evidence.outcome
-    if model is None and counted.zero_or_one and counted.pooled:
-        model = Bernoulli()
     if model is None or math.isinf(model.sigma):
         units = max(float(counted.units.sum()), 2.0)
         about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units

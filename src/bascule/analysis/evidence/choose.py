@@ -17,7 +17,6 @@ from bascule.analysis.evidence.pairs import (
     estimated_scores,
     normal_days,
     scored_days,
-    snapshot_days,
 )
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
@@ -33,11 +32,14 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     model, design = request.outcome, request.design
     if sums.moments is not None:
         return kinds.adjusted_mixture(_adjustments(reduced))
-    if sums.pooled:
-        return kinds.snapshots()
     if not reduced.final:
         note = "outcomes have no window and may still grow"
-        if request.by_day:
+        if reduced.reading.cumulative:
+            note = (
+                "rows have what was counted up to their time, so the last row of each arm is used; "
+                "until=DAY (--until) has the answer of an earlier day"
+            )
+        elif request.by_day:
             note += ": give window to have a proven answer"
         return kinds.estimated_mixture(note, growing=True)
     if model is not None and model.binary and not sums.zero_or_one:
@@ -114,8 +116,6 @@ def course_by(
         first = 0 if reduced.final else len(sums.days) - 1
         pairs = adjusted_days(sums, first)
         return course_of(terms, adjusted(sums), pairs, dates[first:], first=first)
-    if sums.pooled:
-        return course_of(terms, sums, snapshot_days(sums), dates)
     if reduced.final or request.by_day:
         return course_of(terms, sums, pairs_of(evidence, sums), dates)
     # Outcomes as they stand at the end of the log, looked at once.

@@ -102,17 +102,6 @@ def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
     return Evidence(f"{test}, one look", explanation, "asymptotic", outcome, once=True)
 
 
-def snapshots() -> Evidence:
-    """A normal mixture on totals up to each day, with a spread that is estimated."""
-    explanation = (
-        "The log has totals up to each day. All units of one arm so far are compared with all of "
-        f"another. {_STRAYS} a spread that the log itself shows. A change in how units were split "
-        "while outcomes were rising or falling would not be seen."
-    )
-    name = "normal mixture on totals, spread estimated"
-    return Evidence(name, explanation, "asymptotic")
-
-
 def adjusted_mixture(how: str) -> Evidence:
     """A normal mixture on ratios, adjusted means or clusters, with a spread that is estimated."""
     explanation = (

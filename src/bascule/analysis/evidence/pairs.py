@@ -273,15 +273,6 @@ def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
         yield estimated_pairs(sums.units[: day + 1], *cut)
 
 
-def snapshot_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
-    """Day after day, the pairs of arms by totals up to that day, as one block."""
-    parts = (sums.units, sums.totals, sums.squares)
-    for day in range(len(sums.days)):
-        units, totals, squares = (part[: day + 1].sum(axis=0, keepdims=True) for part in parts)
-        cubes = None if sums.cubes is None else sums.cubes[: day + 1].sum(axis=0, keepdims=True)
-        yield estimated_pairs(units, totals, squares, cubes)
-
-
 def estimated_now(sums: Sums) -> tuple[Pair, ...]:
     """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
     return estimated_pairs(sums.units, sums.totals, sums.squares, sums.cubes)

@@ -75,6 +75,8 @@ def read_log(
         raise InputError(
             "window", "window needs to know when events came: name the column with their time"
         )
+    if asked.log.cumulative and times.column is None:
+        raise InputError("cumulative", "cumulative needs the time of rows: name its column")
     if unit is not None:
         check_unit(events, unit)
     roles = [used.value, per, *(about[role] for role in ("count", "squares", "covariate"))]
@@ -104,7 +106,7 @@ def read_log(
         at_risk=per is not None and per not in (metric.per, metric.follow_up),
         **{role: about[role] for role in ROLES},
         cumulative=bool(asked.log.cumulative),
-        times=arrivals.kind,
+        times="none" if asked.log.cumulative else arrivals.kind,
         block=_block(request, times),
         written=str(written.get(used.value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,

@@ -82,7 +82,7 @@ class Reading:
         pairs = [
             ("log", self.log),
             ("unit", self.unit or ("" if self.count else "every row")),
-            ("number of units", f"{self.count}{', up to each time' if self.cumulative else ''}")
+            ("number of units", f"{self.count}{', up to the last time' if self.cumulative else ''}")
             if self.count
             else ("", ""),
             ("sum of squares", self.squares),

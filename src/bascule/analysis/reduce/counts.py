@@ -1,4 +1,4 @@
-"""Rows that are sums already, of units on a day or up to it: as sums of a table of units."""
+"""Rows that are sums already: the same as the sums of a table of their units."""
 
 from __future__ import annotations
 
@@ -14,39 +14,37 @@ MOST_BY_CHANCE = 4
 """Counts of this many days that never fall in any arm are no chance, unless they are totals."""
 
 
-def counted(rows: Any, arms: tuple[str, ...], *, cumulative: bool | None) -> list[Row]:
-    """The units, totals and squares that arrived on each day; without squares they are 0 or 1.
-
-    With `cumulative` a row has what was counted up to its time: the last one of a day counts, less
-    that of the day before. Where nothing is said of it, counts that never fall are asked about.
-    """
+def counted(rows: Any, arms: tuple[str, ...]) -> list[Row]:
+    """The units, totals and squares that arrived on each day; without squares they are 0 or 1."""
     rows = good(rows)
     names = {"count": "units", "value": "total", "squares": "squares"}
-    names = {name: part for name, part in names.items() if name in rows.columns}
     keys = {"arm": rows.code, "day": rows.time.date()}
     if "segment" in rows.columns:
         keys["segment"] = rows.segment
-    if cumulative:
-        parts = {part: rows[name].argmax(rows.time) for name, part in names.items()}
-    else:
-        parts = {part: rows[name].sum() for name, part in names.items()}
-    days = rows.group_by(**keys).agg(**parts)
-    if cumulative:
-        groups = [name for name in keys if name != "day"]
-        steps = {f"{part}_before": _before(days[part], groups) for part in parts}
-        days = days.mutate(**steps)
-    sums = run(days.order_by("day", "arm"))
-    if cumulative is None:
-        _ask_about_growth(sums)
-    return [_checked(row, arms, cumulative=bool(cumulative)) for row in sums]
+    parts = {part: rows[name].sum() for name, part in names.items() if name in rows.columns}
+    sums = run(rows.group_by(**keys).agg(**parts).order_by("day", "arm"))
+    return [_checked(row, arms) for row in sums]
 
 
-def _before(part: Any, groups: list[str]) -> Any:
-    """What was counted by the last day before that has a row."""
-    return part.lag().over(group_by=groups, order_by="day").fill_null(0)
+def latest(rows: Any) -> Any:
+    """The last row of each arm, where rows have what was counted up to their time.
+
+    All of them get the same time, that of the last one.
+    """
+    rows = good(rows)
+    groups = [name for name in ("code", "segment") if name in rows.columns]
+    last = rows.time.max().over(group_by=groups)
+    rows = rows.mutate(last=last, most=rows["count"].max().over(group_by=groups))
+    rows = rows.filter(rows.time == rows["last"])
+    (row,) = run(rows.agg(fallen=rows.count(where=rows["count"] < rows.most)))
+    if row["fallen"]:
+        raise InputError(
+            "count", "count falls, though rows are to have what was counted up to their time"
+        )
+    return rows.mutate(time=rows.time.max().over())
 
 
-def _ask_about_growth(sums: list[Row]) -> None:
+def ask_about_growth(sums: list[Row]) -> None:
     """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
     by_segment: dict[str, dict[int, list[float]]] = {}
     for row in sums:
@@ -64,28 +62,22 @@ def _ask_about_growth(sums: list[Row]) -> None:
             )
 
 
-def _checked(row: Row, arms: tuple[str, ...], *, cumulative: bool) -> Row:
+def _checked(row: Row, arms: tuple[str, ...]) -> Row:
     """The sums of a day as `by_arrival` has them; refuse counts that are none."""
     arm, day = arms[row["arm"]], row["day"]
-    so_far = [float(row[part] or 0.0) for part in ("units", "total")]
-    row = row | {
-        part: float(row[part] or 0.0) - float(row.get(f"{part}_before") or 0.0)
-        for part in ("units", "total", "squares")
-        if part in row
-    }
+    row = row | {p: float(row[p] or 0.0) for p in ("units", "total", "squares") if p in row}
     units, total = row["units"], row["total"]
     if units < 0.0:
-        reason = "falls" if cumulative else "is below 0"
-        raise InputError("count", f"count {reason} on {day} for {arm!r}: is it the right column?")
+        raise InputError("count", f"count is below 0 on {day} for {arm!r}: is it the right column?")
     if units != int(units):
         raise InputError("count", "count must have whole numbers of units")
     if "squares" in row:
         return row | {"cubes": None, "low": float("nan"), "high": float("nan")}
-    if not 0.0 <= so_far[1] <= so_far[0]:
+    if not 0.0 <= total <= units:
         raise InputError(
             "squares",
-            f"squares: {arm!r} has {so_far[1]:g} for {so_far[0]:g} units on {day}, which is no "
-            "share: name the column with the sums of squares",
+            f"squares: {arm!r} has {total:g} for {units:g} units on {day}, which is no share: name "
+            "the column with the sums of squares",
         )
     ends = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
     return row | {"squares": total, "cubes": total} | ends

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
-from bascule.analysis.reduce.counts import counted
+from bascule.analysis.reduce.counts import ask_about_growth, counted, latest
 from bascule.analysis.reduce.growth import Growing, growth
 from bascule.analysis.reduce.query import (
     arrivals_by_day,
@@ -139,14 +139,16 @@ def _counted(request: Request, log: Log) -> Reduced:
             "squares is missing: name the column with the sums of squares; if every unit counts 0 "
             "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
         )
-    rows = counted(log.rows, log.arms.names, cumulative=log.cumulative)
-    pooled = bool(log.cumulative)
-    table = table_of(rows, len(log.arms.names), pooled=pooled)
-    for sums in table.segments.values():
-        mean = float(sums.totals.sum() / max(sums.units.sum(), 1.0))
+    rows, names = log.rows, log.arms.names
+    sums = counted(latest(rows) if log.cumulative else rows, names)
+    if log.cumulative is None:
+        ask_about_growth(sums)
+    table = table_of(sums, len(names))
+    for part in table.segments.values():
+        mean = float(part.totals.sum() / max(part.units.sum(), 1.0))
         if model is not None and not model.low <= mean <= model.high:
             raise InputError("outcome", f"outcome: the mean is {mean:.4g}, outside {model!r}")
-    return Reduced(log.arms, table, log.reading, final=not pooled)
+    return Reduced(log.arms, table, log.reading, final=not log.cumulative)
 
 
 def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | None) -> Reduced:

@@ -51,8 +51,7 @@ class Sums:
     `totals`, `squares` and `cubes` are sums of the outcomes as they stand at the end of the log,
     of their squares and of their third powers; without cubes their skewness is not known.
     `growth` is there where outcomes keep growing.
-    `moments` are sums of products with denominators and covariates. `pooled` sums are steps of
-    totals up to a day, whose units may not be those of that day.
+    `moments` are sums of products with denominators and covariates.
     """
 
     days: tuple[date, ...]
@@ -64,7 +63,6 @@ class Sums:
     growth: Growth | None = None
     scores: Scores | None = None
     cubes: FloatArray | None = None
-    pooled: bool = False
     moments: FloatArray | None = None
 
     @classmethod
@@ -205,7 +203,6 @@ def table_of(
     *,
     missing: float = 0.0,
     arrivals: Sequence[Row] | None = None,
-    pooled: bool = False,
 ) -> Table:
     """Lay reduced rows out, a segment at a time.
 
@@ -229,7 +226,7 @@ def table_of(
         name: _laid_out(kept[name], arms, missing, counted.get(name)) for name in sorted(kept)
     }
     return Table(
-        {name: replace(sums, pooled=pooled) for name, sums in segments.items()},
+        segments,
         {reason: n for reason, n in excluded.items() if n},
         total("events") or total("rows"),
         total("late"),
