@@ -97,7 +97,6 @@ NEW = {
     "notebooks, glossary of the page, numbers as people write them": """
         cli/support/numbers.py core/inputs/written_numbers.py presentation/notebook.py
         service/page/glossary.py""",
-    "units within limits in the paper's setting": "research/paper/claims/bounded_units.py",
 }
 """Modules and folders that serve only features that the first edition did not have."""
 

@@ -103,27 +103,6 @@ def record(
     return record_metrics(design, statistics, after, arm, metrics, counts[1:])
 
 
-def record_and_decide(
-    design: Design, statistics: Statistics, arm: int, value: float
-) -> tuple[Statistics, Decision | None]:
-    """Return what `record` and then `decision` give, in half the time unless an arm is dropped.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> seen, reached = record_and_decide(design, Statistics.empty(2), 0, 1.5)
-    >>> seen == record(design, Statistics.empty(2), 0, 1.5), reached == decision(design, seen)
-    (True, True)
-    """
-    if design.metrics:
-        raise InputError("metrics", "a design with metrics needs them too: use record and decision")
-    design.outcome.check_value(value)
-    procedure, oriented = design.judging(statistics)
-    after, reached = procedure.record_and_decide(oriented, arm, design.oriented(value))
-    after = _with_bounds(procedure, oriented, after)
-    after = replace(after, arms=statistics.record(arm, value).arms)
-    return after, _promised(design, statistics, reached)
-
-
 def next_block(design: Design, statistics: Statistics, signals: Signals | None = None) -> Block:
     """Return the block that comes next; it is fixed before its outcomes are.
 

@@ -83,8 +83,7 @@ class ArmStatistics:
         """
         if not self.per:
             return self
-        sums = linearised(float(self.units), self.total, self.squares, self.cubes, *self.per)
-        return ArmStatistics(self.units, *sums)
+        return ArmStatistics(self.units, *linearised(float(self.units), self._sums))
 
     def around(self, ratio: float, mean: float) -> ArmStatistics:
         """Return the sums of `ratio + (n - ratio d) / mean` of a part of an arm's units.
@@ -92,8 +91,11 @@ class ArmStatistics:
         >>> ArmStatistics.of_ratio(1.0, 2.0).around(1.0, 2.0)
         ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.125, per=())
         """
-        own = (float(self.units), self.total, self.squares, self.cubes, *self.per)
-        return ArmStatistics(self.units, *around(ratio, mean, *own))
+        return ArmStatistics(self.units, *around(ratio, mean, float(self.units), self._sums))
+
+    @property
+    def _sums(self) -> tuple[float, ...]:
+        return self.total, self.squares, self.cubes, *self.per
 
     def reflected(self, centre: float) -> ArmStatistics:
         """Return what the arm has shown if each outcome x is counted as `centre - x`.
@@ -122,24 +124,14 @@ class ArmStatistics:
 
 
 def around(
-    ratio: float,
-    mean: float,
-    units: float,
-    n: float,
-    nn: float,
-    nnn: float,
-    d: float,
-    nd: float,
-    dd: float,
-    nnd: float,
-    ndd: float,
-    ddd: float,
+    ratio: float, mean: float, units: float, sums: Sequence[float]
 ) -> tuple[float, float, float]:
     """Return the sum of `ratio + (n - ratio d) / mean`, of its squares and of its cubes.
 
-    The arguments after the first two are sums over units of products of numerators n and
-    denominators d.
+    `sums` are those over units of the numerators n, n^2 and n^3, and then those with denominators
+    as in `ArmStatistics.per`.
     """
+    n, nn, nnn, d, nd, dd, nnd, ndd, ddd = sums
     first = (n - ratio * d) / mean
     second = max(nn - 2.0 * ratio * nd + ratio * ratio * dd, 0.0) / (mean * mean)
     third = nnn + ratio * (-3.0 * nnd + ratio * (3.0 * ndd - ratio * ddd))
@@ -151,29 +143,19 @@ def around(
     )
 
 
-def linearised(
-    units: float,
-    n: float,
-    nn: float,
-    nnn: float,
-    d: float,
-    nd: float,
-    dd: float,
-    nnd: float,
-    ndd: float,
-    ddd: float,
-) -> tuple[float, float, float]:
+def linearised(units: float, sums: Sequence[float]) -> tuple[float, float, float]:
     """Return the sums of `around` at the ratio and the mean denominator of the same units.
 
     While all denominators are 0 there is no ratio, and the skewness is infinite, so that nothing
     can be decided.
 
-    >>> linearised(2.0, 4.0, 10.0, 28.0, 4.0, 8.0, 8.0, 20.0, 16.0, 16.0)
+    >>> linearised(2.0, (4.0, 10.0, 28.0, 4.0, 8.0, 8.0, 20.0, 16.0, 16.0))
     (2.0, 2.5, 3.5)
     """
+    n, d = sums[0], sums[3]
     if d <= 0.0:
         return 0.0, units, math.inf
-    return around(n / d, d / units, units, n, nn, nnn, d, nd, dd, nnd, ndd, ddd)
+    return around(n / d, d / units, units, sums)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.families.rows import BLOCK_UNITS
 from bascule.core.gaps import checked_means
 from bascule.core.procedures.base import Decision, Procedure
-from bascule.core.progress import fold_block, record_and_decide
+from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
@@ -107,7 +107,8 @@ def _unit_steps(
     for _ in range(units_cap(design)):
         arm = procedure.next_arm(statistics)
         (value,) = values([arm])
-        statistics, reached = record_and_decide(design, statistics, arm, value)
+        statistics = record(design, statistics, arm, value)
+        reached = decision(design, statistics)
         yield Step(arm, value, statistics, reached)
         if reached is not None:
             return

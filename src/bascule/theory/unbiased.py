@@ -15,11 +15,10 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.evidence.families.known_spread import boundary_for
-from bascule.core.evidence.families.rows import CLOCK, TOTAL, Params
+from bascule.core.evidence.families.rows import CLOCK, TOTAL, Params, pair_index
 from bascule.core.evidence.normal import log_normal_cdf
 from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import pair_index
 from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
 from bascule.theory.prediction.passage import first_passage

@@ -105,7 +105,7 @@ def test_two_radii_of_etc_are_the_boundary_of_the_difference(
     n: int, error: float, arms: int
 ) -> None:
     test = design(bs.ETC(stop="mixture"), arms, error=error)
-    difference = 2 * interval_procedure(test).radius_of_arms()(ArmStatistics(n))
+    difference = 2 * interval_procedure(test).radius_of(ArmStatistics(n))
     evidence = log_mixture(n / 2 * difference / 2.0, n / 2)
     assert evidence == pytest.approx(math.log((arms - 1) / error), rel=1e-9)
 

@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 
 from bascule.research.paper.claims import (
-    bounded_units,
     conclusion,
     many_arms,
     static_populations,
-)
-from bascule.research.paper.claims.bounded_units import (
-    BOUNDED_UNITS,
-    EQUAL,
-    LARGE,
-    SMALL,
-    bounded_units_by_bernstein,
 )
 from bascule.research.paper.claims.claim import Judge
 from bascule.research.paper.claims.conclusion import CONCLUSIONS, INDEX, inflation_decides
@@ -36,7 +28,7 @@ from bascule.simulation import Simulation
 
 @pytest.fixture(scope="module")
 def measured() -> Measurements:
-    modules = (many_arms, static_populations, bounded_units, conclusion)
+    modules = (many_arms, static_populations, conclusion)
     return measure([point for each in modules for point in each.points()], 200, seed=3)
 
 
@@ -50,7 +42,7 @@ def changed(
 
 
 def test_what_runs_say(measured: Measurements) -> None:
-    claims = [judge(measured) for judge in MANY_ARMS + STATIC_CLAIMS + BOUNDED_UNITS + CONCLUSIONS]
+    claims = [judge(measured) for judge in MANY_ARMS + STATIC_CLAIMS + CONCLUSIONS]
     assert {claim.id: claim.verdict for claim in claims} == {
         "many-arms-first-branch": "not contradicted",
         "many-arms-second-branch": "does not hold",
@@ -58,7 +50,6 @@ def test_what_runs_say(measured: Measurements) -> None:
         "static-horizon": "not contradicted",
         "static-any-time": "not contradicted",
         "static-sooner": "holds",
-        "bounded-units-by-bernstein": "not contradicted",
         "inflation-decides": "not contradicted",
         "overstated-sigma-decides": "does not hold",
         "arrivals-that-go-with-outcomes": "holds",
@@ -85,9 +76,6 @@ def undecided(one: Simulation) -> Simulation:
         (at_horizon, "Static horizon", undecided),
         (any_time, "Static", wrong),
         (sooner, "Static", late),
-        (bounded_units_by_bernstein, SMALL.label, wrong),
-        (bounded_units_by_bernstein, LARGE.label, late),
-        (bounded_units_by_bernstein, f"{SMALL.label}{EQUAL}", wrong),
         (inflation_decides, f"UCB_1.05{INDEX}", undecided),
     ],
 )

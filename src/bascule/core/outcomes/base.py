@@ -61,11 +61,6 @@ class Outcome(Limits, ABC):
         raise InputError("outcome", f"{self!r} gives one outcome a unit: use Recurrent here")
 
     @property
-    def spread_of_units(self) -> float:
-        """How far units differ in a simulation, of models whose outcomes recur."""
-        return self.unit_spreads[0]
-
-    @property
     def strict(self) -> bool:
         """Whether `check_value` checks more than the limits of outcomes."""
         one_limit = math.isfinite(self.low) != math.isfinite(self.high)

@@ -398,13 +398,6 @@ class Procedure(ABC):
         """Return the statistics after one more outcome, with newly beaten arms dropped."""
         self._refuse("counts no single outcomes: use fold_block or close_stage")
 
-    def record_and_decide(
-        self, statistics: Statistics, arm: int, value: float
-    ) -> tuple[Statistics, Decision | None]:
-        """Return what `record` and then `decision` give."""
-        after = self.record(statistics, arm, value)
-        return after, self.decision(after)
-
     def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
         """Return the interval of each arm, for procedures that compare such intervals."""
         self._refuse(

@@ -144,12 +144,6 @@ class Rule(ABC):
                 f"{outcome!r} states neither: use Bounded(low, high) with a cap, Gaussian(sigma), "
                 "or Tilt(tilt) with Numeric()",
             )
-        if outcome.recurring and outcome.limited:
-            raise InputError(
-                "outcome",
-                f"{self.label} does not go with recurring outcomes within limits: use "
-                'UCB(alpha, radius="bernstein"), or leave out the limits and state both spreads',
-            )
 
     def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
         """Raise `InputError` if the rule must not run with this number of arms or this cap."""

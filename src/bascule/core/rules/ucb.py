@@ -28,7 +28,6 @@ from bascule.core.procedures.intervals.margin import (
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
 from bascule.core.procedures.intervals.state import Steps, parted, round_complete
 from bascule.core.procedures.recurrent import shapes as units
-from bascule.core.procedures.recurrent.limited import LimitedUnits
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.rules import mixture
@@ -87,8 +86,7 @@ class UCB(Rule):
     error; the radius of Bernstein follows the spread of outcomes within limits as it is seen. A
     radius shapes both the intervals and the allocation; the stop does without the intervals. Two
     more radii are for `Recurrent` outcomes: the paper's "alternative" one, and "looks", which
-    decides at planned stages only, each `growth` times later than the one before. So does the
-    radius of Bernstein for recurring outcomes within limits.
+    decides at planned stages only, each `growth` times later than the one before.
 
     >>> UCB(2).label
     'UCB_2'
@@ -121,12 +119,8 @@ class UCB(Rule):
         checks.accept_given(self, "growth", checks.finite, f"{GROWTH} is a good start")
         if self.growth is None:
             return
-        if self.radius not in ("looks", "bernstein"):
-            raise InputError(
-                "growth",
-                'growth belongs to radius="looks", and to radius="bernstein" with recurring '
-                "outcomes: leave one of them out",
-            )
+        if self.radius != "looks":
+            raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
         if self.growth <= 1:
             raise InputError(
                 "growth",
@@ -161,8 +155,6 @@ class UCB(Rule):
             return units.mixture(arms)
         if self.radius == "looks":
             return units.planned_looks(arms, self.growth or GROWTH)
-        if self.radius == "bernstein":
-            return units.limited_looks(arms, self.growth or GROWTH)
         if self.radius == "alternative":
             return units.alternative(arms)
         # At infinity the split is even whatever the outcomes, and the proof has no gap.
@@ -201,8 +193,6 @@ class UCB(Rule):
         if pairwise:
             steps, within = steps._replace(decide=mixture.decide), two_arms_within
         shared = (design, self.label, self.alpha, steps, within, pairwise, False)
-        if design.outcome.recurring and self.radius == "bernstein":
-            return LimitedUnits(*shared, self.unit_shape(arms), None)
         if design.outcome.recurring:
             by_clock = self.radius in ("mixture", "looks")
             clock_shape = Shape(2.0, 1.0, arms, mixture.mixture_interval) if by_clock else None
@@ -214,10 +204,6 @@ class UCB(Rule):
     ) -> Calibration:
         """Calibrate by peeling, for the intervals of `shape`; by parts of the error otherwise."""
         if outcome.recurring:
-            if self.radius == "bernstein":
-                refuse_delta(error, delta)
-                assert error is not None
-                return Calibration(error / arms, error, "proven")
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
             return mixture.calibrate_mixture(self.shape(outcome, arms), error, delta)
@@ -227,23 +213,17 @@ class UCB(Rule):
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Accept every outcome with a sigma; Bernstein's radius needs limits."""
-        if not (self.radius == "bernstein" and outcome.recurring):
-            Rule.check_outcome(self, outcome)
+        Rule.check_outcome(self, outcome)
         if self.radius == "bernstein" and not outcome.limited:
             raise InputError(
                 "radius",
                 f"radius 'bernstein' needs outcomes within limits, not {outcome!r}: use "
-                "Bernoulli(), Bounded(low, high) or Recurrent(least=low, most=high), or "
-                "radius='mixture' for a known spread",
+                "Bernoulli() or Bounded(low, high), or radius='mixture' for a known spread",
             )
         if self.radius == "bernstein" and self.stop == "mixture":
             raise InputError(
                 "stop", "stop 'mixture' needs a known spread: leave it out with radius 'bernstein'"
             )
-        if self.radius == "bernstein" and self.growth is not None and not outcome.recurring:
-            raise InputError("growth", "growth plans looks at recurring outcomes: leave it out")
-        if self.radius == "bernstein" and outcome.recurring and math.isinf(self.alpha):
-            raise InputError("alpha", "alpha must be finite for recurring outcomes within limits")
         if outcome.recurring:
             self._check_recurrent(outcome)
         elif self.radius in ("alternative", "looks"):

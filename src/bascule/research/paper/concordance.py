@@ -212,11 +212,9 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(
         "Section 2.3.1, remark on bounded variables",
         "empirical Bernstein inequalities",
-        ("bascule.UCB", "bascule.core.procedures.recurrent.limited.average_radius"),
+        ("bascule.core.evidence.bernstein.bernstein_radius",),
         "units.md#units-within-limits",
-        ("bounded-units-by-bernstein",),
-        "bascule simulate --outcome recurrent --low 0 --high 1 --sigma-unit 0.04 "
-        "--radius bernstein --means 0.05 0.15",
+        command="bascule simulate --outcome bernoulli --radius bernstein --means 0.05 0.15",
     ),
     Entry(
         "Section 3, i.i.d. experiments",

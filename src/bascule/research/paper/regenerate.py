@@ -10,8 +10,7 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_whole
 from bascule.presentation.figures import save_figure
 from bascule.research.paper import iid, units
-from bascule.research.paper.claims import bounded_units, conclusion, many_arms, static_populations
-from bascule.research.paper.claims.bounded_units import BOUNDED_UNITS
+from bascule.research.paper.claims import conclusion, many_arms, static_populations
 from bascule.research.paper.claims.claim import Claim, Judge, json_text, markdown_text, tally
 from bascule.research.paper.claims.conclusion import CONCLUSIONS
 from bascule.research.paper.claims.iid import IID_CLAIMS
@@ -53,7 +52,6 @@ SECTIONS: tuple[Section, ...] = (
     ),
     Section(many_arms.points(), {}, MANY_ARMS),
     Section(static_populations.points(), {}, STATIC_CLAIMS),
-    Section(bounded_units.points(), {}, BOUNDED_UNITS),
     Section(conclusion.points(), {}, CONCLUSIONS),
 )
 """Every section, in the order of the paper."""

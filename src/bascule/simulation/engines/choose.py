@@ -11,7 +11,6 @@ from bascule.core.inputs import checks
 from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.recurrent.limited import LimitedUnits
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.simulation.engines.blocks import BlockRuns
@@ -21,7 +20,6 @@ from bascule.simulation.engines.static import StaticRuns
 from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.random.draws import Draws, draws_of
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
-from bascule.simulation.recurrent.limited import LimitedRuns
 from bascule.simulation.recurrent.runs import UnitRuns
 from bascule.simulation.recurrent.unit_draws import ShapeName
 from bascule.simulation.runs import Runs
@@ -129,15 +127,9 @@ def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
     return UnitRuns(design, procedure, Fast(outcome, weight), world, seed, runs)
 
 
-def _limited_units(procedure: LimitedUnits, order: Order) -> Runs:
-    order.refuse_options()
-    return LimitedRuns(order.design, procedure, order.world, order.seed, order.runs)
-
-
 ENGINES: dict[str, Callable[[Any, Order], Runs]] = {
     "blocks": _blocks,
     "intervals": _intervals,
-    "limited-units": _limited_units,
     "recurrent": _recurrent,
     "static": _static,
 }

@@ -16,7 +16,6 @@ from bascule.core.procedures.blocks.steps import (
     begin_block,
     furthest,
     only_active,
-    pair_index,
     units_of_leader,
 )
 from bascule.core.progress import block_procedure
@@ -40,7 +39,6 @@ def test_a_test_starts_with_every_arm_in_and_the_first_in_front() -> None:
     arms, pairs = fresh(3)
     assert furthest(arms, pairs, 3) == (0, 0.0)
     assert only_active(arms, 3) == -1
-    assert [pair_index(3, i, j) for i, j in ((0, 1), (0, 2), (1, 2))] == [0, 1, 2]
 
 
 def test_a_block_adds_its_weighted_difference_to_the_pair() -> None:

@@ -16,7 +16,6 @@ from bascule.core.progress import (
     intervals,
     next_arm,
     record,
-    record_and_decide,
 )
 
 RULES = (bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime())
@@ -114,9 +113,9 @@ def test_ucb_has_the_papers_radius_for_any_number_of_arms(arms: int) -> None:
     test = design(bs.UCB(2), arms, sigma=3.0)
     delta = test.calibration.delta
     expected = 3 * math.sqrt(2 / 70 * math.log(1.5 * arms * math.log(70) ** 2 / delta))
-    assert interval_procedure(test).radius_of_arms()(
-        bs.progress.ArmStatistics(70)
-    ) == pytest.approx(expected)
+    assert interval_procedure(test).radius_of(bs.progress.ArmStatistics(70)) == pytest.approx(
+        expected
+    )
 
 
 def test_alpha_infinity_is_etc_prime() -> None:
@@ -161,16 +160,3 @@ def test_permuting_the_arms_permutes_the_answer(arms: list[tuple[int, float]], r
     assume(sorted(indices)[-1] > sorted(indices)[-2])
     moved = after(*(arms[i] for i in order))
     assert order[next_arm(test, moved)] == next_arm(test, after(*arms))
-
-
-@pytest.mark.parametrize("rule", [*RULES, bs.ETC(stop="mixture")])
-def test_recording_and_deciding_at_once_is_one_after_the_other(rule: object) -> None:
-    test = design(rule, 3)
-    both = seen = bs.progress.Statistics.empty(3)
-    for i in range(150):
-        value = 4.0 * (i % 3) + 0.1 * (i % 7)
-        both, reached = record_and_decide(test, both, i % 3, value)
-        seen = record(test, seen, i % 3, value)
-        assert both == seen
-        assert reached == decision(test, seen)
-    assert reached is not None

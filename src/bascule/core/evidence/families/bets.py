@@ -18,12 +18,9 @@ from bascule.core.evidence.betting import (
 )
 from bascule.core.evidence.families.rows import (
     ARM_OF_SQUARES,
-    ARM_SQUARES,
-    ARM_SUM,
     BLOCK_SUM,
     BLOCK_UNITS,
     CLOCK,
-    UNITS,
     Ends,
     Family,
     Params,
@@ -35,6 +32,7 @@ from bascule.core.evidence.families.rows import (
     nothing_shared,
     observe_square,
     one_sided,
+    sums_of,
 )
 
 STAKES = len(BETS)
@@ -57,11 +55,7 @@ UNSEEN = 1.0
 
 def spread(arms: Rows, count: int, params: Params) -> float:
     """Return the standard deviation of all outcomes of complete blocks."""
-    units, total, squares = 0.0, 0.0, 0.0
-    for i in range(count):
-        units += arms[i][UNITS]
-        total += arms[i][ARM_SUM]
-        squares += arms[i][ARM_SQUARES]
+    units, total, squares = sums_of(arms, count)
     scaled_variance = units * squares - total * total
     return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
 
@@ -125,6 +119,12 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
     """Return the difference and the interval of shifts that no bet has ruled out."""
+    beats, beaten = has_won(pair, MINE, params), has_won(pair, THEIRS, params)
+    return shifts_left(pair, beats, beaten, params)
+
+
+def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Ends:
+    """Return the difference and the interval, by its sums and by which arm has won."""
     blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
     if blocks == 0.0:
         return 0.0, -math.inf, math.inf
@@ -133,8 +133,8 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
         differences / blocks,
         shift_ruled_out(blocks, differences, squares, threshold, centre),
         -shift_ruled_out(blocks, -differences, squares, threshold, centre),
-        has_won(pair, MINE, params),
-        has_won(pair, THEIRS, params),
+        beats,
+        beaten,
     )
 
 

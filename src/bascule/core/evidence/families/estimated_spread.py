@@ -39,6 +39,7 @@ from bascule.core.evidence.families.rows import (
     fold_square,
     nothing_shared,
     one_sided,
+    sums_of,
 )
 from bascule.core.evidence.spread import (
     larger_variances,
@@ -83,11 +84,7 @@ def fold_arm(arm: Row) -> None:
 
 def spread(arms: Rows, arm_count: int, params: Params) -> float:
     """Return the standard deviation of all outcomes of complete blocks."""
-    units, total, squares = 0.0, 0.0, 0.0
-    for i in range(arm_count):
-        units += arms[i][UNITS]
-        total += arms[i][ARM_SUM]
-        squares += arms[i][ARM_SQUARES]
+    units, total, squares = sums_of(arms, arm_count)
     about = squares_about_mean(units, total, squares)
     return math.sqrt(about / units) if about > 0.0 else UNSEEN
 

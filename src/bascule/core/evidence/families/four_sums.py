@@ -7,17 +7,16 @@ their worst case. Proofs: docs/research/evidence.md.
 
 from __future__ import annotations
 
-import math
-
-from bascule.core.evidence.betting import log_wealth_of_sums, shift_ruled_out, sums_may_reach
+from bascule.core.evidence.betting import log_wealth_of_sums, sums_may_reach
 from bascule.core.evidence.families.bets import (
     BETTING,
     BLOCKS,
     DIFFERENCES,
     SQUARES,
     block_difference,
+    shifts_left,
 )
-from bascule.core.evidence.families.rows import Ends, Params, Row, add_block, one_sided
+from bascule.core.evidence.families.rows import Ends, Params, Row, add_block
 
 CUBES, FOURTHS = range(SQUARES + 1, SQUARES + 3)
 """Columns of a pair: the sums of the third and fourth powers of the blocks' differences."""
@@ -57,17 +56,8 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
     """Return the difference and the interval of shifts that no bet has ruled out."""
-    blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
-    if blocks == 0.0:
-        return 0.0, -math.inf, math.inf
-    threshold, centre = params.threshold, params.centre
-    return one_sided(
-        differences / blocks,
-        shift_ruled_out(blocks, differences, squares, threshold, centre),
-        -shift_ruled_out(blocks, -differences, squares, threshold, centre),
-        has_won(pair, 1.0, params),
-        has_won(pair, -1.0, params),
-    )
+    beats, beaten = has_won(pair, 1.0, params), has_won(pair, -1.0, params)
+    return shifts_left(pair, beats, beaten, params)
 
 
 FOUR_SUMS = BETTING._replace(

@@ -61,18 +61,8 @@ def fold_arm(arm: Row) -> None:
         arm[RAW + 3 + k] += arm[BLOCK_PER + k]
         arm[BLOCK_PER + k] = 0.0
     if arm[UNITS] > 0.0:
-        arm[ARM_SUM], arm[ARM_SQUARES], arm[ARM_CUBES] = linearised(
-            arm[UNITS],
-            arm[RAW],
-            arm[RAW + 1],
-            arm[RAW + 2],
-            arm[RAW + 3],
-            arm[RAW + 4],
-            arm[RAW + 5],
-            arm[RAW + 6],
-            arm[RAW + 7],
-            arm[RAW + 8],
-        )
+        sums = linearised(arm[UNITS], arm[RAW:])
+        arm[ARM_SUM], arm[ARM_SQUARES], arm[ARM_CUBES] = sums
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:

@@ -131,6 +131,17 @@ class Family(NamedTuple):
     """The family that simulations play, where each unit is one number; None for this one."""
 
 
+def pair_index(arms: int, i: int, j: int) -> int:
+    """Return where a pair of arms comes in the order of `itertools.combinations`.
+
+    >>> from itertools import combinations
+    >>> [pair_index(4, i, j) for i, j in combinations(range(4), 2)], pair_index(4, 3, 1)
+    ([0, 1, 2, 3, 4, 5], 4)
+    """
+    first, second = min(i, j), max(i, j)
+    return first * (2 * arms - first - 1) // 2 + second - first - 1
+
+
 def observe_sum(arm: Row, value: float) -> None:
     """Add one outcome to the current block of an arm of which sums are enough."""
     arm[BLOCK_SUM] += value
@@ -172,6 +183,16 @@ def add_block(pair: Row, mine: Row, theirs: Row, precision: float) -> tuple[floa
     pair[TOTAL] += step
     pair[CLOCK] += weight
     return step, weight
+
+
+def sums_of(arms: Rows, count: int) -> tuple[float, float, float]:
+    """Return units, sum and squares of the outcomes of complete blocks, over all arms."""
+    units, total, squares = 0.0, 0.0, 0.0
+    for i in range(count):
+        units += arms[i][UNITS]
+        total += arms[i][ARM_SUM]
+        squares += arms[i][ARM_SQUARES]
+    return units, total, squares
 
 
 def unit_spread(arms: Rows, count: int, params: Params) -> float:

@@ -27,6 +27,7 @@ from bascule.core.evidence.families.rows import (
     Ends,
     Family,
     Params,
+    pair_index,
 )
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.outcomes import Pair
@@ -53,7 +54,6 @@ from bascule.core.procedures.blocks.steps import (
     BlockSteps,
     Share,
     begin_block,
-    pair_index,
     steps_of,
     units_of_leader,
 )
@@ -306,9 +306,10 @@ class BlockProcedure(Procedure):
             pairs=tuple(map(tuple, pairs)),
         )
 
-    def rows(self, statistics: Statistics) -> tuple[LiveRows, LiveRows]:
+    def rows(self, statistics: AnyStatistics) -> tuple[LiveRows, LiveRows]:
         """Return the rows of all arms and of all pairs, to take steps on."""
         self.check(statistics)
+        assert isinstance(statistics, Statistics)
         out, width = statistics.out, self.evidence.arm_columns
         arms = []
         for i, arm in enumerate(statistics.arms):
@@ -328,21 +329,18 @@ class BlockProcedure(Procedure):
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the last active arm, `NO_DIFFERENCE` or `NOBODY`."""
-        assert isinstance(statistics, Statistics)
         return self.steps.winner(*self.rows(statistics), self.arms, self.margin, self.params)
 
     def end_reason(self, statistics: AnyStatistics) -> EndReason | None:
         """Return why the test ends without a decision, or None while it goes on."""
         if self.horizon is None:
             return None
-        assert isinstance(statistics, Statistics)
         return END_REASONS[self.steps.over(*self.rows(statistics), self.arms, self.params)]
 
     def is_futile(self, statistics: AnyStatistics) -> bool:
         """Return whether the chance to find the planned effect is too small to go on."""
         if self.horizon is None or self.horizon.futility == 0.0:
             return False
-        assert isinstance(statistics, Statistics)
         params = self._params(futility=True)
         return self.steps.over(*self.rows(statistics), self.arms, params) == FUTILE
 
@@ -353,7 +351,6 @@ class BlockProcedure(Procedure):
         """
         if self.horizon is None:
             return 0.0
-        assert isinstance(statistics, Statistics)
         (arms, pairs), params = self.rows(statistics), self.params
         shared = self.evidence.shared(arms, self.arms, params)
         active = [arm for arm in range(self.arms) if arm not in statistics.out]
@@ -373,7 +370,6 @@ class BlockProcedure(Procedure):
         """
         if self.horizon is None:
             return math.inf
-        assert isinstance(statistics, Statistics)
         arms, pairs = self.rows(statistics)
         for arm, units in zip(arms, block.units, strict=True):
             arm[BLOCK_UNITS] = float(units)
@@ -393,24 +389,21 @@ class BlockProcedure(Procedure):
         every = list(combinations(range(self.arms), 2))
         if self.arms <= MOST_ARMS:
             return every
-        assert isinstance(statistics, Statistics)
         leader, _ = self.steps.leader(*self.rows(statistics), self.arms, self.params)
         listed = {self.design.arms.index(self.design.control_arm), leader}
         return [pair for pair in every if listed & set(pair)]
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
-        assert isinstance(statistics, Statistics)
         return self._intervals(statistics, self.compared(statistics))
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
-        assert isinstance(statistics, Statistics)
         others = [(arm, control) for arm in range(self.arms) if arm != control]
         intervals = [(low, high) for _, low, high in self._intervals(statistics, others)]
         return [*intervals[:control], (0.0, 0.0), *intervals[control:]]
 
-    def _intervals(self, statistics: Statistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
+    def _intervals(self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
         intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
         return [

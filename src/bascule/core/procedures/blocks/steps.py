@@ -23,6 +23,7 @@ from bascule.core.evidence.families.rows import (
     Params,
     Row,
     Rows,
+    pair_index,
 )
 from bascule.core.evidence.horizon import conditional_power
 from bascule.core.types import NO_DIFFERENCE, NOBODY
@@ -56,15 +57,6 @@ class BlockSteps(NamedTuple):
     over: Callable[[Rows, Rows, int, Params], int]
     interval: Callable[[Rows, Rows, int, int, int, Params], Ends]
     blocks_left: Callable[[Rows, Rows, int, Row, Params], float]
-
-
-def pair_index(arms: int, i: int, j: int) -> int:
-    """Return where the pair of arm i and a later arm j lies.
-
-    >>> [pair_index(3, 0, 1), pair_index(3, 0, 2), pair_index(3, 1, 2)]
-    [0, 1, 2]
-    """
-    return i * (2 * arms - i - 1) // 2 + j - i - 1
 
 
 def units_of_leader(ahead: float, tilt: float) -> int:
@@ -227,7 +219,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
                 for j in range(count):
                     if i != j and least >= 0.0 and arms[j][ACTIVE] > 0.0:
                         low, high = min(i, j), max(i, j)
-                        pair = pairs[pair_index(count, low, high)]
+                        pair = pairs[pair_index(count, i, j)]
                         sign = 1.0 if i < j else -1.0
                         left, room = outlook(pair, arms[low], arms[high], sign, general, params)
                         if left <= 0.0:
@@ -245,7 +237,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
 
     def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Ends:
         low, high = min(i, j), max(i, j)
-        pair = pairs[pair_index(count, low, high)]
+        pair = pairs[pair_index(count, i, j)]
         middle, lower, upper = pair_interval(pair, arms[low], arms[high], params)
         if i < j:
             return middle, lower, upper
@@ -266,7 +258,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
                 for j in range(count):
                     if i != j and arms[j][ACTIVE] > 0.0:
                         low, high = min(i, j), max(i, j)
-                        at = pair_index(count, low, high)
+                        at = pair_index(count, i, j)
                         left = remaining(pairs[at], arms[low], arms[high], general, params)
                         left -= pending[at]
                         both = arms[i][BLOCK_UNITS] + arms[j][BLOCK_UNITS]

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+from bascule.core.evidence.families.rows import pair_index
+
 Bounds = tuple[tuple[float, float], ...]
 """The lower and upper end of every difference, in the order of `itertools.combinations`."""
 
@@ -97,14 +99,3 @@ def with_dropped(
         best = max(rivals, key=lambda other: lower_end(bounds, arms, other, arm))
         bounds = with_lower_end(bounds, arms, best, arm)
     return bounds
-
-
-def pair_index(arms: int, i: int, j: int) -> int:
-    """Return where a pair of arms comes in the order of `itertools.combinations`.
-
-    >>> from itertools import combinations
-    >>> [pair_index(4, i, j) for i, j in combinations(range(4), 2)], pair_index(4, 3, 1)
-    ([0, 1, 2, 3, 4, 5], 4)
-    """
-    first, second = min(i, j), max(i, j)
-    return first * (2 * arms - first - 1) // 2 + second - first - 1

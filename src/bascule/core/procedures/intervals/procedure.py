@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import ClassVar, Literal, TypeVar
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from bascule.core.cohorts import CohortStatistics
 from bascule.core.evidence.families.rows import Ends
-from bascule.core.evidence.normal import mixture_radius
-from bascule.core.evidence.radius import Radius, radius
+from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
-from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Interval, Procedure
+from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Interval, Procedure
 from bascule.core.procedures.intervals.bounds import MOST_ARMS
 from bascule.core.procedures.intervals.state import (
     Steps,
@@ -36,8 +35,6 @@ to begin, and how far it looks first."""
 
 SMALLEST_THRESHOLD = 1e-9
 """Evidence of 0 and less says nothing: differences above 0 are looked at."""
-
-Seen = TypeVar("Seen", Statistics, CohortStatistics)
 
 SpreadOf = Callable[[float, float, float, float, float, float], float]
 """(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
@@ -74,6 +71,24 @@ def log_threshold(arms: int, error: float) -> float:
     40
     """
     return math.log((arms - 1) / error)
+
+
+class Shown(NamedTuple):
+    """What one arm has shown, as its interval takes it."""
+
+    units: float
+    """Its units."""
+    clock: float
+    """Its units, or where outcomes recur the sum of their weights."""
+    total: float
+    """The sum of its outcomes, or of the weighted averages of its units."""
+    radius: float
+    """How far its mean may lie from the truth."""
+
+    @property
+    def mean(self) -> float:
+        """The average of its outcomes, or of its units; 0 before the first."""
+        return self.total / self.clock if self.clock else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +155,34 @@ class ArmProcedure(Procedure):
         """Whether the split is even: alpha is infinite."""
         return math.isinf(self.alpha)
 
-    @abstractmethod
-    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
-        """Return the statistics as the steps take them."""
+    @property
+    def has_separate(self) -> bool:
+        """Whether the mean of an arm alone has an interval, beside the difference of two arms."""
+        return True
 
     @abstractmethod
-    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
-        """Return the units of each arm, or what takes their place, and its mean."""
+    def shown(self, statistics: AnyStatistics) -> list[Shown]:
+        """Return what each arm has shown; InputError for statistics of another design."""
+
+    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
+        """Return the interval of each arm; infinitely wide until an arm has three units.
+
+        Where looks are planned, it holds at the looks.
+        """
+        return tuple(Interval(arm.mean, arm.radius) for arm in self.shown(statistics))
+
+    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+        """Return the statistics as the steps take them."""
+        arms, out = self.arms, statistics.out
+        state = np.full(width(arms), -math.inf)
+        for i, arm in enumerate(self.shown(statistics)):
+            if i in out:
+                place(state, 0, arms, i, arm.clock, arm.total, -math.inf, 0.0, -math.inf)
+            else:
+                mean, wide = arm.mean, arm.radius
+                urgency = self.steps.score(mean, wide, arm.units, self.alpha)
+                place(state, 0, arms, i, arm.clock, arm.total, mean, wide, urgency)
+        return state
 
     def next_arm(self, statistics: AnyStatistics) -> int:
         """Return the arm that the next unit joins."""
@@ -168,12 +204,8 @@ class ArmProcedure(Procedure):
         return state, winner
 
     def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
-        """Return the arms that are out because they are beaten."""
-        return self.dropped_in(self.decided(statistics)[0], statistics)
-
-    def dropped_in(self, state: FloatArray, statistics: AnyStatistics) -> frozenset[int]:
-        """Return the arms that the steps have dropped from a state, or had before."""
-        arms = self.arms
+        """Return the arms that the steps drop because they are beaten, or had dropped before."""
+        (state, _), arms = self.decided(statistics), self.arms
         _, _, uppers = stretches(0, arms)
         out = frozenset(
             arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf
@@ -182,19 +214,15 @@ class ArmProcedure(Procedure):
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the interval of every difference, by the evidence that decides."""
-        self.check(statistics)
+        shown = self.shown(statistics)
         if self.pairwise:
-            return self._ends_of_pairs(statistics)
-        ends = ends_of_intervals(self.intervals(statistics))
-        if not self.by_difference:
+            return self._ends_of_pairs(shown)
+        ends, alike = ends_of_intervals([(arm.mean, arm.radius) for arm in shown]), _alike(shown)
+        if all(alike) or not self.by_difference:
             return ends
-        alike = self.alike(statistics)
-        if all(alike):
-            return ends
-        wide = ends_of_intervals(self.separate_intervals(statistics))
-        return [
-            pair if same else other for pair, other, same in zip(ends, wide, alike, strict=True)
-        ]
+        alone = ends_of_intervals([(arm.mean, self._radius_alone(arm)) for arm in shown])
+        listed = zip(ends, alone, alike, strict=True)
+        return [pair if same else other for pair, other, same in listed]
 
     def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
         """Return the intervals of differences, where both arms must have one clock only if so."""
@@ -203,25 +231,27 @@ class ArmProcedure(Procedure):
             return ends
         return [
             pair if same else (pair[0], -math.inf, math.inf)
-            for pair, same in zip(ends, self.alike(statistics), strict=True)
+            for pair, same in zip(ends, _alike(self.shown(statistics)), strict=True)
         ]
 
-    @abstractmethod
-    def alike(self, statistics: AnyStatistics) -> list[bool]:
-        """Return for each pair whether its arms have the one clock that its difference needs."""
+    def _radius_alone(self, arm: Shown) -> float:
+        """Return the radius of a normal mixture around the mean of one arm alone.
 
-    @abstractmethod
-    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return an interval for each arm alone, each end at half the error of a difference."""
+        Each end has half the error of a difference.
+        """
+        if not self.has_separate or arm.units < FIRST_UNITS:
+            return math.inf
+        level = -math.log(0.5 * self.end_error)
+        return self.outcome.sigma * mixture_boundary(arm.clock, level) / arm.clock
 
-    def _ends_of_pairs(self, statistics: AnyStatistics) -> list[Ends]:
+    def _ends_of_pairs(self, shown: Sequence[Shown]) -> list[Ends]:
         ends = []
-        for (units, mean), (rivals, theirs) in combinations(self.clocks(statistics), 2):
-            if min(units, rivals) == 0:
+        for mine, theirs in combinations(shown, 2):
+            if min(mine.clock, theirs.clock) == 0:
                 ends.append(UNKNOWN)
                 continue
-            reach = self.outcome.sigma * two_arms_reach(units, rivals, self.threshold)
-            difference = mean - theirs
+            reach = self.outcome.sigma * two_arms_reach(mine.clock, theirs.clock, self.threshold)
+            difference = mine.mean - theirs.mean
             ends.append((difference, difference - reach, difference + reach))
         return ends
 
@@ -248,42 +278,21 @@ class IntervalProcedure(ArmProcedure):
         """Return the statistics before the first unit."""
         return Statistics.empty(self.arms)
 
-    def radius_of_arms(self) -> Callable[[ArmStatistics], float]:
-        """Return the function from what an arm has shown to its radius."""
+    def radius_of(self, arm: ArmStatistics) -> float:
+        """Return the radius of an arm, by what it has shown."""
         outcome, shape, delta = self.outcome, self.shape, self.design.calibration.delta
+        sums = (arm.units, arm.total, arm.squares)
+        spread = shape.spread_of(*sums, outcome.sigma, outcome.low, outcome.high)
+        return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
 
-        def radius_of(arm: ArmStatistics) -> float:
-            spread = shape.spread_of(
-                arm.units, arm.total, arm.squares, outcome.sigma, outcome.low, outcome.high
-            )
-            return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
-
-        return radius_of
-
-    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of each arm; infinitely wide until an arm has three units."""
+    def shown(self, statistics: AnyStatistics) -> list[Shown]:
+        """Return the units, the sum and the radius of each arm."""
         self.check(statistics)
         assert isinstance(statistics, Statistics)
-        radius_of = self.radius_of_arms()
-        return tuple(Interval(arm.mean, radius_of(arm)) for arm in statistics.arms)
-
-    def alike(self, statistics: AnyStatistics) -> list[bool]:
-        """Return for each pair whether its arms have equally many units."""
-        units = [arm.units for arm in statistics.arms]
-        return [mine == theirs for mine, theirs in combinations(units, 2)]
-
-    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of a normal mixture for each arm alone."""
-        assert isinstance(statistics, Statistics)
-        sigma, level = self.outcome.sigma, 0.5 * self.end_error
-        return tuple(
-            Interval(arm.mean, mixture_radius(arm.units, sigma, level)) for arm in statistics.arms
-        )
-
-    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
-        """Return units and mean of each arm."""
-        assert isinstance(statistics, Statistics)
-        return [(arm.units, arm.mean) for arm in statistics.arms]
+        return [
+            Shown(float(arm.units), float(arm.units), arm.total, self.radius_of(arm))
+            for arm in statistics.arms
+        ]
 
     def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
         """Return the statistics after one more outcome, with newly beaten arms dropped."""
@@ -291,41 +300,20 @@ class IntervalProcedure(ArmProcedure):
         after = statistics.record(arm, value)
         return replace(after, dropped=self.dropped(after))
 
-    def record_and_decide(
-        self, statistics: Statistics, arm: int, value: float
-    ) -> tuple[Statistics, Decision | None]:
-        """Return what `record` and then `decision` give, in half the time if no arm is dropped."""
-        self.outcome.check_value(value)
-        after = statistics.record(arm, value)
-        state, winner = self.decided(after)
-        out = self.dropped_in(state, after)
-        if out == after.dropped:
-            return after, self.declared(winner)
-        after = replace(after, dropped=out)
-        return after, self.decision(after)
 
-    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
-        """Return the statistics as the steps take them."""
-        self.check(statistics)
-        assert isinstance(statistics, Statistics)
-        arms, out = self.arms, statistics.out
-        score, radius_of = self.steps.score, self.radius_of_arms()
-        state = np.full(width(arms), -math.inf)
-        for i, arm in enumerate(statistics.arms):
-            if i in out:
-                place(state, 0, arms, i, arm.units, arm.total, -math.inf, 0.0, -math.inf)
-            else:
-                wide, mean = radius_of(arm), arm.mean
-                urgency = score(mean, wide, float(arm.units), self.alpha)
-                place(state, 0, arms, i, arm.units, arm.total, mean, wide, urgency)
-        return state
+def _alike(shown: Sequence[Shown]) -> list[bool]:
+    """Return for each pair whether its arms have the one clock that its difference needs."""
+    return [
+        mine.units == theirs.units and math.isclose(mine.clock, theirs.clock, rel_tol=1e-9)
+        for mine, theirs in combinations(shown, 2)
+    ]
 
 
-def ends_of_intervals(intervals: tuple[Interval, ...]) -> list[Ends]:
-    """The interval of every difference of two arms that each have one."""
+def ends_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[Ends]:
+    """Return the interval of every difference of two arms that each have a mean and a radius."""
     ends = []
-    for mine, theirs in combinations(intervals, 2):
-        reach, difference = mine.radius + theirs.radius, mine.mean - theirs.mean
+    for (mine, wide), (theirs, other) in combinations(intervals, 2):
+        reach, difference = wide + other, mine - theirs
         ends.append((difference, difference - reach, difference + reach))
     return ends
 

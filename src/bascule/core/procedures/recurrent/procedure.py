@@ -7,24 +7,18 @@ weighted sum that of its total; both are what the evidence of two arms asks for.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import ClassVar, Literal
 
-import numpy as np
-
-from bascule.core.cohorts import ArmCohorts, CohortStatistics
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.procedures.base import AnyStatistics, Interval
-from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape
-from bascule.core.procedures.intervals.state import place, width
+from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, Shown
 from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight, weighted
-from bascule.core.procedures.recurrent.shapes import UnitShape, clock_radius
+from bascule.core.procedures.recurrent.shapes import UnitShape
 from bascule.core.statistics import Statistics
-from bascule.core.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,64 +79,21 @@ class RecurrentProcedure(ArmProcedure):
         """Return how many units the next stage brings."""
         return self.arms - len(statistics.out) if self.shape.together else 1
 
-    def interval_of_arms(
-        self, stage: int
-    ) -> Callable[[ArmCohorts], tuple[float, float, float, float]]:
-        """Return the function from an arm's cohorts to its weighted sum, clock, mean and radius."""
-        shape, spreads, level = self.shape, self.spreads, self.log_level(stage)
+    @property
+    def has_separate(self) -> bool:
+        """Whether an arm alone has an interval: the proof of ETC-MM is about differences only."""
+        return self.shape.weight is precision_weight
 
-        def interval_of(arm: ArmCohorts) -> tuple[float, float, float, float]:
-            total, clock = weighted(arm, shape.weight, *spreads)
-            wide = shape.radius(float(arm.units), clock, *spreads, level)
-            return total, clock, total / clock if clock else 0.0, wide
-
-        return interval_of
-
-    def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of each arm; where looks are planned, it holds at the looks."""
+    def shown(self, statistics: AnyStatistics) -> list[Shown]:
+        """Return the clock, the weighted sum and the radius of each arm."""
         self.check(statistics)
         assert isinstance(statistics, CohortStatistics)
-        interval_of = self.interval_of_arms(statistics.stage)
-        return tuple(Interval(*interval_of(arm)[2:]) for arm in statistics.arms)
-
-    def alike(self, statistics: AnyStatistics) -> list[bool]:
-        """Return for each pair whether units, and with a mixture also clocks, are equally many.
-
-        The radius of ETC-MM goes by units alone; that of a mixture is for two arms of one clock.
-        """
-        assert isinstance(statistics, CohortStatistics)
-        clocks = [(float(arm.units), 0.0) for arm in statistics.arms]
-        if self.shape.weight is precision_weight:
-            clocks = [
-                (units, clock)
-                for (units, _), (clock, _) in zip(clocks, self.clocks(statistics), strict=True)
-            ]
-        return [
-            mine[0] == theirs[0] and math.isclose(mine[1], theirs[1], rel_tol=1e-9)
-            for mine, theirs in combinations(clocks, 2)
-        ]
-
-    def separate_intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of a mixture for each arm alone; an endless one for ETC-MM.
-
-        The proof of ETC-MM is about differences of equally many units and has no such interval.
-        """
-        assert isinstance(statistics, CohortStatistics)
-        shape, spreads, level = self.shape, self.spreads, -math.log(0.5 * self.end_error)
-        intervals = []
+        shape, spreads, level = self.shape, self.spreads, self.log_level(statistics.stage)
+        shown = []
         for arm in statistics.arms:
-            total, clock = weighted(arm, shape.weight, *spreads)
-            wide = math.inf
-            if shape.weight is precision_weight:
-                wide = clock_radius(float(arm.units), clock, *spreads, level)
-            intervals.append(Interval(total / clock if clock else 0.0, wide))
-        return tuple(intervals)
-
-    def clocks(self, statistics: AnyStatistics) -> list[tuple[float, float]]:
-        """Return clock and mean of each arm."""
-        assert isinstance(statistics, CohortStatistics)
-        interval_of = self.interval_of_arms(statistics.stage)
-        return [interval_of(arm)[1:3] for arm in statistics.arms]
+            units, (total, clock) = float(arm.units), weighted(arm, shape.weight, *spreads)
+            shown.append(Shown(units, clock, total, shape.radius(units, clock, *spreads, level)))
+        return shown
 
     def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
         """Refuse a single outcome, which says too little where outcomes recur."""
@@ -155,19 +106,3 @@ class RecurrentProcedure(ArmProcedure):
     def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
         """Return the statistics at the end of a stage, with newly beaten arms dropped."""
         return replace(statistics, dropped=self.dropped(statistics))
-
-    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
-        """Return the statistics as the steps take them."""
-        self.check(statistics)
-        assert isinstance(statistics, CohortStatistics)
-        arms, out = self.arms, statistics.out
-        score, interval_of = self.steps.score, self.interval_of_arms(statistics.stage)
-        state = np.full(width(arms), -math.inf)
-        for i, arm in enumerate(statistics.arms):
-            total, clock, mean, wide = interval_of(arm)
-            if i in out:
-                place(state, 0, arms, i, clock, total, -math.inf, 0.0, -math.inf)
-            else:
-                urgency = score(mean, wide, float(arm.units), self.alpha)
-                place(state, 0, arms, i, clock, total, mean, wide, urgency)
-        return state

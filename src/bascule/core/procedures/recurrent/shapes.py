@@ -159,14 +159,6 @@ def planned_looks(arms: int, growth: float) -> UnitShape:
     return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
-def limited_looks(arms: int, growth: float) -> UnitShape:
-    """The rule for outcomes within limits that looks when the calendar says so.
-
-    Its radius is that of the largest spread; `limited.average_radius` follows the spread.
-    """
-    return UnitShape(equal_weight, clock_radius, 1.0, "proven", arms, growth=growth)
-
-
 def published_error(delta: float, count: float) -> float:
     """Return the error that the paper's theorems on UCB-MM state at a nominal delta; at most 1.
 

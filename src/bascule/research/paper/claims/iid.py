@@ -170,7 +170,7 @@ def width_root_two(m: Measurements) -> Finding:
     share = 0.05
     units = round(Estimate.of(m.at(ETC_PRIME_NAME, LAST).regret).mean / GAP)
     wide, narrow = (
-        interval_procedure(design(rule, LAST)).radius_of_arms()(ArmStatistics(units))
+        interval_procedure(design(rule, LAST)).radius_of(ArmStatistics(units))
         for rule in (ETCPrime(), ETC())
     )
     ratio_of_widths = wide / narrow
