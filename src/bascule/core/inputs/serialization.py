@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-TYPES = ("int", "sequence[int]")
+TYPES = ("int", "float", "bool", "sequence[int]")
 """What a location calls the types of a field that takes several."""
 
 
