@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from multiprocessing import TimeoutError as Timeout
@@ -32,11 +32,14 @@ if TYPE_CHECKING:
     from bascule.simulation import Simulation
 
 
-BAR = 10
-"""Signs of the bar of a share."""
+BAR, WIDEST = 10, 24
+"""Signs of the bar of a share, and of the longest bar of the histogram."""
 
 LOOK_HOURS = 12
 """Hours between two rows."""
+
+BIN = 10
+"""Sales in a bin of the histogram."""
 
 TYPICAL = 21
 """A seed whose two tests are near the averages: most are not."""
@@ -194,6 +197,9 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
         console.print(f"\n{runs:,} such tests take too long to simulate here: try --runs 100.")
         return
     adaptive, even = results["adaptive"], results["even-split"]
+    console.print(f"\nSales lost in {runs:,} such tests of each kind, simulated meanwhile:\n")
+    for line in histogram([adaptive.regret.tolist(), even.regret.tolist()], list(TITLES.values())):
+        console.print(line)
     later = (adaptive.decision_time.mean() - even.decision_time.mean()) / PER_DAY
     console.print(
         f"\nIn {runs:,} such tests: {adaptive.regret.mean():.0f} against {even.regret.mean():.0f} "
@@ -206,6 +212,33 @@ def _compare(console: Console, simulated: AsyncResult[dict[str, Simulation]], ru
 def _wins(simulation: Simulation) -> int:
     """Return how often the worse button has won."""
     return round(simulation.runs * simulation.error_rate)
+
+
+def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list[str]:
+    """Return lines with a bar for every bin of each column, side by side; few runs are a dot.
+
+    >>> for line in histogram([[1, 2, 12], [11, 25]], ["adaptive", "even split"]):
+    ...     print(line)
+           adaptive                  even split
+     0-10  ########################
+    10-20  ############              ############
+    20-30                            ############
+    """
+    values = [value for column in columns for value in column]
+    bins = range(int(min(values) // BIN), int(max(values) // BIN) + 1)
+    counts = [[sum(value // BIN == k for value in column) for k in bins] for column in columns]
+    scale = WIDEST / max(max(each) for each in counts)
+    labels = ["", *(f"{BIN * k}-{BIN * (k + 1)}" for k in bins)]
+    cells = [
+        [title, *("#" * round(scale * count) or "." * (count > 0) for count in each)]
+        for title, each in zip(titles, counts, strict=True)
+    ]
+    width = max(map(len, labels))
+    rows = zip(labels, *cells, strict=True)
+    return [
+        f"{label:>{width}}  {'  '.join(f'{cell:<{WIDEST}}' for cell in row)}".rstrip()
+        for label, *row in rows
+    ]
 
 
 def open_browser(link: str) -> None:
