@@ -30,6 +30,7 @@ SMALLEST_PART = 0.1
 """Radii below this part of half the smallest gap are computed where they are needed."""
 
 
+@lru_cache(maxsize=64)
 def interval_loop(
     steps: Steps,
     fixed_arms: int,
@@ -38,19 +39,13 @@ def interval_loop(
     radius_of: Radius = radius,
 ) -> Kernel:
     """The loop for a rule, for one number of arms with the loops unrolled, or for any (0)."""
-    return _loop(steps, fixed_arms, endless, draws, radius_of)
 
+    def made(fingerprint: str) -> Kernel:
+        if fixed_arms == 2 and two_arms.fits_registers(steps):
+            return two_arms.build(steps, endless, fingerprint, draws, radius_of)
+        return build(steps, fixed_arms, endless, fingerprint, draws, radius_of)
 
-@lru_cache(maxsize=64)
-def _loop(steps: Steps, fixed_arms: int, endless: bool, draws: Draws, radius_of: Radius) -> Kernel:
-    if fixed_arms == 2 and two_arms.fits_registers(steps):
-        return compile_loop(
-            lambda fingerprint: two_arms.build(steps, endless, fingerprint, draws, radius_of),
-            CALLED,
-        )
-    return compile_loop(
-        lambda fingerprint: build(steps, fixed_arms, endless, fingerprint, draws, radius_of), CALLED
-    )
+    return compile_loop(made, CALLED)
 
 
 @lru_cache(maxsize=4)
