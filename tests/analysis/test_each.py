@@ -57,22 +57,17 @@ def test_a_column_names_the_tests(counts: Any) -> None:
     assert one.high == pytest.approx(-alone.low)
 
 
-def test_a_folder_has_a_file_for_each_test(
+def test_the_command_writes_one_table(
     counts: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, part in counts.groupby("test"):
-        part.drop(columns="test").to_csv(tmp_path / f"{name}.csv", index=False)
-    found = bs.analyze_each(**call_of(tmp_path, **OPTIONS))
-    assert found.rows == bs.analyze_each(**call_of(counts, test="test", **OPTIONS)).rows
+    counts.to_csv(tmp_path / "tests.csv", index=False)
     asked = ["--arm", "package", "--metric", "clicks", "--count", "impressions"]
-    arguments = [str(tmp_path), "--sequential", *asked, "--outcome", "bernoulli"]
+    arguments = [str(tmp_path / "tests.csv"), "--test", "test", *asked, "--outcome", "bernoulli"]
     with pytest.raises(SystemExit) as caught:
         main(["analyze", *arguments, "--csv", str(tmp_path / "all.txt")])
     assert caught.value.code == 0
     assert "3 tests, 1 decided" in capsys.readouterr().out
     assert len((tmp_path / "all.txt").read_text().splitlines()) == 4
-    with pytest.raises(bs.InputError, match="must be a folder"):
-        bs.analyze_each(tmp_path / "one.csv")
 
 
 def test_equal_arms_are_rarely_told_apart() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from bascule.analysis import allocation, checks, notes
 from bascule.analysis.evidence.course import Course, Terms
-from bascule.analysis.parts import block_of, part_of
+from bascule.analysis.parts import part_of
 from bascule.analysis.reduce.moments import Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
@@ -128,9 +128,9 @@ def answer(
         made.append(checks.covariate_balance(arms, sums, reduced.reading.covariate))
     if reduced.reading.follow_up and sums.moments is not None:
         made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
-    made.append(checks.gaps(sums if block_of(request, reduced) == "day" else part.blocks, times))
+    made.append(checks.gaps(sums if reduced.reading.block == "day" else part.blocks, times))
     if reduced.replayed is None and sums.scores is None:
-        made += checks.sparse_days(sums, part.blocks, arms, block_of(request, reduced))
+        made += checks.sparse_days(sums, part.blocks, arms, reduced.reading.block)
     if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
     elif reduced.replayed is None:

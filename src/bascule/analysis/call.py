@@ -287,11 +287,7 @@ class Assigned:
         ),
     ] = None
     block: Annotated[
-        str | int | None,
-        Option(
-            "What units are compared within: a day, a week, or days with at least N units.",
-            metavar="BLOCK",
-        ),
+        Literal["day", "week"] | None, Option("What units are compared within.", unset="day")
     ] = None
 
 

@@ -190,13 +190,12 @@ def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> 
             share = float((n[m == 0].sum() + m[n == 0].sum()) / (n.sum() + m.sum()))
             worst, which = max((worst, which), (share, (i, j)))
     name = "lone arms"
-    words = block if isinstance(block, str) else f"block of {block:,} units"
     if worst == 0.0:
         return []
     kept, weekly = (_kept(part, *which) for part in (blocks, merged(sums, "week")))
     message = (
         f"{100 * worst:.3g} % of the units of {arms[which[0]]} and {arms[which[1]]} came in a "
-        f"{words} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "
+        f"{block} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "
         "the information is used"
     )
     if block == "day" and weekly > kept:

@@ -1,11 +1,10 @@
-"""Many tests at once: a folder with a file for each, or a table with a column that names them."""
+"""Many tests at once, of a table with a column that names them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from bascule.analysis.allocation import checked_weights
@@ -20,7 +19,6 @@ from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.backend import run, stored
-from bascule.analysis.source.files import form_of
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Unreadable
 from bascule.core.errors import InputError
@@ -94,15 +92,14 @@ def analyze_each(
     log: object,
     metric: Any = None,
     *,
-    test: str | None = None,
+    test: str,
     progress: Progress | None = None,
     **options: Any,
 ) -> LogCollection:
-    """Analyse many tests, each with its own arms: the files of a folder, or parts of a table.
+    """Analyse many tests, each with its own arms, of a log whose column `test` names them.
 
-    `log` is a folder with a file for each test, or with `test` any log that has a column with the
-    name of the test. All other options are those of `analyze`. Each test has the whole error.
-    `progress` is called after each test.
+    All other options are those of `analyze`. Each test has the whole error. `progress` is called
+    after each test.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
@@ -112,10 +109,6 @@ def analyze_each(
     """
     given = Log.of(log)
     report = progress or _silent
-    if test is None:
-        files = list(_files(given.source))
-        parts = [(name, replace(given, source=file)) for name, file in files]
-        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, report))
     source = given.where
     with connections(given.memory or MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])
@@ -255,19 +248,6 @@ def _numbered(
 
 FIRST = 1000
 """Arms are numbered from here on, so that the order of their names is that of the numbers."""
-
-
-def _files(folder: object) -> Iterator[tuple[str, Path]]:
-    """The files of a folder with the names of their tests."""
-    if not isinstance(folder, (str, Path)) or not Path(folder).is_dir():
-        raise InputError(
-            "events", f"events must be a folder with a file for each test, or name test ({folder})"
-        )
-    files = [file for file in sorted(Path(folder).iterdir()) if file.is_file() and form_of(file)]
-    if not files:
-        raise InputError("events", f"events: the folder {folder} has no Parquet, CSV or JSON files")
-    for file in files:
-        yield file.name.split(".")[0], file
 
 
 def _row(name: str, analysis: Analysis) -> LogAnswer:

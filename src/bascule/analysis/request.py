@@ -10,7 +10,7 @@ from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.columns import Arms
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.reduce.sums import Block, Table, checked_block
+from bascule.analysis.reduce.sums import Block, Table
 from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
 from bascule.core.design_parts import check_kind, checked_sides
 from bascule.core.errors import InputError
@@ -80,6 +80,8 @@ class Request:
             design = replace(design, metrics=(), decides="primary")
         if goal is not None:
             checks.choice("goal", goal, get_args(Goal))
+        if (block := asked.assigned.block) is not None:
+            checks.choice("block", block, get_args(Block))
         model = stated_outcome(outcome) if design is None else design.outcome
         measure = _measure(design, model, metric)
         if model is not None and model.recurring:
@@ -120,7 +122,7 @@ class Request:
             missing == EXCLUDE,
             (goal or INCREASE) if design is None else design.goal,
             asked.control if design is None else design.control,
-            checked_block(asked.assigned.block),
+            block,
             once,
             whole=whole,
         )

@@ -51,10 +51,7 @@ COLLECTION = named(
         "The test of a row, in a log of many tests: a table of all.",
         group="basics",
         metavar="COLUMN",
-        excludes=("sequential", "figure", "html"),
-    ),
-    sequential=Option(
-        "LOG is a folder with a file for each test.", kind="switch", excludes=("figure", "html")
+        excludes=("figure", "html"),
     ),
 )
 """Many tests at once."""
@@ -109,7 +106,7 @@ def command(
     prepare_files(**files)
     call = call_of(log, **_asked(log, given))
     try:
-        if "sequential" in given or "test" in given:
+        if "test" in given:
             _show_collection(call, given)
             return
         analysis = analyze(**call)
@@ -162,7 +159,7 @@ def _show_collection(call: dict[str, Any], given: Mapping[str, Any]) -> None:
     from bascule.core.inputs.files import csv_text, write_whole
 
     with progress_bar() as progress:
-        collection = analyze_each(**call, test=given.get("test"), progress=progress)
+        collection = analyze_each(**call, test=given["test"], progress=progress)
     if "csv" in given:
         write_whole(given["csv"], csv_text(collection.to_rows()).encode())
     if "json" in given:

@@ -49,8 +49,8 @@ class Evidence:
             text = text.replace("Each day a small bet", "A small bet")
             text = text.replace(", at all days together, with", ", at all looks together, with")
         elif block != "day":
-            within = "in the same week" if block == "week" else f"within days that have {block}"
-            text = text.replace("on the same day", within).replace("Each day", "Each time")
+            text = text.replace("on the same day", "in the same week")
+            text = text.replace("Each day", "Each week")
         return replace(self, explanation=text)
 
     def __str__(self) -> str:

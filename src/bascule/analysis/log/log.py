@@ -107,7 +107,7 @@ def read_log(
         **{role: about[role] for role in ROLES},
         cumulative=bool(asked.log.cumulative),
         times="none" if asked.log.cumulative else arrivals.kind,
-        block=_block(request, times),
+        block=request.block or ("week" if times.weekly else "day"),
         written=str(written.get(used.value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
         notes=used.notes,
@@ -136,12 +136,6 @@ def _written(
     there = [name for name in names if name is not None and name in table.columns]
     forms = {name: written_of(table, name, decimal, whole=whole) for name in there}
     return {name: form for name, form in forms.items() if form != PLAIN}
-
-
-def _block(request: Request, times: Times) -> str:
-    """What units are compared within, in words."""
-    block = request.block or ("week" if times.weekly else "day")
-    return block if isinstance(block, str) else f"{block:,} units"
 
 
 def given_columns(table: Any, asked: Asked, metric: LogMetric, per: str | None = None) -> Given:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Literal
 
 from bascule.analysis.log.times import TimeKind
 
@@ -43,7 +44,7 @@ class Reading:
     times: TimeKind = "dates"
     time_form: str | None = None
     written: str = ""
-    block: str = "day"
+    block: Literal["day", "week"] = "day"
     at_risk: bool = False
     notes: tuple[str, ...] = ()
 

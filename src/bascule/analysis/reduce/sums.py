@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,8 @@ MOST_GROWING = 1000
 
 IN_TWO_ARMS = "unit in two arms"
 
-Block = str | int
-"""What a block is: "day", "week", or whole days that have at least a number of units."""
+Block = Literal["day", "week"]
+"""What units are compared within."""
 
 WEEK = 7
 
@@ -333,44 +333,12 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
     return tuple(first + timedelta(days=i) for i in range(count))
 
 
-def checked_block(block: object) -> Block | None:
-    """A block as it may be given; None leaves it to the log.
-
-    >>> checked_block("week"), checked_block("500"), checked_block(None)
-    ('week', 500, None)
-    """
-    if block is None or block in ("day", "week"):
-        return block
-    if isinstance(block, str) and block.strip().isdigit():
-        block = int(block)
-    if isinstance(block, int) and not isinstance(block, bool) and block >= 1:
-        return block
-    raise InputError("block", f'block must be "day", "week" or a number of units (got {block!r})')
-
-
-def starts_of(sums: Sums, block: Block) -> list[int]:
-    """The places of the first days of the blocks; a last block may be shorter than others.
-
-    The ends of blocks depend on the days and on how many units came, never on outcomes.
-    """
-    if block == "day":
-        return list(range(len(sums.days)))
-    if block == "week":
-        first: date = sums.days[0]
-        weeks = [(day - first).days // WEEK for day in sums.days]
-        return [at for at, week in enumerate(weeks) if at == 0 or week != weeks[at - 1]]
-    starts, units = [0], 0.0
-    for at, size in enumerate(sums.units.sum(axis=1)):
-        if units >= float(block):
-            starts.append(at)
-            units = 0.0
-        units += float(size)
-    return starts
-
-
 def merged(sums: Sums, block: Block) -> Sums:
-    """Sums whose rows are blocks of days; each has the date of its last day."""
-    starts = starts_of(sums, block)
+    """Sums whose rows are days or weeks; each has the date of its last day.
+
+    Weeks are counted from the first day, and the last one may be shorter.
+    """
+    starts = list(range(0, len(sums.days), WEEK if block == "week" else 1))
     if len(starts) == len(sums.days):
         return sums
 
