@@ -26,7 +26,7 @@ TWO_ARMS = """## Two arms
 
 """
 
-VARIANTS = """## Two arms: mixtures, effects, batches
+VARIANTS = """## Two arms: effects and batches
 
 "Effect" is a tilted test that was told the gap, "batch 10" one that assigns ten units of each
 challenger at a time.

@@ -53,10 +53,11 @@ def test_every_request_in_blocks_is_offered_a_horizon() -> None:
     assert soonest(VISITS) == even_split(VISITS)
 
 
-def test_both_knobs_are_there() -> None:
-    alphas = {rule.alpha for rule in candidates(SPENDING) if isinstance(rule, bs.UCB)}
+def test_outcomes_that_recur_are_compared_by_alphas_and_others_by_tilts() -> None:
+    alphas = {rule.alpha for rule in candidates(VISITS) if isinstance(rule, bs.UCB)}
     assert alphas == set(ALPHAS)
     assert not tilts(VISITS)
+    assert not [rule for rule in candidates(SPENDING) if isinstance(rule, bs.UCB)]
 
 
 def test_a_closer_look_stays_between_the_neighbours_along_any_knob() -> None:

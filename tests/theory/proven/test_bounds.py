@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.theory import bounds, c_alpha, predict, published_bounds, sharper_c_alpha
+from bascule.theory import bounds, c_alpha, mean_path, published_bounds, sharper_c_alpha
 
 ALPHAS = st.floats(1.01, 100)
 
@@ -58,7 +58,7 @@ def test_the_papers_theorem_is_read_with_its_slips_corrected() -> None:
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(4), bs.ETC(), bs.ETCPrime()])
 def test_proven_is_about_four_times_what_is_expected(rule: object) -> None:
     test = design(rule, delta=1e-12)
-    ratio = bounds(test, 0.05).decision_time / predict(test, 0.05).decision_time
+    ratio = bounds(test, 0.05).decision_time / mean_path(test, 0.05).decision_time
     assert 4 < ratio < 4.5
 
 
@@ -123,6 +123,6 @@ def test_gaps_are_positive_and_one_for_each_rival(gaps: object) -> None:
 @given(st.floats(0.05, 2), st.floats(1e-6, 0.2))
 def test_bounds_and_predictions_grow_with_difficulty(gap: float, error: float) -> None:
     easy, hard = design(bs.UCB(2), error=error), design(bs.UCB(2), error=error / 2)
-    for what in (bounds, predict):
+    for what in (bounds, mean_path):
         assert what(hard, gap).decision_time > what(easy, gap).decision_time
         assert what(easy, gap / 2).regret > what(easy, gap).regret

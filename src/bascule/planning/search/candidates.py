@@ -1,7 +1,7 @@
 """The coarse search: which rules a plan looks at, and what to expect of each.
 
-Tilted blocks and UCB_alpha are looked at along their knobs, with an even split among them, and
-whatever rules a user adds.
+Tilted blocks, or UCB_alpha where outcomes recur, are looked at along their knobs, with an even
+split among them, and whatever rules a user adds.
 """
 
 from __future__ import annotations
@@ -129,7 +129,6 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
 
     Tilted blocks come with a horizon, informed of the lift, and without either. Units whose
     outcomes recur are not compared in blocks, and UCB_alpha takes the place of the tilts.
-    Elsewhere it is shown beside them for two arms, where theory can say what it does.
 
     >>> [rule.label for rule in candidates(PlanRequest(arms=3))][:2]
     ['Tilt_1', 'Tilt_3']
@@ -158,10 +157,6 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
                 if len(request.names) == 2 or rule.tilt in INFORMED_TILTS
                 for variant in with_futility(request, rule)
             ]
-        # UCB_alpha has no prediction with a window, and blocks are cheaper to play.
-        if len(request.names) == 2 and request.window is None and not request.withholds:
-            ucbs = [UCB(alpha, stop="mixture") for alpha in ALPHAS]
-            looked_at += [rule for rule in ucbs if is_possible(request, rule)]
     return tuple(dict.fromkeys([*looked_at, *rules]))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.families.following_bets import horizon_of
@@ -19,9 +21,9 @@ from bascule.theory.prediction.betting_course import (
     course_of_bets,
     walk_of_bets,
 )
-from bascule.theory.prediction.course import shares_of
+from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
 from bascule.theory.prediction.many_arms import MOST_ARMS, blocks
-from bascule.theory.prediction.passage import Flat, Line
+from bascule.theory.prediction.passage import Flat, Line, first_passage
 from bascule.theory.prediction.paths.noisy_paths import Limits, Paths, tabulated
 from bascule.theory.prediction.paths.straight_path import block_units
 from bascule.theory.prediction.prediction import (
@@ -32,7 +34,6 @@ from bascule.theory.prediction.prediction import (
     of_paths,
     of_units,
 )
-from bascule.theory.prediction.two_arms import course_of_blocks, line_of
 
 COARSE = 2.0
 """How many times as long as usual steps are at the least with three and more arms."""
@@ -86,6 +87,34 @@ def _two_arms(design: Design, procedure: BlockProcedure, asked: Question) -> Pre
     outcomes = _outcomes_of(design, gap, asked.best, noise)
     goal, centre = procedure.threshold, procedure.centre
     return of_course(course_of_bets(procedure, goal, outcomes, centre, asked.stride), gap)
+
+
+def course_of_blocks(
+    design: Design, procedure: BlockProcedure, gap: float, stride: float = 1.0
+) -> Course | None:
+    """Return the course of a test of two arms in blocks with a known spread; None if it never ends.
+
+    A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other, with r
+    from the lead before the block. Steps are `stride` times as long as usual.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)
+    >>> course = course_of_blocks(design, design.procedure, 0.1)
+    >>> round(0.1 * course.worse), round(course.better + course.worse, -2)
+    (129, 4100.0)
+    """
+    gap /= design.outcome.sigma
+    shares = shares_of(procedure.tilt, procedure.share)
+    most = float(shares[-1])
+    block = procedure.batch * most / (1 + most)
+    pace = pace_of_blocks(gap, block, shares, lambda leader: (1 + leader, 1 + 1 / leader))
+    passage = first_passage(gap, line_of(procedure), procedure.batch / 2, block, pace, stride)
+    return course_in_blocks(passage, most, procedure.batch)
+
+
+def line_of(procedure: BlockProcedure) -> Line:
+    """Return the boundary of blocks with a known spread."""
+    return lambda clocks: np.array([procedure.boundary(clock) for clock in clocks.tolist()])
 
 
 def _limited(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:

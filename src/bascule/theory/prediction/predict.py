@@ -1,7 +1,7 @@
 """What to expect, far sharper than what is proven: a test with its noise, or on its mean path.
 
-Each kind of procedure has its theory in `PREDICTIONS`. Two arms are predicted by `two_arms` and
-`betting_course`; of more of them `many_arms` follows a few paths in long steps. Everything else is
+Each kind of procedure has its theory in `PREDICTIONS`. Tests in blocks are predicted: two arms by a
+first passage, more of them by a coarse simulation of a few paths in long steps. Everything else is
 to be simulated; `straight_path` says roughly how long that takes. docs/research/prediction.md
 derives this; the simulator says how good it is.
 """
@@ -17,13 +17,10 @@ from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
+from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
 from bascule.theory.prediction.block_tests import mean_path_of_blocks, predict_blocks
-from bascule.theory.prediction.interval_tests import (
-    mean_path_of_intervals,
-    mean_path_of_recurrent,
-    predict_intervals,
-)
-from bascule.theory.prediction.prediction import Prediction, Question
+from bascule.theory.prediction.paths.straight_path import interval_units
+from bascule.theory.prediction.prediction import Prediction, Question, of_units
 from bascule.theory.proven.bounds import checked_gaps
 
 QUICK_STRIDE = 2.5
@@ -31,14 +28,10 @@ QUICK_STRIDE = 2.5
 
 
 class Theory(NamedTuple):
-    """What theory says of procedures of a kind, given (design, procedure, question or gaps).
-
-    `is_slow`, given a procedure, says whether `predict` takes too long to be called at every look.
-    """
+    """What theory says of procedures of a kind, given (design, procedure, gaps or question)."""
 
     mean_path: Callable[[Design, Any, tuple[float, ...]], Prediction]
     predict: Callable[[Design, Any, Question], Prediction] | None = None
-    is_slow: Callable[[Any], bool] = lambda _: False
 
 
 def predict(
@@ -48,18 +41,17 @@ def predict(
     noise: float | None = None,
     cap: float | None = None,
 ) -> Prediction:
-    """The expected decision time and regret of a design at given gaps.
+    """The expected decision time and regret of a design in blocks at given gaps.
 
     0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
-    spread that they really have. Blocks are predicted for up to 12 arms, rules by intervals for
-    two; NoPredictionError says that a design has to be simulated. With a `cap`, which is for tests
-    in blocks, a test ends at that number of units, and gaps may be 0.
+    spread that they really have. Up to 12 arms are predicted with their noise, more on their mean
+    path; NoPredictionError says that a design has to be simulated. With a `cap` a test ends at that
+    number of units, and gaps may be 0.
 
-    >>> import bascule as bs, math
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
-    >>> expected = predict(design, 1.0)
-    >>> round(expected.regret, 1), round(expected.decision_time)
-    (86.2, 855)
+    >>> import bascule as bs
+    >>> expected = predict(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1), 0.1)
+    >>> round(expected.regret), round(expected.decision_time, -2)
+    (129, 4100.0)
     """
     return _predict(design, gaps, best, noise, cap)
 
@@ -108,11 +100,8 @@ def quick_prediction(
     """Return an approximation of `predict` in longer steps, or the mean path.
 
     With two arms the time is within 1.5 % of that of `predict`, at a third of the cost. A mean
-    path, for what `predict` does not cover or takes long for, is up to 16 % off.
+    path, for what `predict` does not cover, is up to 30 % off.
     """
-    procedure = design.procedure
-    if _theory_of(procedure).is_slow(procedure):
-        return mean_path(design, gaps)
     try:
         return _predict(design, gaps, best, noise, None, QUICK_STRIDE)
     except NoPredictionError:
@@ -156,13 +145,34 @@ def _nothing_to_say(procedure: Procedure) -> NoPredictionError:
     return NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
 
 
+def _mean_path_of_arms(
+    design: Design, procedure: ArmProcedure, gaps: tuple[float, ...]
+) -> Prediction:
+    """Return what to expect of tests that compare intervals of arms, without their noise.
+
+    Where outcomes recur it is right within a factor of three: units are taken to have given as few
+    outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
+    enough than intervals are.
+    """
+    best, rivals = interval_units(design, procedure, gaps)
+    return of_units((best, *rivals), gaps)
+
+
+def _mean_path_of_intervals(
+    design: Design, procedure: IntervalProcedure, gaps: tuple[float, ...]
+) -> Prediction:
+    if procedure.follows_spread:
+        raise NoPredictionError(
+            "radius",
+            f"{procedure.label} follows the spread that it sees, and has no prediction: "
+            "simulate it",
+        )
+    return _mean_path_of_arms(design, procedure, gaps)
+
+
 PREDICTIONS: dict[str, Theory] = {
     "blocks": Theory(mean_path_of_blocks, predict_blocks),
-    "intervals": Theory(
-        mean_path_of_intervals,
-        predict_intervals,
-        lambda procedure: procedure.pairwise and not procedure.even,
-    ),
-    "recurrent": Theory(mean_path_of_recurrent),
+    "intervals": Theory(_mean_path_of_intervals),
+    "recurrent": Theory(_mean_path_of_arms),
 }
 """What theory says, by the kind of a procedure; of any other kind it says nothing."""
