@@ -66,7 +66,7 @@ def blocks_to_begin(
 
     `seen` are the statistics without the arms that are paused.
     """
-    pending, most = state.units - state.folding.folded, math.inf
+    pending, most = state.pending, math.inf
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
     if pending > 0 or state.ending.held is not None:

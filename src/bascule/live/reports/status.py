@@ -310,7 +310,7 @@ def _left(
     left = units_left(design, statistics, evidence)
     if left is None or seconds <= 0 or not state.units:
         return left, None
-    to_assign = left - (state.units - state.folding.folded)
+    to_assign = left - state.pending
     if to_assign <= 0 and design.measure is None:
         # They are all there: it takes as long as they take to report.
         return left, None

@@ -165,7 +165,7 @@ def _days(
     passed = state.enrolment.latest - created
     if passed <= 0.0:
         return None
-    pending = (units - (state.units - state.folding.folded)) * passed / state.units
+    pending = (units - state.pending) * passed / state.units
     wait = design.matures(0.0)
     if wait is None:
         seconds = max(0.0, pending)

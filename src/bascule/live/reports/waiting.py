@@ -72,7 +72,7 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
     >>> waiting_of(Loaded(1, "button", 0.0, design, "running", state, 0), 90000.0, 3600.0).words
     '300 units have not counted; the oldest has not reported for 1 day'
     """
-    design, units = test.design, test.state.units - test.state.folding.folded
+    design, units = test.design, test.state.pending
     if test.phase not in OPEN or units <= 0 or oldest is None:
         return None
     waited = now - oldest

@@ -347,7 +347,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
 
 def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
     """Return the error that says that nobody is enrolled until pending units have counted."""
-    pending = state.units - state.folding.folded
+    pending = state.pending
     return FullError(
         ENROLMENT,
         f"enrolment is complete: the test waits for {pending:,} units that have not counted yet, "

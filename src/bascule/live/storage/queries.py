@@ -253,7 +253,7 @@ def assigned_from(
 def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     """Return when the first unit came that has not counted; None if there is none."""
     state = loaded.state
-    if loaded.design.procedure.counts == "stages" or state.folding.folded >= state.units:
+    if loaded.design.procedure.counts == "stages" or state.pending <= 0:
         return None
     rows = assigned_from(connection, loaded.id, state.folding.folded, 1)
     return rows[0].time if rows else None

@@ -129,7 +129,7 @@ def _arm(
     return ArmStatistics(units, total, squares, cubes, per)
 
 
-_GROUPS: dict[str, Any] = {
+_KINDS: dict[str, Any] = {
     "enrolment": Enrolment,
     "block": OpenBlock,
     "folding": Folding,
@@ -139,19 +139,30 @@ _GROUPS: dict[str, Any] = {
     "counts": Counts,
     "control": Control,
 }
+_GROUPS = {
+    name: (kind, tuple(kind._field_defaults.get(field, ...) for field in kind._fields))
+    for name, kind in _KINDS.items()
+}
+"""The groups of a state, each with the defaults of its fields."""
+
+_EMPTY = ExperimentState._field_defaults
 
 
 def state_to_json(state: ExperimentState) -> str:
-    """Return the state as JSON, without its statistics and without groups at their defaults."""
-    defaults = ExperimentState._field_defaults
+    """Return the state as JSON, without its statistics and without fields at their defaults."""
     data: dict[str, Any] = {
-        name: group._asdict()
-        for name in _GROUPS
-        if (group := getattr(state, name)) is not defaults.get(name)
+        name: {
+            field: value
+            for field, value, default in zip(kind._fields, group, defaults, strict=True)
+            if value is not default
+        }
+        for name, (kind, defaults) in _GROUPS.items()
+        if (group := getattr(state, name)) is not _EMPTY.get(name)
     }
     block, ending = data["block"], data.get("ending", {})
     block["sums"] = [_arm_data(arm) for arm in state.block.sums]
-    block["metrics"] = [[_arm_data(arm) for arm in sums] for sums in state.block.metrics]
+    if state.block.metrics:
+        block["metrics"] = [[_arm_data(arm) for arm in sums] for sums in state.block.metrics]
     for name in ("verdict", "held"):
         if ending.get(name) is not None:
             ending[name] = asdict(ending[name])
@@ -176,7 +187,7 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     if ending.get("final") is not None:
         ending["final"] = statistics_from_json(ending["final"])
     groups = {
-        name: _GROUPS[name](**{field: _tuples(value) for field, value in fields.items()})
+        name: _KINDS[name](**{field: _tuples(value) for field, value in fields.items()})
         for name, fields in data.items()
     }
     enrolment, block = groups["enrolment"], groups["block"]

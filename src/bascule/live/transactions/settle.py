@@ -111,7 +111,7 @@ def is_settled(test: Loaded | UnitOfWork, now: float) -> bool:
     pending = (front for front in state.folding.fronts if front.folded < state.units)
     if any(front.due is None or front.due <= now for front in pending):
         return False
-    if measure is None or state.folding.folded >= state.units:
+    if measure is None or state.pending <= 0:
         return not state.folding.backlog
     return state.folding.due is not None and state.folding.due > now
 
@@ -362,8 +362,7 @@ def _has_ended(work: UnitOfWork) -> bool:
         return True
     if _horizon_met(work) or _end_reason(work, work.now):
         return True
-    waiting = work.state.folding.folded < work.state.units
-    if waiting or work.design.max_units is None:
+    if work.state.pending > 0 or work.design.max_units is None:
         return False
     counted = work.state.statistics.units == work.state.units
     return counted and cap_met(work.design, work.state.statistics)
