@@ -227,7 +227,8 @@ class _UnitLog:
         for name in ("enrolment.assigned", *(self.names if self._folds else ())):
             given, value = (attrgetter(name)(state) for state in (wanted, computed))
             if value != given:
-                self.findings.add(f"{name} stored as {short(given)}, computed as {short(value)}")
+                what = f"{short(given)}, computed as {short(value)}"
+                self.findings.add(f"{name.rpartition('.')[2]} stored as {what}")
 
     @property
     def unchecked(self) -> str:
@@ -385,12 +386,9 @@ class _UnitLog:
 
     def _check_skipped(self, block: int) -> None:
         """List blocks without a unit between the current one and another."""
-        if block > self._block + 1:
-            missing = (
-                f"{self._block + 1}"
-                if block == self._block + 2
-                else (f"{self._block + 1} to {block - 1}")
-            )
+        first, last = self._block + 1, block - 1
+        if first <= last:
+            missing = f"{first}" if first == last else f"{first} to {last}"
             self.findings.add(f"no unit has a slot of block {missing}, but one of block {block}")
 
     def _find_deals(self, first: int, last: int) -> dict[int, Deal]:
