@@ -162,6 +162,8 @@ def test_a_design_of_ratios_is_asked_of_a_log_with_a_row_for_each_request() -> N
     assert found.headline == wanted
     assert found.decision == bs.progress.Decision(1, "b", 0.05, "asymptotic", by="guardrails")
     assert "All metrics (the guardrails decide)" in str(found)
+    alone = bs.analyze(log, bs.LogMetric("good", outcome=bs.Bernoulli()), unit="user", looks="now")
+    assert any("share of rows, such as judgements" in note for note in alone.notes)
     b_fails = {**log, "good": [i % 5 != 1 and i // 3 % 2 == 0 for i in rows]}
     found = bs.analyze(b_fails, "latency", unit="user", design=design)
     assert found.headline == "Keep a: every other arm was found harmful (good per row)"

@@ -57,10 +57,14 @@ RUNNING = (
     'start,stop), or give per="{name}" (--per {name}) if every row has a time of its own, which is '
     "then added up"
 )
-ADDED = (
-    "the values of a unit's rows are added up; for measurements, such as scores, compare the mean "
-    "of the rows, with the metric '{name} per row'"
-)
+MADE_ONE = {
+    "sum": "the values of a unit's rows are added up; for measurements, such as scores, compare "
+    "the mean of the rows, with the metric '{name} per row'",
+    "any": "a unit counts as 1 if one of its rows does; for the share of rows, such as judgements, "
+    "take the metric '{name} per row'",
+}
+"""What is made of several rows of a unit, by the aggregate, and what to do if it is not meant."""
+
 BY_ONE = (
     "most clusters have units of several arms, so units were assigned one by one: the units of a "
     "cluster that have the same arm count together, and those of different arms as independent, "
@@ -177,9 +181,9 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)
-    summed = request.aggregate == "sum" and columns.per is None
-    if summed and not single and columns.value is not None:
-        notes += (ADDED.format(name=columns.value),)
+    if columns.per is None and not single and columns.value is not None:
+        made = MADE_ONE.get(request.aggregate, "")
+        notes += (made.format(name=columns.value),) if made else ()
     if at_once:
         table = table_of(by_arrival(request, units, arms, log.arms), arms)
     else:
