@@ -235,7 +235,7 @@ def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
 
 
 def _show(answer: Plan, verbose: bool) -> None:
-    report = answer.report()
+    report = answer.report().spelled({name: option.typed for name, option in PLAN.items()})
     print_report(report.whole if verbose else report)
     if not verbose:
         print_line("\nMore figures: --verbose")

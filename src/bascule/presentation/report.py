@@ -6,7 +6,7 @@ A result gives its report; a renderer decides how it looks. No sentence is writt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from textwrap import wrap
@@ -88,16 +88,18 @@ class Report:
             tuple(part.whole for part in (*self.parts, *more.parts)),
         )
 
-    def spelled(self, spell: Callable[[str], str]) -> Report:
+    def spelled(self, names: Mapping[str, str]) -> Report:
         """Return the report with the options that its notes name as a place spells them.
 
-        >>> Report("Plan", notes=("It takes longer (`share`).",)).spelled(str.upper).notes
-        ('It takes longer (SHARE).',)
+        >>> Report("Plan", notes=("Takes longer (`share`).",)).spelled({"share": "--share"}).notes
+        ('Takes longer (--share).',)
         """
-        notes = tuple(re.sub(r"`(\w+)`", lambda name: spell(name[1]), one) for one in self.notes)
-        details = None if self.details is None else self.details.spelled(spell)
-        parts = tuple(part.spelled(spell) for part in self.parts)
-        return replace(self, notes=notes, parts=parts, details=details)
+
+        def spell(text: str) -> str:
+            return re.sub(r"`(\w+)`", lambda found: names.get(found[1], found[0]), text)
+
+        details = None if self.details is None else self.details.spelled(names)
+        return replace(self, notes=tuple(map(spell, self.notes)), details=details)
 
 
 def lines(report: Report, width: int = COLUMNS) -> list[str]:

@@ -97,7 +97,7 @@ def print_report(report: Report, width: int = COLUMNS) -> None:
     """Print a report as text, broken at a width; headline and alarms stand out on a terminal."""
     from bascule.presentation.report import lines
 
-    first, *rest = lines(report.spelled(lambda name: f"--{name.replace('_', '-')}"), width)
+    first, *rest = lines(report, width)
     print_line(first, "bold")
     for line in rest:
         print_line(line, "bold red" if line.startswith("! ") else None)

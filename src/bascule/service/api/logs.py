@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from bascule.core.diagnostics import Diagnostic
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.api import (
     Experiment,
@@ -82,7 +81,8 @@ async def history(request: Request, name: str, caller: Viewer) -> Response:
 async def audit(request: Request, name: str, caller: Viewer) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
-    return DataResponse(audit_data(await calls_of(request).long(entry.test.audit)))
+    entries = await calls_of(request).long(entry.test.audit)
+    return DataResponse({"audit": [{**one, "time": time_text(one["time"])} for one in entries]})
 
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
@@ -91,7 +91,8 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     entry = await find(request, caller, name)
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
-    return DataResponse({"diagnostics": [diagnostic_data(one) for one in diagnosed]})
+    # None for what is not a finite number.
+    return DataResponse({"diagnostics": [finite(one.to_dict()) for one in diagnosed]})
 
 
 @router.get("/experiments/{name}/set-aside", response_model=answers.SetAside, **described())
@@ -153,11 +154,6 @@ async def _csv(
         rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
 
 
-def audit_data(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """The audit log as JSON data."""
-    return {"audit": [{**entry, "time": time_text(entry["time"])} for entry in entries]}
-
-
 def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Excluded outcomes as JSON data, as the caller may see them."""
     shown = []
@@ -173,9 +169,3 @@ def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]
             entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
         shown.append(entry)
     return {"set_aside": shown}
-
-
-def diagnostic_data(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as JSON data; None for what is not a finite number."""
-    data: dict[str, Any] = finite(diagnostic.to_dict())
-    return data

@@ -232,10 +232,7 @@ async def sign_in(request: Request) -> Response:
     return answer
 
 
-@router.get(oidc.PATH)
-async def to_provider(request: Request) -> Response:
-    """Send the browser to the identity provider."""
-    return await oidc.begin(request)
+router.get(oidc.PATH)(oidc.begin)
 
 
 @router.get(f"{oidc.PATH}/callback")

@@ -33,7 +33,7 @@ from bascule.service.page.creation.options import (
     NO_RULE,
     OF_RULE,
     PARAMETERS,
-    title_of,
+    TITLES,
 )
 
 Part = TypeVar("Part")
@@ -310,6 +310,6 @@ def problem_words(error: InputError) -> dict[str, str]:
     problems = error.problems if isinstance(error, FormError) else {error.field: error}
     said = {}
     for name, one in problems.items():
-        text = one.spelled(title_of)
+        text = one.spelled(lambda field: TITLES.get(field, field))
         said[name] = f"{text[:1].upper()}{text[1:]}."
     return said

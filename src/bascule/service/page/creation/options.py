@@ -182,6 +182,9 @@ FORM: Options = {
 }  # fmt: skip
 """Every field of the form."""
 
+TITLES = {name: option.title for name, option in FORM.items()}
+"""What the form calls its fields."""
+
 CONVERSIONS = ("baseline", "lift")
 """Fields whose usual value is one of conversions, and says nothing of other outcomes."""
 
@@ -212,15 +215,6 @@ NAMES = {
 
 ORDER = tuple(kind for kind in NAMES if kind in OFFERED)
 OFFERED = (*ORDER, *(kind for kind in OFFERED if kind not in ORDER))
-
-
-def title_of(name: str) -> str:
-    """Return what the form calls an option.
-
-    >>> title_of("share")
-    'Share of traffic'
-    """
-    return FORM[name].title if name in FORM else name
 
 
 def outcome_name(kind: str) -> str:

@@ -20,7 +20,7 @@ from bascule.presentation.plan import text as words
 from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import chosen
-from bascule.service.page.creation.options import title_of
+from bascule.service.page.creation.options import TITLES
 from bascule.service.planner import Planner
 
 MOST_KEPT = 200
@@ -133,7 +133,7 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
         same = [other for other, one in points.items() if one is point]
         if value == ("" if "" in same else same[0]):
             cards.append((value, ", ".join(ROLES[other] for other in same), point))
-    said = words.report(plan).spelled(title_of)
+    said = words.report(plan).spelled(TITLES)
     return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))
 
 
