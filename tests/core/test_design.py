@@ -197,7 +197,7 @@ def test_guardrails_have_one_side_and_secondary_metrics_two() -> None:
 
 @pytest.mark.parametrize("sides", [0, 3, True, "2", 1.5])
 def test_other_sides_are_refused(sides: Any) -> None:
-    with pytest.raises(bs.InputError, match="sides must be 1 or 2"):
+    with pytest.raises(bs.InputError, match="sides must be"):
         bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=sides)
 
 

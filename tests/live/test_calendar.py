@@ -187,7 +187,7 @@ def test_a_store_that_is_opened_again_goes_on(tmp_path: Path, reached: float) ->
     [
         ({"min_days": 0}, "min_days must be above 0"),
         ({"min_days": 1e6}, "min_days must be at most 3660"),
-        ({"whole_weeks": "yes"}, "whole_weeks must be one of True and False"),
+        ({"whole_weeks": "yes"}, "whole_weeks must be True or False"),
         ({"min_days": 3, "rule": bs.UCB(2)}, "min_days is for rules in blocks"),
         ({"measure_on": True, "measure": None}, "measure_on needs measure"),
     ],

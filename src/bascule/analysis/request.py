@@ -11,7 +11,8 @@ from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.columns import Arms
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.reduce.sums import Block, Table
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design import Design
+from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
 from bascule.core.design_parts import check_kind, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 
 DAY = 86_400.0
@@ -25,6 +23,7 @@ MIN_DAYS = Option(
     "Withhold a decision until the test has lasted this many days.",
     label="Minimum duration in days",
     kind="positive",
+    limits=(0, LONGEST_DAYS),
     unset="a decision is announced at once",
 )
 WHOLE_WEEKS = Option(
@@ -46,13 +45,3 @@ def announced_after(reached: float, least: float, week: float) -> float:
     if week <= 0.0:
         return at
     return max(at, math.ceil(at / week - SLACK) * week)
-
-
-def checked_days(field: str, days: object) -> float:
-    """Return a minimum duration in days."""
-    given = checks.positive(field, days, "it is how long a test lasts at least, as 14")
-    if given > LONGEST_DAYS:
-        raise InputError(
-            field, f"{field} must be at most {LONGEST_DAYS:g} (got {given:g}): give days"
-        )
-    return given

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from bascule.core.calendar import DAY, MIN_DAYS, WEEK, WHOLE_WEEKS, announced_after, checked_days
+from bascule.core.calendar import DAY, WEEK, announced_after
 from bascule.core.cohorts import ArmCohorts
 from bascule.core.covariates.adjustment import REACH, Adjustment
 from bascule.core.covariates.model import Covariate, checked_covariates
+from bascule.core.design_fields import (
+    DEFAULT_ERROR,
+    DEFAULT_HARM_ERROR,
+    INCREASE,
+    DesignFields,
+)
 from bascule.core.design_parts import (
     ONE_SIDED,
     TWO_SIDED,
     check_control,
+    check_covariates,
     check_deadline,
     check_goal,
     check_kind,
     check_signals,
     checked_arms,
     checked_min_effect,
-    checked_sides,
     cost_unit,
     widened,
 )
@@ -36,8 +40,7 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.serialization import as_data, read, read_json
 from bascule.core.metrics.measure import Measure
-from bascule.core.metrics.metric import Decides, Goal, Metric, check_metrics
-from bascule.core.options import Option, check_given, options_of
+from bascule.core.metrics.metric import Metric, check_metrics
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, Procedure
@@ -48,10 +51,7 @@ from bascule.core.statistics import ArmStatistics
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
-INCREASE: Goal = "increase"
-
 USUAL = (
     ("goal", INCREASE),
     ("sides", TWO_SIDED),
@@ -69,15 +69,9 @@ MOST_UNITS = 10**12
 Seen = TypeVar("Seen", bound=AnyStatistics)
 Sums = TypeVar("Sums", ArmStatistics, ArmCohorts)
 
-Overflow = Literal["control", "leader"]
-"""What units are served that arrive while enough others have not counted yet."""
-
-Reports = Literal["always"]
-"""That every unit of a live test reports an outcome, also one to whom nothing happened."""
-
 
 @dataclass(frozen=True, repr=False)
-class Design:
+class Design(DesignFields):
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
@@ -113,96 +107,18 @@ class Design:
     0.008
     """
 
-    arms: Sequence[str]
-    outcome: Outcome
-    rule: Rule
-    error: Annotated[
-        float | None,
-        Option(
-            "Probability, at most, that either of two equal arms wins, however often you look.",
-            kind="probability",
-            group="basics",
-            default="5%",
-            excludes=("delta",),
-        ),
-    ] = None
-    delta: Annotated[
-        float | None,
-        Option("The paper's nominal parameter, instead of an error.", kind="probability"),
-    ] = None
-    max_units: Annotated[int | None, Option("End a test here, undecided.", kind="whole")] = None
-    min_effect: Annotated[
-        float | None,
-        Option("The smallest difference that matters; a test also ends if all are smaller."),
-    ] = None
-    deadline: datetime | None = None
-    measure: Measure | None = None
-    max_pending: Annotated[
-        int | None,
-        Option("Enrol nobody while this many units have not counted yet.", kind="whole"),
-    ] = None
-    overflow: Annotated[
-        Overflow,
-        Option("What a unit is served that arrives while nobody is enrolled."),
-    ] = "control"
-    min_days: Annotated[float | None, MIN_DAYS] = None
-    whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
-    measure_on: Annotated[
-        bool,
-        Option(
-            "After the decision, measure the enrolled units until their windows close, and report "
-            "both figures.",
-            label="Measure on",
-            kind="switch",
-            needs=("measure",),
-        ),
-    ] = False
-    goal: Annotated[
-        Goal, Option("Whether the highest mean is the best or the lowest.", group="outcome")
-    ] = INCREASE
-    control: Annotated[
-        str | None, Option("The arm that others are compared with.", unset="the first")
-    ] = None
-    sides: Annotated[
-        int | None,
-        Option(
-            "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% "
-            "gives 95 % intervals. 1: that a worse arm wins.",
-            kind="whole",
-            limits=(1, 2),
-            default="2",
-            excludes=("delta",),
-        ),
-    ] = None
-    reports: Annotated[
-        Reports | None,
-        Option("Every unit reports an outcome, also 0; no window.", excludes=("measure",)),
-    ] = None
-    metrics: Sequence[Metric] = ()
-    harm_error: float = DEFAULT_HARM_ERROR
-    decides: Decides = "primary"
-    covariates: Sequence[Covariate] | None = None
-    segments: Segments | None = None
-    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
-
     def __post_init__(self) -> None:
         object.__setattr__(self, "arms", checked_arms(self.arms))
         models = ", ".join(model.example for model in OUTCOMES)
         check_kind("outcome", self.outcome, Outcome, models)
         check_kind("rule", self.rule, Rule, RULE_EXAMPLES)
         self.rule.check_outcome(self.outcome)
-        values = {one.name: getattr(self, one.name) for one in fields(self)}
-        given = [name for name, one in values.items() if one is not None and one is not False]
-        check_given(options_of(Design), given)
-        remedy = "the paper's figures use 0.02 and less"
-        checks.accept_given(self, "delta", checks.probability, remedy)
+        DesignFields.__post_init__(self)
         if self.delta is not None:
             self.rule.calibrate(self.outcome, len(self.arms), None, self.delta)
-        elif self.error is None:
-            object.__setattr__(self, "error", DEFAULT_ERROR)
-        checks.accept_given(self, "error", checks.probability, "0.05 is usual")
-        if self.delta is None:
-            object.__setattr__(self, "sides", checked_sides(self.sides))
+        else:
+            object.__setattr__(self, "error", self.error or DEFAULT_ERROR)
+            object.__setattr__(self, "sides", self.sides or TWO_SIDED)
         if self.outcome.estimated:
             # Refuses more arms than an estimated spread is implemented for.
             self.rule.calibrate(self.outcome, len(self.arms), self.error, self.delta)
@@ -212,8 +128,6 @@ class Design:
         if self.measure is not None:
             check_kind("measure", self.measure, Measure, "Measure(window, aggregate)")
             self.measure.check_outcome(self.outcome)
-        if self.reports is not None:
-            checks.choice("reports", self.reports, get_args(Reports))
         start = FIRST_UNITS * len(self.arms)
         remedy = f"each of the {len(self.arms)} arms needs {FIRST_UNITS} units to start"
         checks.accept_given(self, "max_units", checks.whole, start, remedy, MOST_UNITS)
@@ -222,49 +136,50 @@ class Design:
         if self.rule.uses_signals:
             check_signals(self.measure, self.reports, self.covariates)
         if self.covariates is not None:
-            _check_covariates(self)
-        checks.choice("overflow", self.overflow, get_args(Overflow))
+            self._check_covariates(self.covariates)
         check_goal(self.goal, self.outcome)
         check_control(self.control, self.arms)
         self.rule.check_design(self)
         object.__setattr__(self, "metrics", check_metrics(self.metrics, self.measure))
-        checks.accept(self, "harm_error", checks.probability, "0.05 is usual")
         if self.metrics:
             self._check_metrics()
-        checks.choice("decides", self.decides, get_args(Decides))
-        if self.decides == "guardrails":
-            self._check_rollout()
-        self._check_pending()
-        self._check_calendar()
-        if self.segments is not None:
-            check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
-            if self.error is None:
-                raise InputError("segments", "segments split the error: give it in place of delta")
-            # Raises if the error of a segment is too small for the rest of the design.
-            self.by_segment  # noqa: B018
-
-    def _check_pending(self) -> None:
-        if self.max_pending is None or self.segments is not None:
+        if self.decides == "guardrails" and not (self.guardrails and self.min_effect is None):
+            raise InputError(
+                "decides", 'decides "guardrails" needs at least one guardrail, and no min_effect'
+            )
+        if self.segments is None:
+            self._check_blocks()
             return
-        largest = self.procedure.largest_block
-        if largest is None:
-            raise InputError(
-                "max_pending",
-                f"max_pending is for rules in blocks, not for {self.rule.label}: leave it out",
-            )
-        remedy = f"a block has up to {largest} units"
-        checks.accept_given(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
+        check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
+        if self.error is None:
+            raise InputError("segments", "segments split the error: give it in place of delta")
+        # Raises if the error of a segment is too small for the rest of the design.
+        self.by_segment  # noqa: B018
 
-    def _check_calendar(self) -> None:
-        checks.accept_given(self, "min_days", checked_days)
-        for name in ("whole_weeks", "measure_on"):
-            check_kind(name, getattr(self, name), bool, "True and False")
-        given = [one for one in ("min_days", "whole_weeks", "measure_on") if getattr(self, one)]
-        if given and self.segments is None and self.procedure.counts != "blocks":
+    def _check_blocks(self) -> None:
+        """Refuse what is for rules in blocks where the rule is none of them."""
+        for name in ("max_pending", "min_days", "whole_weeks", "measure_on"):
+            if getattr(self, name) and self.procedure.counts != "blocks":
+                raise InputError(
+                    name, f"{name} is for rules in blocks, not for {self.rule.label}: leave it out"
+                )
+        if self.max_pending is not None:
+            largest = self.procedure.largest_block or 1
+            remedy = f"a block has up to {largest} units"
+            checks.accept(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
+
+    def _check_covariates(self, covariates: Sequence[Covariate]) -> None:
+        without = replace(self, covariates=None, segments=None)
+        check_covariates(covariates, without.procedure)
+        try:
+            # What the rule plans has to fit the adjusted outcomes too.
+            replace(without, outcome=widened(self.outcome), measure=None, metrics=())
+        except InputError as problem:
             raise InputError(
-                given[0],
-                f"{given[0]} is for rules in blocks, not for {self.rule.label}: leave it out",
-            )
+                "covariates",
+                f"covariates do not go together with {self.rule.label} yet ({problem}): leave "
+                "effect and baseline out, or the covariates",
+            ) from None
 
     def _check_metrics(self) -> None:
         if self.outcome.recurring:
@@ -279,12 +194,6 @@ class Design:
                     f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
                     "Tilt(tilt)",
                 )
-
-    def _check_rollout(self) -> None:
-        if not self.guardrails or self.min_effect is not None:
-            raise InputError(
-                "decides", 'decides "guardrails" needs at least one guardrail, and no min_effect'
-            )
 
     @cached_property
     def by_segment(self) -> dict[str, Design]:
@@ -497,18 +406,10 @@ class Design:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data that `from_dict` reads back."""
-        data = as_data(self)
-        if self.goal == "increase":
-            # Most designs have this goal, and those of the first edition all have.
-            del data["goal"]
-        if not self.metrics:
-            del data["metrics"], data["harm_error"]
-        if self.decides == "primary":
-            del data["decides"]
-        for name in ("overflow", "whole_weeks", "measure_on"):
-            if (name, getattr(self, name)) in USUAL:
-                del data[name]
-        return data
+        # A file always says whether its error is two-sided, and with metrics the error of harm.
+        kept = ("sides", "harm_error") if self.metrics else ("sides",)
+        usual = [name for name, one in USUAL if getattr(self, name) == one and name not in kept]
+        return {name: part for name, part in as_data(self).items() if name not in usual}
 
     @classmethod
     def from_dict(cls, data: object) -> Design:
@@ -535,39 +436,6 @@ def _with_kind(parts: Any) -> Any:
     if not isinstance(parts, dict) or not isinstance(parts.get("outcome"), dict):
         return parts
     return {**parts, "outcome": {"kind": "gaussian", **parts["outcome"]}}
-
-
-def _check_covariates(design: Design) -> None:
-    assert design.covariates is not None
-    outcome, without = design.outcome, replace(design, covariates=None, segments=None)
-    if without.procedure.counts != "blocks":
-        raise InputError(
-            "covariates",
-            f"covariates belong to rules that compare blocks, not to {design.rule.label}: use "
-            "Tilt(tilt)",
-        )
-    if not (outcome.limited or outcome.estimated):
-        raise InputError(
-            "covariates",
-            f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
-            "as they are: use Numeric(), or outcomes with limits",
-        )
-    try:
-        # What the rule plans has to fit the adjusted outcomes too.
-        replace(without, outcome=widened(outcome), measure=None, metrics=())
-    except InputError as problem:
-        raise InputError(
-            "covariates",
-            f"covariates do not go together with {design.rule.label} yet ({problem}): leave effect "
-            "and baseline out, or the covariates",
-        ) from None
-    for one in design.covariates:
-        if outcome.limited and math.isinf(one.width):
-            raise InputError(
-                "covariates",
-                f"covariate {one.name} needs low and high, because outcomes with limits are bet "
-                "on: values beyond them count as the nearer one",
-            )
 
 
 @lru_cache(maxsize=4)

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any, get_args
 
 from bascule.core.covariates.adjustment import REACH
+from bascule.core.covariates.model import Covariate
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Bounded, Outcome
+from bascule.core.procedures.base import Procedure
 
 MOST_ARMS = 1000
 
@@ -94,6 +96,30 @@ def widened(outcome: Outcome) -> Outcome:
         return outcome
     more = REACH * outcome.scale / 2
     return Bounded(outcome.low - more, outcome.high + more)
+
+
+def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> None:
+    """Raise `InputError` unless a procedure can compare outcomes that covariates adjust."""
+    outcome = procedure.outcome
+    if procedure.counts != "blocks":
+        raise InputError(
+            "covariates",
+            f"covariates belong to rules that compare blocks, not to {procedure.label}: use "
+            "Tilt(tilt)",
+        )
+    if not (outcome.limited or outcome.estimated):
+        raise InputError(
+            "covariates",
+            f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
+            "as they are: use Numeric(), or outcomes with limits",
+        )
+    for one in covariates:
+        if outcome.limited and math.isinf(one.width):
+            raise InputError(
+                "covariates",
+                f"covariate {one.name} needs low and high, because outcomes with limits are bet "
+                "on: values beyond them count as the nearer one",
+            )
 
 
 def check_deadline(deadline: object) -> None:

@@ -12,6 +12,7 @@ has passed, never what differs from a default.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass, replace
 from types import NoneType, UnionType
@@ -61,8 +62,8 @@ class Option:
     """What leaving it out stands for, where that is not the default."""
     choices: tuple[str, ...] = ()
     """The words that it accepts."""
-    limits: tuple[int, int] | None = None
-    """The least and the largest whole number."""
+    limits: tuple[float, float] | None = None
+    """The least and the largest number."""
     many: bool = False
     """Whether it can be given several times."""
     required: bool = False
@@ -90,24 +91,41 @@ class Option:
         """
         if self.many and isinstance(value, list | tuple):
             return [replace(self, many=False).read(one) for one in value]
+        if self.numeric and isinstance(value, str):
+            value = read_amount(self.name, value, self.remedy)[0]
+        if self.kind == "whole" and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        return value if self.kind == "switch" else self.check(value)
+
+    def check(self, value: object) -> Any:
+        """Return a value that is as declared; InputError for any other, text for a number included.
+
+        >>> Option("A share.", kind="probability", name="power").check(0.9)
+        0.9
+        """
         if self.kind == "choice":
             checks.choice(self.name, value, self.choices)
+        if self.kind == "switch" and not isinstance(value, bool):
+            raise InputError(self.name, f"{self.name} must be True or False (got {value!r})")
         if not self.numeric:
             return value
-        remedy = self.remedy
-        number = read_amount(self.name, value, remedy)[0] if isinstance(value, str) else value
         if self.kind == "whole":
-            least, most = self.limits or (0, None)
-            if isinstance(number, float) and number.is_integer():
-                number = int(number)
-            return checks.whole(self.name, number, least, remedy, most)
-        return NUMBERS[self.kind](self.name, number, remedy)
+            value = checks.whole(self.name, value, 0, self.remedy)
+        else:
+            value = NUMBERS[self.kind](self.name, value, self.remedy)
+        least, most = self.limits or (-math.inf, math.inf)
+        if not least <= value <= most:
+            limits = f"at least {least:g}" if value < least else f"at most {most:g}"
+            raise InputError(
+                self.name, f"{self.name} must be {limits} (got {value:g}): {self.remedy}"
+            )
+        return value
 
     @property
     def remedy(self) -> str:
         """What the value is, and what is usual, as the end of a message."""
         end = f"{self.default} is usual" if self.default else "leave it out if there is none"
-        return f"{self.help[:1].lower()}{self.help[1:].rstrip('.')}; {end}"
+        return f"{_inner(self.help).rstrip('.')}; {end}" if self.help else end
 
     @property
     def title(self) -> str:
@@ -198,6 +216,28 @@ def check_given(options: Options, given: Iterable[str]) -> None:
                 raise InputError(
                     name, f"{name} does not go with {other}: leave one out", others=(other,)
                 )
+
+
+class Declared:
+    """The base of frozen dataclasses whose fields are checked as they are declared.
+
+    A field that may be None has been given if it is not None. What the declaration cannot say is
+    checked in a `__post_init__` that calls this one first.
+    """
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Accept every field, and what was given together; raise `InputError` otherwise."""
+        options = options_of(type(self))
+        values = {name: getattr(self, name) for name in options}
+        given = (name for name, one in values.items() if one is not None and one is not False)
+        check_given(options, given)
+        for name, option in options.items():
+            is_left_out = values[name] is None and NoneType in get_args(option.type)
+            # A field that takes several types is checked by its class.
+            if len(_parts(option.type)) == 1 and not is_left_out:
+                object.__setattr__(self, name, option.check(values[name]))
 
 
 def parameters(registry: Registry[Any]) -> dict[str, Option]:

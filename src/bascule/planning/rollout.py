@@ -17,7 +17,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.design import DEFAULT_HARM_ERROR, Design, Reports
+from bascule.core.design import Design
+from bascule.core.design_fields import DEFAULT_HARM_ERROR, Reports
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks

@@ -12,11 +12,12 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 from bascule.core.errors import InputError
+from bascule.core.options import Declared
 from bascule.core.outcomes.noise import Limits, Noise
 from bascule.core.registry import Registry
 
 
-class Outcome(Limits, ABC):
+class Outcome(Declared, Limits, ABC):
     """What one unit gives: its limits, its spread, how it is checked, drawn and named."""
 
     __slots__ = ()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Beta, Noise
@@ -36,8 +35,7 @@ class Bounded(Outcome):
     example: ClassVar[str] = "Bounded(low, high)"
 
     def __post_init__(self) -> None:
-        checks.accept(self, "low", checks.finite, "no outcome lies below it")
-        checks.accept(self, "high", checks.finite, "no outcome lies above it")
+        Outcome.__post_init__(self)
         low, high = self.low, self.high
         if low >= high:
             raise InputError("high", f"high must be above low (got {low:g} and {high:g})")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
@@ -30,9 +29,6 @@ class Gaussian(Outcome):
     ] = 1.0
     kind: Literal["gaussian"] = field(default="gaussian", kw_only=True, repr=False)
     example: ClassVar[str] = "Gaussian(sigma)"
-
-    def __post_init__(self) -> None:
-        checks.accept(self, "sigma", checks.positive, "it is the spread of one unit's outcome")
 
     @property
     def words(self) -> str:

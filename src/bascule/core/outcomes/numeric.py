@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes.base import Outcome
 from bascule.core.outcomes.noise import Noise, Normal
@@ -20,11 +19,6 @@ class Estimated(Outcome):
     spread: float | None
     estimated: ClassVar[bool] = True
     scale: ClassVar[float] = 1.0
-
-    def check_spread(self) -> None:
-        """Accept a positive spread to expect, or none."""
-        remedy = "it is the standard deviation to expect of one unit's outcome"
-        checks.accept_given(self, "spread", checks.positive, remedy)
 
     def noise(self, means: tuple[float, ...]) -> Noise:
         """Return normal noise of the spread to expect."""
@@ -75,9 +69,6 @@ class Numeric(Estimated):
     ] = None
     kind: Literal["numeric"] = field(default="numeric", kw_only=True, repr=False)
     example: ClassVar[str] = "Numeric()"
-
-    def __post_init__(self) -> None:
-        self.check_spread()
 
     @property
     def words(self) -> str:

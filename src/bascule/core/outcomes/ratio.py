@@ -9,7 +9,6 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes.numeric import Estimated
 
@@ -47,7 +46,12 @@ class Ratio(Estimated):
     ] = None
     per: Annotated[
         float,
-        Option("The mean denominator of a unit.", label="Mean denominator", group="outcome"),
+        Option(
+            "The mean denominator of a unit.",
+            label="Mean denominator",
+            kind="positive",
+            group="outcome",
+        ),
     ] = 1.0
     spread: Annotated[
         float | None,
@@ -61,11 +65,6 @@ class Ratio(Estimated):
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
     example: ClassVar[str] = "Ratio()"
-
-    def __post_init__(self) -> None:
-        checks.accept_given(self, "at", checks.finite, "it is the ratio that is expected")
-        checks.accept(self, "per", checks.positive, "it is the mean denominator of a unit")
-        self.check_spread()
 
     @classmethod
     def of(cls, numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:

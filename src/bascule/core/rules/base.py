@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, level_for, peel
+from bascule.core.options import Declared
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Procedure, Setting
 from bascule.core.procedures.blocks.signals import EarlySignals
@@ -50,7 +51,7 @@ class Knob:
         return self.most if self.regret_grows else self.least
 
 
-class Rule(ABC):
+class Rule(Declared, ABC):
     """Allocation with stopping: which arm gets the next unit, and when is there a decision."""
 
     __slots__ = ()
@@ -145,10 +146,10 @@ class Rule(ABC):
                 "or Tilt(tilt) with Numeric()",
             )
 
-    def check_size(self, arms: int, max_units: int | None) -> None:  # noqa: B027
+    def check_size(self, arms: int, max_units: int | None) -> None:
         """Raise `InputError` if the rule must not run with this number of arms or this cap."""
 
-    def check_design(self, design: Setting) -> None:  # noqa: B027
+    def check_design(self, design: Setting) -> None:
         """Raise `InputError` if the rule does not go with these outcomes or this number of arms."""
 
     def with_fixed_plan(self, design: Setting) -> Self:

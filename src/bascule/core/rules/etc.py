@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
@@ -51,9 +50,6 @@ class ETC(Rule):
         default="intervals", kw_only=True
     )
     kind: Literal["etc"] = field(default="etc", kw_only=True, repr=False)
-
-    def __post_init__(self) -> None:
-        checks.choice("stop", self.stop, get_args(StopName))
 
     @property
     def label(self) -> str:

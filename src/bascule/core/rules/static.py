@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, peel
@@ -64,9 +64,10 @@ class Static(Rule):
     population: Annotated[
         int | Sequence[int], Option("How many units there are in all.", kind="whole")
     ] = 0
-    horizon: Annotated[int | None, Option("The last stage; without one the test has no end.")] = (
-        None
-    )
+    horizon: Annotated[
+        int | None,
+        Option("The last stage; without one the test has no end.", limits=(1, LAST_STAGE)),
+    ] = None
     stop: Annotated[StaticStop | None, Option("What ends a test.")] = field(
         default=None, kw_only=True
     )
@@ -74,11 +75,10 @@ class Static(Rule):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", _checked_population(self.population))
-        checks.accept_given(self, "horizon", checks.whole, 1, "it is the last stage", LAST_STAGE)
         if self.stop is None:
             given = "intervals" if self.horizon is None else "horizon"
             object.__setattr__(self, "stop", given)
-        checks.choice("stop", self.stop, get_args(StaticStop))
+        Rule.__post_init__(self)
         if self.stop == "horizon" and self.horizon is None:
             raise InputError(
                 "horizon",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, Self
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.betting import ORDINARY, central_share
@@ -27,7 +27,6 @@ from bascule.core.evidence.families.ratio import RATIO
 from bascule.core.evidence.families.rows import Family
 from bascule.core.evidence.horizon import normal_constant
 from bascule.core.evidence.reach import power_of_each, reach_for
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
@@ -85,9 +84,12 @@ class Tilt(Rule):
     """
 
     tilt: Annotated[
-        float, Option("Knob: 1 is an even split, more saves regret.", group="basics")
+        float,
+        Option(
+            "Knob: 1 is an even split, more saves regret.", limits=(1, math.inf), group="basics"
+        ),
     ] = 3.0
-    effect: Annotated[float | None, Option("The difference worth finding.")] = None
+    effect: Annotated[float | None, Option("The difference worth finding.", kind="positive")] = None
     batch: Annotated[
         int, Option("Units of each challenger that are assigned at once.", limits=(1, 10**9))
     ] = field(default=1, kw_only=True)
@@ -95,15 +97,20 @@ class Tilt(Rule):
         float | None,
         Option("End the test where the effect is found with this probability.", kind="probability"),
     ] = field(default=None, kw_only=True)
-    baseline: Annotated[float | None, Option("The mean of 0/1 outcomes without the effect.")] = (
-        field(default=None, kw_only=True)
-    )
+    baseline: Annotated[
+        float | None, Option("The mean of 0/1 outcomes without the effect.", needs=("effect",))
+    ] = field(default=None, kw_only=True)
     guarantee: Annotated[
         HorizonGuarantee | None,
         Option("With a power: gaussian takes outcomes as normal.", unset="proven"),
     ] = field(default=None, kw_only=True)
     reach: Annotated[
-        float | None, Option("Instead of a power: standard errors of the effect at the end.")
+        float | None,
+        Option(
+            "Instead of a power: standard errors of the effect at the end.",
+            kind="positive",
+            excludes=("power",),
+        ),
     ] = field(default=None, kw_only=True)
     futility: Annotated[
         float | None,
@@ -113,7 +120,8 @@ class Tilt(Rule):
         ),
     ] = field(default=None, kw_only=True)
     on_futility: Annotated[
-        OnFutility | None, Option("Whether futility ends a test or is only said.", unset="end")
+        OnFutility | None,
+        Option("Whether futility ends a test or is only said.", unset="end", needs=("futility",)),
     ] = field(default=None, kw_only=True)
     early_signals: Annotated[
         EarlySignals | None,
@@ -122,52 +130,21 @@ class Tilt(Rule):
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        checks.accept(self, "tilt", checks.finite, "3 is a good start")
-        if self.tilt < 1:
-            raise InputError(
-                "tilt",
-                f"tilt must be at least 1 (got {self.tilt:g}): 1 is an even split; 3 is a good "
-                "start",
-            )
-        checks.accept_given(self, "effect", checks.positive, "it is the difference worth finding")
-        checks.accept(self, "batch", checks.whole, 1, "units of each challenger in a block")
-        if self.early_signals is not None:
-            checks.choice("early_signals", self.early_signals, get_args(EarlySignals))
-        self._check_horizon()
-
-    def _check_horizon(self) -> None:
-        checks.accept_given(self, "power", checks.probability, "0.9 is usual")
-        checks.accept_given(self, "reach", checks.positive, "3.02 is power 0.9 at error 0.05")
-        if self.power is not None and self.reach is not None:
-            raise InputError("reach", "power and reach both set the horizon: give one of them")
+        Rule.__post_init__(self)
         if self.has_horizon and self.effect is None:
             name = "reach" if self.power is None else "power"
             raise InputError(
                 "effect", f"{name} needs effect, the difference that the test is to find"
             )
-        if self.guarantee is not None:
-            checks.choice("guarantee", self.guarantee, get_args(HorizonGuarantee))
-            self._needs_horizon("guarantee")
-        checks.accept_given(self, "baseline", checks.finite, "the mean without the effect")
-        if self.baseline is not None and self.effect is None:
-            raise InputError("baseline", "baseline needs effect, the difference worth finding")
-        checks.accept_given(self, "futility", checks.probability, "0.2 is usual")
-        if self.futility is not None:
-            self._needs_horizon("futility")
-        if self.on_futility is not None:
-            checks.choice("on_futility", self.on_futility, get_args(OnFutility))
-            if self.futility is None:
-                raise InputError("on_futility", "on_futility needs futility, as in futility=0.2")
+        for name in ("guarantee", "futility"):
+            if getattr(self, name) is not None and not self.has_horizon:
+                raise InputError(name, f"{name} belongs to a test with a horizon: give power too")
         if self.power is not None and self.futility is not None and self.futility >= self.power:
             raise InputError(
                 "futility",
                 f"futility must be below power, {self.power:g} (got {self.futility:g}), or the "
                 "test ends before it begins: 0.2 is usual",
             )
-
-    def _needs_horizon(self, name: str) -> None:
-        if not self.has_horizon:
-            raise InputError(name, f"{name} belongs to a test with a horizon: give power too")
 
     def __repr__(self) -> str:
         shown = ("tilt", "effect", "batch")

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
-from bascule.core.inputs import checks
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
@@ -93,7 +92,13 @@ class UCB(Rule):
     """
 
     alpha: Annotated[
-        float, Option("Knob: 1 saves regret, inf saves time.", kind="unbounded", group="basics")
+        float,
+        Option(
+            "Knob: 1 saves regret, inf saves time.",
+            kind="unbounded",
+            limits=(1, math.inf),
+            group="basics",
+        ),
     ] = 2.0
     radius: Annotated[RadiusName, Option("Whose radius an arm has.")] = field(
         default="paper", kw_only=True
@@ -107,16 +112,7 @@ class UCB(Rule):
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
 
     def __post_init__(self) -> None:
-        checks.accept(self, "alpha", checks.number, "2 is a good start")
-        if self.alpha < 1:
-            raise InputError(
-                "alpha",
-                f"alpha must be at least 1 (got {self.alpha:g}): below 1 the intervals never part; "
-                "2 is a good start",
-            )
-        checks.choice("radius", self.radius, get_args(RadiusName))
-        checks.choice("stop", self.stop, get_args(StopName))
-        checks.accept_given(self, "growth", checks.finite, f"{GROWTH} is a good start")
+        Rule.__post_init__(self)
         if self.growth is None:
             return
         if self.radius != "looks":

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bascule.core.design import Design, Reports
+from bascule.core.design import Design
+from bascule.core.design_fields import Reports
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 

@@ -10,7 +10,8 @@ from typing import Any, get_args
 
 from bascule.core.calendar import announced_after
 from bascule.core.covariates.model import Covariate
-from bascule.core.design import DEFAULT_ERROR, MOST_UNITS, Design
+from bascule.core.design import MOST_UNITS, Design
+from bascule.core.design_fields import DEFAULT_ERROR
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS

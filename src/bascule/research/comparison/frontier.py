@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.design import DEFAULT_ERROR, INCREASE, Design
+from bascule.core.design import Design
+from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
 from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.evidence.calibration import Calibration

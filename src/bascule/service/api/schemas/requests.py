@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -15,7 +16,8 @@ from pydantic import (
     create_model,
 )
 
-from bascule.core.design import Design, Reports
+from bascule.core.design import Design
+from bascule.core.design_fields import Reports
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
@@ -248,6 +250,7 @@ def _field(option: Option) -> Any:
     if option.default and not option.unset:
         default = option.read(option.default)
     least, most = option.limits or (None, None)
+    most = None if most == math.inf else most
     examples = [option.default] if option.default and option.kind != "whole" else None
     return Field(default, description=option.help, examples=examples, ge=least, le=most)
 
