@@ -14,9 +14,8 @@ import math
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from bascule.core.types import FloatArray
 
 Sums = TypeVar("Sums", float, FloatArray)
 """One number, or one for each of several stretches."""

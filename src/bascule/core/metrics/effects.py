@@ -173,8 +173,6 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     [1]
     """
     procedure, oriented = design.judging(statistics)
-    if not procedure.keeps_bounds:
-        return procedure.beaten(oriented, without)
     beaten = set()
     shown = zip(procedure.compared(oriented), advantages(design, statistics), strict=True)
     for (i, j), effect in shown:

@@ -16,6 +16,7 @@ from typing import Literal
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
@@ -174,6 +175,10 @@ def _looked(design: Design, which: int, statistics: Statistics) -> Statistics:
 
 def _against_control(design: Design, statistics: Statistics) -> list[tuple[float, float]]:
     """Return by how much each arm is better than the control: the bounds that hold now."""
+    return [(low, high) for _, low, high in _advantages(design, statistics)]
+
+
+def _advantages(design: Design, statistics: Statistics) -> list[Ends]:
     # Harmful arms are listed with all others: the procedure must not leave them out.
     oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
     return design.procedure.advantages(oriented, design.control_index)
@@ -326,8 +331,8 @@ def _view(
 ) -> MetricView:
     one, metric = design.metric_designs[which], design.metrics[which]
     control = design.control_index
-    bounds = intersected(statistics.bounds, _against_control(one, statistics))
-    estimates = _estimates(one, statistics)
+    now = _advantages(one, statistics)
+    bounds = intersected(statistics.bounds, ((low, high) for _, low, high in now))
     up = 1.0 if metric.goal == "increase" else -1.0
     effects = []
     for arm, (low, high) in enumerate(bounds):
@@ -338,7 +343,7 @@ def _view(
             Effect(
                 design.arms[arm],
                 design.arms[control],
-                0.0 + up * estimates[arm],
+                0.0 + up * now[arm][0],
                 *ends,
                 one.procedure.end_error,
                 one.calibration.guarantee,
@@ -348,17 +353,3 @@ def _view(
         "within margin" if arm == control else one for arm, one in enumerate(said)
     ]
     return MetricView(metric, statistics, tuple(effects), tuple(standings))
-
-
-def _estimates(design: Design, statistics: Statistics) -> list[float]:
-    """Return by how much each arm looks better than the control."""
-    procedure, control = design.procedure, design.control_index
-    estimates = [0.0] * len(design.arms)
-    oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
-    listed = zip(procedure.compared(oriented), procedure.ends(oriented), strict=True)
-    for (i, j), (difference, _, _) in listed:
-        if i == control:
-            estimates[j] = -difference
-        elif j == control:
-            estimates[i] = difference
-    return estimates

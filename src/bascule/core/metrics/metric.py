@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Measure
+from bascule.core.options import Declared, Option
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 Goal = Literal["increase", "decrease"]
@@ -36,7 +37,7 @@ MOST_METRICS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Declared):
     """A metric beside the primary one, measured on the same units.
 
     A guardrail has a `margin`, in the units of its outcome: how much worse than the control an arm
@@ -56,7 +57,7 @@ class Metric:
     goal: Goal = "increase"
     role: Role = "guardrail"
     margin: float | None = None
-    error: float = METRIC_ERROR
+    error: Annotated[float, Option("Its error.", kind="probability")] = METRIC_ERROR
     measure: Measure | None = None
     harm: Harm = "margin"
     baseline: float | None = None
@@ -75,10 +76,7 @@ class Metric:
                 "outcome",
                 f"outcome of metric {self.name} must be one of {models} (got {self.outcome!r})",
             )
-        checks.choice("goal", self.goal, get_args(Goal))
-        checks.choice("role", self.role, get_args(Role))
-        checks.choice("harm", self.harm, get_args(Harm))
-        checks.accept(self, "error", checks.probability, "0.05 is usual")
+        Declared.__post_init__(self)
         self._check_margin()
         if self.measure is not None:
             if not isinstance(self.measure, Measure):
@@ -86,7 +84,6 @@ class Metric:
                     "measure", f"measure must be Measure(window, aggregate) (got {self.measure!r})"
                 )
             self.measure.check_outcome(self.outcome)
-        checks.accept_given(self, "baseline", checks.finite, "it is the control's mean")
         if self.baseline is not None:
             self.outcome.check_mean(self.baseline)
 

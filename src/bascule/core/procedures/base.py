@@ -148,23 +148,6 @@ class Signals(NamedTuple):
     """Whether an event is for the worse."""
 
 
-def beaten_in(
-    pairs: Sequence[tuple[int, int]], ends: Sequence[Ends], without: frozenset[int]
-) -> frozenset[int]:
-    """Return the arms that intervals put below some arm that is not among `without`.
-
-    >>> sorted(beaten_in([(0, 1), (0, 2)], [(1.0, 0.5, 1.5), (0.1, -1.0, 1.0)], frozenset()))
-    [1]
-    """
-    beaten = set()
-    for (i, j), (_, low, high) in zip(pairs, ends, strict=True):
-        if low >= 0.0 and i not in without:
-            beaten.add(j)
-        if high <= 0.0 and j not in without:
-            beaten.add(i)
-    return frozenset(beaten)
-
-
 @dataclass(frozen=True, slots=True)
 class Procedure(ABC):
     """How a test proceeds: who comes next, what outcomes change, when it is decided.
@@ -365,24 +348,20 @@ class Procedure(ABC):
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""
         return list(combinations(range(self.arms), 2))
 
-    def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
-        """Return bounds on how much better than the control each arm is; they may be intersected.
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[Ends]:
+        """Return how much better than the control each arm is; intervals may be intersected.
 
         Dropped arms are included.
         """
-        intervals = [(-math.inf, math.inf)] * self.arms
-        intervals[control] = (0.0, 0.0)
+        intervals = [UNKNOWN] * self.arms
+        intervals[control] = (0.0, 0.0, 0.0)
         listed = zip(self.compared(statistics), self.known_ends(statistics), strict=True)
-        for (i, j), (_, low, high) in listed:
+        for (i, j), (difference, low, high) in listed:
             if i == control:
-                intervals[j] = (-high, -low)
+                intervals[j] = (-difference, -high, -low)
             elif j == control:
-                intervals[i] = (low, high)
+                intervals[i] = (difference, low, high)
         return intervals
-
-    def beaten(self, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
-        """Return the arms that the evidence puts below some arm that is not among `without`."""
-        return beaten_in(self.compared(statistics), self.ends(statistics), without)
 
     def coming(self, statistics: AnyStatistics) -> int:
         """Return how many units the next step takes."""
@@ -433,10 +412,6 @@ class Procedure(ABC):
     def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
         """Return the statistics at the end of a stage, with newly beaten arms dropped."""
         self._refuse("has no stages: use Recurrent outcomes")
-
-    def may_decide(self, statistics: AnyStatistics) -> bool:
-        """Return whether a decision is allowed at this moment."""
-        return True
 
     def _refuse(self, reason: str) -> NoReturn:
         raise InputError("rule", f"{self.label} {reason}")

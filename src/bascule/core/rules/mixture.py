@@ -20,6 +20,8 @@ from bascule.core.procedures.intervals.state import (
     highest,
     runner_up,
     stretches,
+    total_of,
+    units_of,
     value_of,
 )
 from bascule.core.rules.base import refuse_delta
@@ -60,11 +62,12 @@ def beats(
     upper = value_of(state, uppers, arms, rival)
     enough = upper == -math.inf
     if -math.inf < upper < math.inf:
-        units_a = state[first + leader]
-        units_b = state[first + rival]
+        units_a = units_of(state, first, leader)
+        units_b = units_of(state, first, rival)
         product = units_a * units_b
         # The difference of the means, times the units of both.
-        lead = state[first + arms + leader] * units_b - state[first + arms + rival] * units_a
+        lead = total_of(state, first, arms, leader) * units_b
+        lead -= total_of(state, first, arms, rival) * units_a
         # The log evidence is never above difference^2 / (2 sigma^2 (1/units_a + 1/units_b)).
         needed = 2.0 * threshold * sigma * sigma * product * (units_a + units_b)
         if lead > 0.0 and lead * lead >= needed:

@@ -397,11 +397,11 @@ class BlockProcedure(Procedure):
         """Return the interval of every difference, by the evidence that decides."""
         return self._intervals(statistics, self.compared(statistics))
 
-    def advantages(self, statistics: AnyStatistics, control: int) -> list[tuple[float, float]]:
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[Ends]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
         others = [(arm, control) for arm in range(self.arms) if arm != control]
-        intervals = [(low, high) for _, low, high in self._intervals(statistics, others)]
-        return [*intervals[:control], (0.0, 0.0), *intervals[control:]]
+        intervals = self._intervals(statistics, others)
+        return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
     def _intervals(self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale

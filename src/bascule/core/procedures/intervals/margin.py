@@ -8,7 +8,13 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.core.procedures.intervals.state import round_complete, stretches, value_of
+from bascule.core.procedures.intervals.state import (
+    round_complete,
+    stretches,
+    total_of,
+    units_of,
+    value_of,
+)
 from bascule.core.types import FloatArray
 
 
@@ -46,13 +52,13 @@ def two_arms_within(
             upper_i = value_of(state, uppers, arms, i)
             upper_j = value_of(state, uppers, arms, j)
             if within and upper_i > -math.inf and upper_j > -math.inf:
-                units_i = state[first + i]
-                units_j = state[first + j]
+                units_i = units_of(state, first, i)
+                units_j = units_of(state, first, j)
                 both = units_i > 0.0 and units_j > 0.0
                 within = both and upper_i < math.inf and upper_j < math.inf
                 if within:
-                    difference = state[first + arms + i] / units_i
-                    difference -= state[first + arms + j] / units_j
+                    difference = total_of(state, first, arms, i) / units_i
+                    difference -= total_of(state, first, arms, j) / units_j
                     room = (margin - abs(difference)) / sigma
                     within = room > 0.0
                     if within:

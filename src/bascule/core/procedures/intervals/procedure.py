@@ -188,6 +188,10 @@ class ArmProcedure(Procedure):
         """Return the arm that the next unit joins."""
         return highest(self.lay_out(statistics), 2 * self.arms, self.arms)
 
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether a decision is allowed at this moment."""
+        return True
+
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
         return self.decided(statistics)[1]

@@ -79,6 +79,16 @@ def stretches(first: int, arms: int) -> tuple[int, int, int]:
     return scores, scores + span(arms), scores + 2 * span(arms)
 
 
+def units_of(state: FloatArray, first: int, arm: int) -> float:
+    """The units of one arm, or the clock that takes their place."""
+    return float(state[first + arm])
+
+
+def total_of(state: FloatArray, first: int, arms: int, arm: int) -> float:
+    """The total of one arm."""
+    return float(state[first + arms + arm])
+
+
 def clear(state: FloatArray, first: int, arms: int, unseen_score: float) -> None:
     """Put the test that begins at `first` before its first unit: endless intervals everywhere."""
     for i in range(width(arms)):
