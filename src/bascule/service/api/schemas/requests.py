@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -249,8 +248,8 @@ def _field(option: Option) -> Any:
     default: Any = False if option.kind == "switch" else None
     if option.default and not option.unset:
         default = option.read(option.default)
-    least, most = option.limits or (None, None)
-    most = None if most == math.inf else most
+    # Other numbers may be written as text, which the option itself reads and checks.
+    least, most = (option.kind == "whole" and option.limits) or (None, None)
     examples = [option.default] if option.default and option.kind != "whole" else None
     return Field(default, description=option.help, examples=examples, ge=least, le=most)
 
