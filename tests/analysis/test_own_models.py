@@ -127,7 +127,11 @@ def test_counts_are_bet_on_within_their_limits(own: dict[str, Any]) -> None:
 def test_a_report_has_the_words_of_the_model_and_no_percent(own: dict[str, Any]) -> None:
     analysis = bs.analyze(log(counts()), bs.LogMetric(outcome=own["Poisson"](20)))
     page = analysis.html()
-    for words in ("one outcome (counts up to 20)", "proven for counts up to 20", "events lost"):
+    for words in (
+        "one outcome (counts up to 20)",
+        "proven for counts up to 20",
+        "events, against the best arm",
+    ):
         assert words in page
     assert "points" not in page
     assert "conversions" not in page
