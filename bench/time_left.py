@@ -1,7 +1,8 @@
 """`python -m bench.time_left`: how often the range of the time left holds the true time.
 
 Each test is looked at eight times, evenly spread over its length. A range that is not given yet is
-not counted among those that hold; the table has its share. `--tests` says how many tests there are.
+not counted among those that hold; the table has its share. `--tests` says how many tests there are,
+`--seed` which is the first of them, and `--processes` how many rows are computed at once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,15 +69,16 @@ def course(design: bs.Design, means: Sequence[float], seed: int) -> list[Statist
     return found
 
 
-def covered(design: bs.Design, means: Sequence[float], tests: int) -> Covered:
+def covered(design: bs.Design, means: Sequence[float], tests: int, seed: int = 0) -> Covered:
     """Return in which share of looks the range holds the true number, and its standard error.
 
-    The last block, of `slack` units at the most, may end beyond a bound.
+    Tests have the seeds from `seed` on. The last block, of `slack` units at the most, may end
+    beyond a bound.
     """
     shares, widths, given, looks = [], [], 0, 0
     slack = design.procedure.largest_block or 0
-    for seed in range(tests):
-        found = course(design, means, seed)
+    for number in range(seed, seed + tests):
+        found = course(design, means, number)
         at = np.linspace(min(5, len(found) - 1), max(0, len(found) - 2), LOOKS).astype(int)
         ranges = [(units_range(design, found[i]), found[-1].units - found[i].units) for i in at]
         shown = [(*one, left) for one, left in ranges if one is not None]
@@ -91,12 +94,19 @@ def main() -> None:
     """Print a row for each design and effect."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tests", type=int, default=200)
-    tests = parser.parse_args().tests
-    print("design, true means, share of ranges that hold ± s.e., looks with one, upper/lower bound")
-    for name, rule, outcome, truths in CELLS:
-        for means in truths:
-            design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule)
-            share, error, given, width = covered(design, means, tests)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=1)
+    asked = parser.parse_args()
+    rows = []
+    with ProcessPoolExecutor(asked.processes) as pool:
+        for name, rule, outcome, truths in CELLS:
+            for means in truths:
+                design = bs.Design([f"arm {i}" for i in range(len(means))], outcome, rule)
+                job = pool.submit(covered, design, means, asked.tests, asked.seed)
+                rows.append((name, means, job))
+        print("design, true means, share of ranges that hold ± s.e., looks with one, upper/lower")
+        for name, means, job in rows:
+            share, error, given, width = job.result()
             shown = f"{share:6.1%} ± {error:.1%} {given:8.0%} {width:6.1f}"
             print(f"{name:28s} {means!s:18s} {shown}", flush=True)
 

@@ -3,6 +3,8 @@
 Each plan is that of a small test. Its design is simulated as a plan does, and played through live
 stores, in which units arrive evenly, convert within their windows, and are settled as they mature.
 A row has days and conversions lost, planned and live, each with the difference in standard errors.
+`--stores` says how many live stores each plan has, and `--processes` how many plans are played at
+once; the stores of another `--seed` are other ones.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import argparse
 import math
 import random
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -45,7 +48,7 @@ class Compared(NamedTuple):
     planned: Forecast
     days: Estimate
     cost: Estimate
-    tests: int
+    stores: int
 
     @property
     def apart(self) -> tuple[float, float]:
@@ -54,7 +57,7 @@ class Compared(NamedTuple):
         The spread is that of the simulated tests: few live ones, which last one week or two, do not
         show it.
         """
-        more = math.sqrt(1.0 + self.planned.runs / self.tests)
+        more = math.sqrt(1.0 + self.planned.runs / self.stores)
         pairs = ((self.days, self.planned.days), (self.cost, self.planned.cost))
         days, cost = ((a.mean - b.mean) / max(1e-9, more * b.se) for a, b in pairs)
         return days, cost
@@ -80,36 +83,42 @@ def live(design: bs.Design, request: bs.PlanRequest, seed: int) -> tuple[float, 
     return taken / DAY, lost
 
 
-def compared(parts: dict[str, Any], tests: int, runs: int = RUNS) -> Compared:
+def compared(parts: dict[str, Any], stores: int, runs: int = RUNS, seed: int = 0) -> Compared:
     """Plan a test, simulate its design as the plan does, and play it through live stores."""
     request = bs.PlanRequest(deadline_days=84, **parts)
     rule = next(stages(request, threads=1)).rule
     design = design_of(request, rule)
     played = played_design(request, design)
-    result = bs.simulate(played, runs=runs, seed=1, world=request.world, threads=1)
-    found = np.array([live(design, request, seed) for seed in range(tests)])
-    days, cost = (Estimate.of(column) for column in found.T)
-    return Compared(design, forecast_of(result, request.enrolled_per_day), days, cost, tests)
+    result = bs.simulate(played, runs=runs, seed=seed + 1, world=request.world, threads=1)
+    shown = np.array([live(design, request, seed * stores + store) for store in range(stores)])
+    days, cost = (Estimate.of(column) for column in shown.T)
+    return Compared(design, forecast_of(result, request.enrolled_per_day), days, cost, stores)
 
 
 def main() -> None:
     """Print a row for each plan."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tests", type=int, default=30)
+    parser.add_argument("--stores", type=int, default=60)
+    parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
     asked, beyond = parser.parse_args(), 0
+    requests = REQUESTS[asked.first :]
     print("plan; rule; days planned, live, s.e. apart; lost planned, live, s.e. apart")
-    for parts in REQUESTS[asked.first :]:
-        one = compared(parts, asked.tests)
-        days, cost = one.apart
-        beyond += max(abs(days), abs(cost)) > 3.0
-        words = " ".join(f"{name}={value}" for name, value in parts.items())
-        print(
-            f"{words:75s} {one.design.rule.label:38s} {one.planned.days!s:>14s} {one.days!s:>12s} "
-            f"{days:5.1f}   {one.planned.cost!s:>14s} {one.cost!s:>12s} {cost:5.1f}",
-            flush=True,
-        )
-    print(f"{beyond} of {len(REQUESTS[asked.first :])} plans differ by more than 3 standard errors")
+    with ProcessPoolExecutor(asked.processes) as pool:
+        jobs = [pool.submit(compared, parts, asked.stores, RUNS, asked.seed) for parts in requests]
+        for parts, job in zip(requests, jobs, strict=True):
+            one = job.result()
+            days, cost = one.apart
+            beyond += max(abs(days), abs(cost)) > 3.0
+            words = " ".join(f"{name}={value}" for name, value in parts.items())
+            print(
+                f"{words:75s} {one.design.rule.label:38s} {one.planned.days!s:>14s} "
+                f"{one.days!s:>12s} {days:5.1f}   {one.planned.cost!s:>14s} {one.cost!s:>12s} "
+                f"{cost:5.1f}",
+                flush=True,
+            )
+    print(f"{beyond} of {len(requests)} plans differ by more than 3 standard errors")
 
 
 if __name__ == "__main__":

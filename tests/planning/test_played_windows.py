@@ -11,6 +11,6 @@ def test_live_tests_take_and_cost_what_is_planned(which: int) -> None:
     """A window of 2 days, without a calendar and with whole weeks, within 3 standard errors."""
     parts = REQUESTS[which]
     assert (parts["window"], "whole_weeks" in parts) == ("2d", which == 3)
-    found = compared(parts, tests=12, runs=300)
+    found = compared(parts, stores=12, runs=300)
     assert max(map(abs, found.apart)) < 3.0
     assert found.planned.days.mean > 2.0
