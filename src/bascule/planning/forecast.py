@@ -191,8 +191,9 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     if forecast is None or not forecast.course:
         return None
     cap = float(request.max_units)
-    # Nobody is enrolled while the units under way suffice for the horizon.
-    whole_way = prediction(request, rule.without_futility()) or forecast
+    # Nobody is enrolled while the units under way suffice for the horizon, which futility moves.
+    fixed = rule.with_fixed_plan(design_of(request, rule))
+    whole_way = prediction(request, fixed.without_futility()) or forecast
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
     waiting = min(float(request.waiting_units), enrolled)
     decided = forecast.decided_by(cap)
@@ -206,17 +207,21 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
             return days_after(forecast.open_until) if forecast.open_until <= cap else math.inf
         return request.announced_days(days_after(forecast.time_until(share)))
 
-    # Units that arrive while the first window is open are shared evenly.
-    blind = waiting * sum(request.gaps) / len(request.names)
+    # Units that arrive while the first window is open are shared evenly. After them come those
+    # that a test without a window begins with: its regret grows with the root of its units, and
+    # none of them costs more than in an even split.
+    even = max(sum(request.gaps) / len(request.names), forecast.regret / whole)
+    later = _open_time(forecast, enrolled - waiting)
+    tilted = min(even * later, forecast.regret * math.sqrt(later / whole))
     held_days, held_units = _withheld(request, forecast, days_after, enrolled)
-    blind += held_units * _worse_share(rule) * request.gap
+    held = held_units * _worse_share(rule) * request.gap
     return Forecast(
         days=_exact(
             days_after(forecast.decision_time * _open_time(forecast, cap) / whole) + held_days
         ),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
-        cost=_exact(blind + forecast.regret * _open_time(forecast, enrolled - waiting) / whole),
+        cost=_exact(waiting * even + tilted + held),
         decided=_exact(decided),
         wrong=_exact(forecast.wrong),
     )

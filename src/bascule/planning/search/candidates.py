@@ -34,8 +34,11 @@ ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
 INFORMED_TILTS = (1.0, 3.0, 8.0)
 """Tilts that are looked at with bets on 0/1 outcomes around the planned effect."""
 
-FUTILITY = 0.2
-"""The futility of designs with a horizon that are looked at if the request names none."""
+FUTILITY, WEAK_FUTILITY = 0.2, 0.05
+"""The futility of designs with a horizon that are looked at if the request names none.
+
+It moves the horizon, by 7 % of the information or by 1 %. With a window a test has enrolled many
+units, or all that it needs, before futility can spare one: the weak one is looked at too."""
 
 PLAIN_TILTS = (3.0, 8.0)
 """Tilts that are also looked at without the effect that is worth finding."""
@@ -99,14 +102,15 @@ def with_horizon(request: PlanRequest, tilt: float) -> list[Tilt]:
 
 
 def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
-    """Return the rule with futility; none where theory does not say what that does.
+    """Return the rule with futility; nothing where theory does not say what that does.
 
     >>> (rule,) = with_futility(PlanRequest(), with_horizon(PlanRequest(), 3.0)[0])
     >>> rule.futility
     0.2
     """
-    ending = replace(rule, futility=FUTILITY)
-    return [ending] if predicted(request, ending) is not None else []
+    shares = (FUTILITY,) if request.window is None else (WEAK_FUTILITY, FUTILITY)
+    ending = [replace(rule, futility=share) for share in shares]
+    return [one for one in ending if predicted(request, one) is not None]
 
 
 def _baseline(request: PlanRequest) -> float | None:

@@ -153,13 +153,25 @@ def why(plan: Plan) -> str:
             f"{request.cost_unit} at this lift, but take {duration(other.zero.days.mean)} at no "
             "effect"
         )
-    beaten = ""
+    return f"{text}.{against_fixed(plan)}"
+
+
+def against_fixed(plan: Plan) -> str:
+    """Say what a fixed-horizon test that costs less has against it; empty if it costs more."""
+    fixed, request = plan.fixed_horizon, plan.request
     if plan.fixed_is_better:
-        beaten = (
+        return (
             f" A fixed-horizon test is shorter and costs less, but has one look, after "
-            f"{duration(plan.fixed_horizon.days)}, and does not hold if you look before."
+            f"{duration(fixed.days)}, and does not hold if you look before."
         )
-    return f"{text}.{beaten}"
+    less, longer = plan.expected_cost.mean - fixed.cost, fixed.days - plan.expected_days.mean
+    if not (less > 0.0 and longer > 0.0):
+        return ""
+    return (
+        f" A fixed-horizon test costs {amount(less)} {request.cost_unit} less, and takes "
+        f"{duration(longer)} longer, in which the better arm would gain "
+        f"{amount(longer * request.unwon_per_day)}."
+    )
 
 
 def other_designs(plan: Plan) -> str:

@@ -145,7 +145,9 @@ def outlook(
     return math.inf, 0.0
 
 
-def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+def remaining(
+    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
+) -> float:
     """Return infinity: these bets have no horizon."""
     return math.inf
 

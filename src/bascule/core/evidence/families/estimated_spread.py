@@ -245,12 +245,14 @@ def outlook(
     return scale * scale * (at_end - noise), scale * (line - sign * pair[TOTAL])
 
 
-def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+def remaining(
+    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
+) -> float:
     """Return what is left of the clock until the total has its variance at the horizon."""
     noise, at_end, _ = horizon_of(pair, mine, theirs, 1.0, params)
     if noise == math.inf:
         return math.inf
-    return (at_end / noise - 1.0) * pair[CLOCK]  # type: ignore[no-any-return]
+    return (at_end / noise - 1.0) * pair[CLOCK] - pending  # type: ignore[no-any-return]
 
 
 ESTIMATED_SPREAD = Family(

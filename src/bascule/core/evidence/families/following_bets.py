@@ -87,6 +87,9 @@ MOST_ROUND_STAKE = 0.5
 KNOWN_SQUARES = 25.0
 """The squares with which the variance of all outcomes counts in the variance of one arm."""
 
+DOUBTS = 2.0
+"""Standard errors by which the variance of units under way may differ from that which has shown."""
+
 # Variances
 
 
@@ -338,16 +341,35 @@ def outlook(
     return left, room_left(min(0.0, owned)) * math.sqrt(left)
 
 
-def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
-    """Return what is left of the clock until the horizon: at first, that of the planned variance.
+def variance_under_way(variance: float, clock: float, params: Params) -> float:
+    """Return the variance that units under way are taken to have, by that of those that counted.
 
-    Where none was planned, it is the largest that outcomes within limits have.
+    It is the planned one, or as near to it as what has counted allows: a few outcomes say little,
+    and would move the horizon to and fro. Where none was planned it is the one that has shown.
     """
-    variance = variance_at_end(pair, shared, params)
+    if params.known > 0.0 or params.planned == 0.0:
+        return variance
+    # A pair with a clock of 1 has four units in even blocks, and more in tilted ones.
+    doubt = variance * DOUBTS / math.sqrt(max(1.0, 4.0 * clock * variance))
+    return min(max(params.planned, variance - doubt), variance + doubt)
+
+
+def remaining(
+    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
+) -> float:
+    """Return what is left of the clock until the horizon when what is pending has counted.
+
+    Before the first block it is that of the planned variance; where none was planned, of the
+    largest that outcomes within limits have.
+    """
+    variance, clock = variance_at_end(pair, shared, params), pair[CLOCK]
     if variance == 0.0:
         planned = max(params.prior / params.prior_units, params.least)
         variance = 1.0 if params.known > 0.0 else planned
-    return horizon_of(variance, params.effect, params.reach) - pair[CLOCK]  # type: ignore[no-any-return]
+    elif pending > 0.0:
+        others = variance_under_way(variance, clock, params)
+        variance = (variance * clock + others * pending) / (clock + pending)
+    return horizon_of(variance, params.effect, params.reach) - clock - pending  # type: ignore[no-any-return]
 
 
 FOLLOWING_BETS = Family(

@@ -156,10 +156,12 @@ def outlook(
     return left, params.constant * params.reach - params.effect * sign * pair[TOTAL]
 
 
-def remaining(pair: Row, mine: Row, theirs: Row, shared: float, params: Params) -> float:
+def remaining(
+    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
+) -> float:
     """Return what is left of the clock until the horizon."""
     ratio = params.reach / params.effect
-    return ratio * ratio - pair[CLOCK]  # type: ignore[no-any-return]
+    return ratio * ratio - pair[CLOCK] - pending  # type: ignore[no-any-return]
 
 
 KNOWN_SPREAD = Family(

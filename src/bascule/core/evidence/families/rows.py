@@ -76,6 +76,8 @@ class Params(NamedTuple):
     """The sum of squares that the variance of outcomes within limits starts with."""
     prior_units: float
     """The units that it starts with."""
+    planned: float
+    """The variance that was planned; 0 for none."""
     least: float
     """The least variance that is counted with."""
     batch: float
@@ -122,9 +124,10 @@ class Family(NamedTuple):
     """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
     and how far the first arm (the second where the sign is -1) is from winning, both in units of
     the planned effect; infinitely much is left while nothing is known."""
-    remaining: Callable[[Row, Row, Row, float, Params], float]
-    """(pair, mine, theirs, shared, params) -> by how much the clock of a pair has to grow until its
-    horizon, if blocks are as they have been; infinity while nothing is known of that."""
+    remaining: Callable[[Row, Row, Row, float, float, Params], float]
+    """(pair, mine, theirs, shared, pending, params) -> by how much the clock of a pair has to grow
+    until its horizon, beyond what is pending, if blocks are as they have been; infinity while
+    nothing is known of that."""
     boundary: Callable[[float, Params], float] | None = None
     """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
     drawn: Family | None = None

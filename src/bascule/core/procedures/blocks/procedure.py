@@ -173,6 +173,7 @@ class BlockProcedure(Procedure):
             futility=horizon.futility if horizon is not None and futility else 0.0,
             prior=prior[0],
             prior_units=prior[1],
+            planned=(horizon.variance or 0.0) if horizon is not None else 0.0,
             least=least,
             batch=float(self.batch),
             intervals=1.0,
@@ -357,7 +358,7 @@ class BlockProcedure(Procedure):
         furthest = dict.fromkeys(active, 0.0)
         for i, j in combinations(active, 2):
             pair = pairs[pair_index(self.arms, i, j)]
-            left = self.evidence.remaining(pair, arms[i], arms[j], shared, params)
+            left = self.evidence.remaining(pair, arms[i], arms[j], shared, 0.0, params)
             share = pair[CLOCK] / (pair[CLOCK] + max(0.0, left)) if pair[CLOCK] else 0.0
             furthest[i], furthest[j] = max(furthest[i], share), max(furthest[j], share)
         ends_at = max if self.evidence.first_ends else min
