@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +16,16 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
-from bascule.simulation.kernels.intervals import BURST, CALLED, build, build_table
+from bascule.simulation.kernels.intervals import (
+    BURST,
+    CALLED,
+    IntervalSettings,
+    build,
+    build_table,
+)
 from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.draws import NORMAL, Draws
-from bascule.simulation.random.streams import WORDS
+from bascule.simulation.random.streams import WORDS, ziggurat_table
 from bascule.simulation.runs import AnyArray, Runs
 from bascule.simulation.worlds.world import World
 
@@ -63,6 +68,23 @@ NO_TABLE = np.empty(0)
 """Without a table every radius is computed."""
 
 
+def interval_settings(
+    design: Design, procedure: IntervalProcedure, cap: int, means: FloatArray, radii: FloatArray
+) -> IntervalSettings:
+    """Return the settings of a loop that compares intervals."""
+    outcome, shape = design.outcome, procedure.shape
+    return IntervalSettings(
+        *(cap, means, outcome.sigma, float(outcome.low), float(outcome.high), procedure.alpha),
+        *(shape.factor, shape.count, design.calibration.delta, procedure.threshold),
+        *(design.min_effect or 0.0, radii, ziggurat_table()),
+    )
+
+
+def radius_numbers(settings: IntervalSettings) -> tuple[float, float, float, float]:
+    """Return what a radius depends on beside the units."""
+    return settings.sigma, settings.factor, settings.constant, settings.delta
+
+
 class IntervalRuns(Runs):
     """Runs of intervals that go by units alone, where a world is steady."""
 
@@ -76,34 +98,33 @@ class IntervalRuns(Runs):
         runs: int,
     ) -> None:
         super().__init__(design, world, seed, runs)
-        shape, steps = procedure.shape, procedure.steps
-        self.radius_of = (shape.factor, shape.count, design.calibration.delta)
-        self.threshold = procedure.threshold
-        self.sigma, self.alpha = design.outcome.sigma, procedure.alpha
         self.procedure, self.draws = procedure, draws
-        fixed = arms_to_fix(self.arms, runs)
-        self.tabulated: Kernel = interval_loop(steps, fixed, False, draws, shape.radius)
-        self.endless: Callable[[], Kernel] = lambda: interval_loop(
-            steps, fixed, True, draws, shape.radius
-        )
-        self.radii = self._table(world.start, shape.radius)
+        self.fixed_arms = arms_to_fix(self.arms, runs)
+        self.numbers = interval_settings(design, procedure, self.cap, self.means, NO_TABLE)
+        self.tabulated = self._loop(endless=False)
+        self._tabulate(2.0 * self._units_in_table(world.start))
 
-    def _table(self, means: tuple[float, ...], radius_of: Radius) -> FloatArray:
-        wanted, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
+    def _loop(self, endless: bool) -> Kernel:
+        steps, radius_of = self.functions
+        return interval_loop(steps, self.fixed_arms, endless, self.draws, radius_of)
+
+    def _units_in_table(self, means: tuple[float, ...]) -> float:
+        units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
         # In the mean the intervals part when the leader's radius is this part of the gap.
-        parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.alpha) * gap
-        while wanted < LARGEST_TABLE and radius_of(wanted, self.sigma, *self.radius_of) > parted:
-            wanted *= 2.0
-        return self._radii(2.0 * wanted, radius_of)
+        parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.numbers.alpha) * gap
+        radius_of, numbers = self.procedure.shape.radius, radius_numbers(self.numbers)
+        while units < LARGEST_TABLE and radius_of(units, *numbers) > parted:
+            units *= 2.0
+        return units
 
-    def _radii(self, counts: float, radius_of: Radius) -> FloatArray:
-        radii = np.empty(int(min(counts, self.cap, LARGEST_TABLE)) + 2 * BURST)
-        radius_table(radius_of)(radii, self.sigma, *self.radius_of)
-        return radii
+    def _tabulate(self, units: float) -> None:
+        radii = np.empty(int(min(units, self.cap, LARGEST_TABLE)) + 2 * BURST)
+        radius_table(self.procedure.shape.radius)(radii, *radius_numbers(self.numbers))
+        self.numbers = self.numbers._replace(radii=radii)
 
     def lengthen_table(self, times: float) -> None:
         """Replace the table of radii by one that is `times` as long, up to the largest size."""
-        self.radii = self._radii(times * len(self.radii), self.procedure.shape.radius)
+        self._tabulate(times * len(self.numbers.radii))
 
     @property
     def functions(self) -> tuple[Any, ...]:
@@ -122,6 +143,10 @@ class IntervalRuns(Runs):
         steps, radius_of = self.functions
         return build(steps, fixed_arms, True, "", draws, radius_of)
 
+    def settings(self, endless: bool = False) -> tuple[IntervalSettings]:
+        """Return the argument of the loop beside the runs to play; endless ones have no table."""
+        return (self.numbers._replace(radii=NO_TABLE) if endless else self.numbers,)
+
     def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:
         """Return the arrays that the loop works in."""
         return (
@@ -132,22 +157,16 @@ class IntervalRuns(Runs):
             np.empty(BURST * lanes),
         )
 
-    def settings(self, endless: bool = False) -> tuple[Any, ...]:
-        """Return the arguments of the loop beside the runs to play; endless ones have no table."""
-        radii = NO_TABLE if endless else self.radii
-        limits = (self.cap, self.means, self.sigma, self.alpha)
-        return (*limits, *self.radius_of, self.threshold, radii, self.ziggurat)
-
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms)
         chunk, columns = self.order(first_run, runs, control)
-        arguments = (*before, chunk, *self.settings(), columns)
+        arguments = (*before, chunk, self.numbers, columns)
         control[ALIVE] = control[WAITING] = 0
         self.tabulated(*arguments)
         while control[ALIVE] > 0 and not control[STOP]:
-            self.endless()(*arguments)
+            self._loop(endless=True)(*arguments)
             self.tabulated(*arguments)
         for row in np.flatnonzero(columns.winners == OUTGROWN).tolist():
             chunk, columns = self.order(first_run + row, 1, control)
-            self.endless()(*before, chunk, *self.settings(), columns)
+            self._loop(endless=True)(*before, chunk, self.numbers, columns)

@@ -1,22 +1,136 @@
-"""Runs of static populations."""
+"""Runs of static populations: one run after the other, a stage at a time.
+
+With normal units and normal noise all that matters of an arm is its mean: the mean of its units,
+drawn once, and a random walk over the stages. So a stage costs one draw an arm, however many units
+there are.
+"""
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.static.population import Threshold
+from bascule.core.evidence.normal import (
+    mixture_boundary,
+    mixture_boundary_from,
+    tail_series,
+    tilted,
+)
+from bascule.core.procedures.static.population import Threshold, winner, within
 from bascule.core.procedures.static.procedure import StaticProcedure, pair_scales
-from bascule.core.types import IntArray
+from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.feasible import last_stage
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import Kernel
-from bascule.simulation.kernels.static import CALLED, build, build_thresholds
-from bascule.simulation.random.streams import WORDS
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Chunk, Kernel, RunColumns
+from bascule.simulation.random.streams import (
+    WORDS,
+    WordArray,
+    fill_normals,
+    outside_layer,
+    seed_stream,
+    uniform,
+)
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
+
+
+class StaticSettings(NamedTuple):
+    """The settings of the loop, without the runs to play.
+
+    `stages` are those at which the test looks, `thresholds` what they ask for, and `scales` what
+    the difference of each pair is multiplied by. Spreads are those of the mean of an arm.
+    """
+
+    stages: IntArray
+    thresholds: FloatArray
+    scales: FloatArray
+    means: FloatArray
+    unit_spreads: FloatArray
+    noise_spreads: FloatArray
+    margin: float
+    ziggurat: FloatArray
+
+
+def build_thresholds(threshold: Threshold, fingerprint: str) -> Kernel:
+    """The loop that tabulates what a difference has to reach at each look."""
+
+    def tabulate(
+        thresholds: FloatArray,
+        stages: IntArray,
+        sigma_unit: float,
+        sigma_noise: float,
+        delta: float,
+        looks: float,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        for i in range(stages.size):
+            stage = float(stages[i])
+            thresholds[i] = threshold(stage, sigma_unit, sigma_noise, delta, looks)
+
+    return tabulate
+
+
+def build(fingerprint: str) -> Kernel:
+    """The loop, for any number of arms."""
+
+    def play(
+        centres: FloatArray,
+        walks: FloatArray,
+        observed: FloatArray,
+        noise: FloatArray,
+        streams: WordArray,
+        arms: int,
+        chunk: Chunk,
+        settings: StaticSettings,
+        columns: RunColumns,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), (times, winners, _, control) = chunk, columns
+        stages, thresholds, scales, means, unit_spreads, noise_spreads, margin, ziggurat = settings
+        for row in range(runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            fill_normals(streams, 0, noise, 0, arms, ziggurat)
+            for arm in range(arms):
+                centres[arm] = means[arm] + unit_spreads[arm] * noise[arm]
+                walks[arm] = 0.0
+            stage = 0
+            won = NOBODY
+            i = 0
+            while won == NOBODY and i < stages.size and control[STOP] == 0:
+                # Stages between two looks add up to one step of the walk.
+                step = math.sqrt(float(stages[i] - stage))
+                stage = stages[i]
+                fill_normals(streams, 0, noise, 0, arms, ziggurat)
+                for arm in range(arms):
+                    walks[arm] += step * noise_spreads[arm] * noise[arm]
+                    observed[arm] = centres[arm] + walks[arm] / stage
+                won = winner(observed, scales, arms, thresholds[i])
+                if (
+                    margin > 0.0
+                    and won == NOBODY
+                    and within(observed, scales, arms, thresholds[i], margin)
+                ):
+                    won = NO_DIFFERENCE
+                i += 1
+            if control[STOP] != 0:
+                break
+            times[row] = stage
+            winners[row] = won
+            control[FINISHED] += 1
+            control[STEPS] += i
+
+    return play
+
+
+CALLED = (
+    *(seed_stream, uniform, outside_layer),
+    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
+)
+"""Functions that the loops call rarely enough to leave them outside."""
 
 
 @lru_cache(maxsize=1)
@@ -40,35 +154,27 @@ class StaticRuns(Runs):
         super().__init__(design, world, seed, runs)
         sizes, (between, within) = procedure.sizes, procedure.spreads
         roots = np.sqrt(np.array(sizes, np.float64))
-        self.unit_spreads, self.noise_spreads = between / roots, within / roots
-        self.scales = pair_scales(sizes)
         last = last_stage(procedure)
-        first = last if procedure.once else 1
-        self.stages = np.arange(first, last + 1, dtype=np.int64)
-        self.thresholds = np.empty(len(self.stages))
+        stages = np.arange(last if procedure.once else 1, last + 1, dtype=np.int64)
         self.threshold = procedure.stage_threshold
         self.asks = (between, within, design.calibration.delta, float(procedure.looks))
-        self.margin = design.min_effect or 0.0
-        self.loop = static_loop()
+        self.settings = StaticSettings(
+            stages,
+            np.empty(len(stages)),
+            pair_scales(sizes),
+            self.means,
+            between / roots,
+            within / roots,
+            design.min_effect or 0.0,
+            self.ziggurat,
+        )
         self.counts = np.tile(np.array(sizes, np.int64), runs)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile and tabulate."""
         if runs == 0:
-            threshold_table(self.threshold)(self.thresholds, self.stages, *self.asks)
+            thresholds = self.settings.thresholds
+            threshold_table(self.threshold)(thresholds, self.settings.stages, *self.asks)
         chunk, columns = self.order(first_run, runs, control)
-        self.loop(
-            *(np.empty(self.arms) for _ in range(4)),
-            np.empty(WORDS, np.uint64),
-            self.arms,
-            chunk,
-            self.stages,
-            self.thresholds,
-            self.scales,
-            self.means,
-            self.unit_spreads,
-            self.noise_spreads,
-            self.margin,
-            self.ziggurat,
-            columns,
-        )
+        room = (*(np.empty(self.arms) for _ in range(4)), np.empty(WORDS, np.uint64))
+        static_loop()(*room, self.arms, chunk, self.settings, columns)

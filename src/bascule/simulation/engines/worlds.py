@@ -17,7 +17,7 @@ from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.blocks import compiled_params
 from bascule.simulation.engines.blocks import room_for as room_for_rows
-from bascule.simulation.engines.intervals import radius_table
+from bascule.simulation.engines.intervals import interval_settings, radius_numbers, radius_table
 from bascule.simulation.kernels.blocks import BlockSettings
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
@@ -89,16 +89,13 @@ class WorldIntervalRuns(WorldRuns):
         self, design: Design, procedure: IntervalProcedure, world: World, seed: int, runs: int
     ) -> None:
         super().__init__(design, world, seed, runs)
-        outcome, delta, shape = design.outcome, design.calibration.delta, procedure.shape
-        self.numbers = (
-            *(outcome.sigma, outcome.low, outcome.high),
-            *(procedure.alpha, shape.factor, shape.count),
-            *(delta, procedure.threshold, design.min_effect or 0.0),
-        )
-        self.radii = np.empty(0)
-        if not procedure.follows_spread:
-            self.radii = np.empty(min(self.cap, LARGEST_TABLE) + 2)
-            radius_table(shape.radius)(self.radii, outcome.sigma, shape.factor, shape.count, delta)
+        shape = procedure.shape
+        # Radii that follow the spread have no table.
+        length = 0 if procedure.follows_spread else min(self.cap, LARGEST_TABLE) + 2
+        radii = np.empty(length)
+        self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
+        if length:
+            radius_table(shape.radius)(radii, *radius_numbers(self.settings))
         self.loop = interval_loop(procedure.steps, procedure.within, shape.radius, shape.spread_of)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
@@ -114,10 +111,8 @@ class WorldIntervalRuns(WorldRuns):
             np.empty(length),
             self.arms,
             chunk,
-            self.cap,
+            self.settings,
             source_of(self.world),
-            *self.numbers,
-            self.radii,
             columns,
             self.regrets_of(first_run, runs),
         )

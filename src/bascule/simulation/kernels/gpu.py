@@ -192,7 +192,9 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
     def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
         if row < numbers.size:
-            max_units, means, sigma, alpha, _, _, _, threshold, radii, _ = settings
+            given = settings[0]
+            max_units, means, sigma = given.max_units, given.means, given.sigma
+            alpha, threshold, radii = given.alpha, given.threshold, given.radii
             streams = cuda.local.array(WORDS, np.uint64)
             seed_stream(streams, 0, seed, np.uint64(numbers[row]))
             a, b, c, counter = streams[0], streams[1], streams[2], streams[3]

@@ -1,12 +1,13 @@
 """The loop for rules that compare intervals: many runs interleaved, to hide each other's latency.
 
-`build` returns a plain function around a rule's steps; `kernels.compiled` compiles it. Everything
-in it works on scalars and flat arrays that the caller owns, and allocates nothing.
+`build` returns a plain function around a rule's steps, which is compiled. Everything in it works on
+scalars and flat arrays that the caller owns, and allocates nothing.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,28 @@ BURST = 32
 
 IDLE = -1
 """The run of a lane that has nothing left to do."""
+
+
+class IntervalSettings(NamedTuple):
+    """The settings of a loop that compares intervals, without the runs to play.
+
+    `low` and `high` are the limits of outcomes, `factor`, `constant` and `delta` numbers of the
+    radius, and `radii` its table, which may be empty.
+    """
+
+    max_units: int
+    means: FloatArray
+    sigma: float
+    low: float
+    high: float
+    alpha: float
+    factor: float
+    constant: float
+    delta: float
+    threshold: float
+    margin: float
+    radii: FloatArray
+    ziggurat: FloatArray
 
 
 def start_run(
@@ -104,19 +127,14 @@ def build(
         noise: FloatArray,
         any_arms: int,
         chunk: Chunk,
-        max_units: int,
-        means: FloatArray,
-        sigma: float,
-        alpha: float,
-        factor: float,
-        count: float,
-        delta: float,
-        threshold: float,
-        radii: FloatArray,
-        ziggurat: FloatArray,
+        settings: IntervalSettings,
         columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        max_units, means, sigma = settings.max_units, settings.means, settings.sigma
+        alpha, threshold, radii = settings.alpha, settings.threshold, settings.radii
+        factor, count, delta = settings.factor, settings.constant, settings.delta
+        ziggurat = settings.ziggurat
         runs, control = chunk.runs, columns.control
         arms = fixed_arms if fixed_arms > 0 else any_arms
         size = width(arms)

@@ -18,6 +18,7 @@ from bascule.core.procedures.intervals.state import Steps, highest, put
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import used_functions
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.intervals import IntervalSettings
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
 
@@ -59,19 +60,14 @@ def build(
         noise: FloatArray,  # noqa: ARG001
         any_arms: int,  # noqa: ARG001
         chunk: Chunk,
-        max_units: int,
-        means: FloatArray,
-        sigma: float,
-        alpha: float,
-        factor: float,
-        count: float,
-        delta: float,
-        threshold: float,
-        radii: FloatArray,
-        ziggurat: FloatArray,
+        settings: IntervalSettings,
         columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        max_units, means, sigma = settings.max_units, settings.means, settings.sigma
+        alpha, threshold, radii = settings.alpha, settings.threshold, settings.radii
+        factor, count, delta = settings.factor, settings.constant, settings.delta
+        ziggurat = settings.ziggurat
         (seed, first_run, runs), (_, winners, _, control) = chunk, columns
         unseen = score(0.0, math.inf, 0.0, alpha)
         mean_0, mean_1 = means[0], means[1]

@@ -21,7 +21,6 @@ from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
 from bascule.simulation.kernels.control import STOP, Chunk, RunColumns, new_control
 from bascule.simulation.kernels.intervals import build
-from bascule.simulation.random.streams import ziggurat_table
 
 RULES = (
     *(bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()),
@@ -172,17 +171,17 @@ def test_progress_counts_up_to_all_runs() -> None:
 def test_the_loop_runs_uncompiled_too() -> None:
     test = design(bs.UCB(2), error=0.2)
     result = bs.simulate(test, [0, 2], runs=3, seed=2)
-    shape, delta = interval_procedure(test).shape, test.calibration.delta
-    radii = np.empty(4096)
-    interval_runs.radius_table()(radii, 1.0, shape.factor, shape.count, delta)
-    play = build(interval_procedure(test).steps, 2, False, "")
+    procedure, radii = interval_procedure(test), np.empty(4096)
+    means = np.array([0.0, 2.0])
+    settings = interval_runs.interval_settings(test, procedure, 10**6, means, radii)
+    interval_runs.radius_table()(radii, *interval_runs.radius_numbers(settings))
+    play = build(procedure.steps, 2, False, "")
     times, winners, counts = (np.zeros(size, np.int64) for size in (3, 3, 6))
     columns = RunColumns(times, winners, counts, new_control())
     with np.errstate(over="ignore"):
         play(
             np.empty(20), np.empty(8, np.uint64), np.empty(2, np.int64), np.empty(2, np.int64),
-            np.empty(64), 2, Chunk(np.uint64(2), 0, 3), 10**6, np.array([0.0, 2.0]), 1.0, 2.0,
-            shape.factor, shape.count, delta, 0.0, radii, ziggurat_table(), columns,
+            np.empty(64), 2, Chunk(np.uint64(2), 0, 3), settings, columns,
         )  # fmt: skip
     assert np.array_equal(columns.times, result.decision_time)
     assert np.array_equal(columns.winners, result.winner)

@@ -32,6 +32,7 @@ from bascule.core.procedures.intervals.state import (
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
+from bascule.simulation.kernels.intervals import IntervalSettings
 from bascule.simulation.kernels.worlds.unit import (
     Source,
     arrival,
@@ -109,22 +110,16 @@ def build(
         values: FloatArray,
         arms: int,
         chunk: Chunk,
-        max_units: int,
+        settings: IntervalSettings,
         source: Source,
-        sigma: float,
-        low: float,
-        high: float,
-        alpha: float,
-        factor: float,
-        count: float,
-        delta: float,
-        threshold: float,
-        margin: float,
-        radii: FloatArray,
         columns: RunColumns,
         regrets: FloatArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
+        max_units, sigma, alpha = settings.max_units, settings.sigma, settings.alpha
+        low, high, margin = settings.low, settings.high, settings.margin
+        factor, count, delta = settings.factor, settings.constant, settings.delta
+        threshold, radii = settings.threshold, settings.radii
         (seed, first_run, runs), control = chunk, columns.control
         streams, _, world, means, _, _, _ = source
         even = math.isinf(alpha)
