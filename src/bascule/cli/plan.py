@@ -153,11 +153,7 @@ def requested(given: Mapping[str, Any]) -> PlanRequest:
         for name, option in PLAN.items()
         if (option.flag or name) in given and name not in ("outcome", "spread")
     }
-    parts |= _outcome(given)
-    if "arms" in parts:
-        parts["arms"] = PLAN["arms"].read(parts["arms"])
-    if "sides" in parts:
-        parts["sides"] = PLAN["sides"].read(parts["sides"])
+    parts |= _outcome(given) | read({name: PLAN[name] for name in ("arms", "sides")}, given)
     if "metrics" in parts:
         parts["metrics"] = _metrics(given)
     if len(parts.get("lift", ())) == 1:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bascule.core.covariates.model import Covariate
+from bascule.core.design import MOST_UNITS
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.options import Lift
+from bascule.simulation.recurrent.exponential_sum import LONGEST
+
+if TYPE_CHECKING:
+    from bascule.planning.request.request import PlanRequest
 
 
 def arm_names(arms: object, lift: object) -> tuple[str, ...]:
@@ -208,3 +216,62 @@ def checked_covariate(
             f"{outcome!r} needs a covariate with limits: write it as name:low:high",
         )
     return Covariate(name), correlation
+
+
+def check_deadline(request: PlanRequest) -> None:
+    """Refuse a deadline that leaves no time, and more units than a simulation can count."""
+    most = LONGEST if request.outcome.recurring else MOST_UNITS
+    if request.units_per_day * request.deadline_days > most:
+        raise InputError(
+            "units_per_day",
+            f"units_per_day times deadline_days must be at most {most:.0e} "
+            f"(got {request.units_per_day * request.deadline_days:.2g}): fewer units a day will do",
+        )
+    if request.window_days >= request.deadline_days:
+        raise InputError(
+            "window",
+            f"window ({request.window_days:g} days) must be shorter than deadline_days "
+            f"({request.deadline_days:g}): no outcome would be known by then",
+            others=("deadline_days",),
+        )
+    least = FIRST_UNITS * len(request.names)
+    enough = least / request.enrolled_per_day + request.window_days
+    if request.max_units < least:
+        raise InputError(
+            "deadline_days",
+            f"deadline_days ({request.deadline_days:g}) is too short: {request.enrolled_per_day:g} "
+            f"units a day make {request.max_units} units by then, and the first blocks take "
+            f"{least}; give it {enough:.2g} days or more",
+        )
+
+
+def checked_spread(request: PlanRequest) -> float | None:
+    """Return the spread of outcomes within limits; None where the outcome model has it."""
+    if not (request.outcome.limited and request.outcome.variance(request.baseline) is None):
+        if request.spread is not None:
+            raise InputError(
+                "spread",
+                f"spread belongs to Bounded outcomes, not to {request.outcome!r}: leave it out",
+            )
+        return None
+    low, high = request.outcome.low, request.outcome.high
+    most = math.sqrt((request.baseline - low) * (high - request.baseline))
+    if most == 0:
+        raise InputError(
+            "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
+        )
+    if request.spread is None or request.spread_is_usual:
+        return request.usual_spread
+    if request.outcome.integer:
+        raise InputError(
+            "spread",
+            f"spread cannot be changed for {request.outcome.words}: leave it out, and the outcome "
+            "model says how they spread",
+        )
+    if request.spread >= most:
+        raise InputError(
+            "spread",
+            f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
+            f"{high:g} with mean {request.baseline:g} can have (got {request.spread:g})",
+        )
+    return request.spread

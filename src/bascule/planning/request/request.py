@@ -14,9 +14,7 @@ from bascule.core.design import MOST_UNITS, Design
 from bascule.core.design_fields import DEFAULT_ERROR
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
-from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric
@@ -26,18 +24,19 @@ from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.checks import (
     arm_names,
     check_calendar,
+    check_deadline,
     check_means,
     checked_covariate,
     checked_delay,
     checked_metrics,
     checked_rate,
+    checked_spread,
     checked_window,
     lifts_of,
 )
 from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
 from bascule.simulation import Delay, World
-from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 DAY = SECONDS["d"]
 BASELINE, LIFT = 0.05, "20%"
@@ -112,15 +111,13 @@ class PlanRequest:
         put = object.__setattr__
         check_given(PLAN, [name for name in PLAN if name != "cap" and getattr(self, name)])
         for name, option in PLAN.items():
-            if option.kind in NUMBERS and (given := getattr(self, name)) is not None:
+            is_read = option.kind in NUMBERS or (option.kind == "choice" and name != "outcome")
+            if is_read and (given := getattr(self, name)) is not None:
                 put(self, name, option.read(given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checked_window(self.outcome, self.window))
         put(self, "delay", checked_delay(self.outcome, self.window, self.delay))
-        if self.early_signals is not None:
-            checks.choice("early_signals", self.early_signals, get_args(EarlySignals))
-        checks.choice("guarantee", self.guarantee, get_args(AcceptedGuarantee))
         if not LEAST_POWER <= self.power <= MOST_POWER:
             raise InputError(
                 "power",
@@ -143,16 +140,15 @@ class PlanRequest:
                 "share", f"share must be at most 1 (got {self.share:g}): 30 % is 0.3, or 30%"
             )
         put(self, "arms", arm_names(self.arms, self.lift))
-        checks.choice("goal", self.goal, get_args(Goal))
         put(self, "metrics", checked_metrics(self.metrics))
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
-        self._check_deadline()
+        check_deadline(self)
         check_calendar(self.outcome, self.min_days, self.whole_weeks, self.deadline_days)
         known = checked_covariate(self.covariate, self.correlation, self.outcome)
         put(self, "covariate", known[0])
         put(self, "correlation", known[1])
-        put(self, "spread", self._checked_spread())
+        put(self, "spread", checked_spread(self))
         put(self, "outcomes_per_day", checked_rate(self.outcome, self.outcomes_per_day))
 
     def accepts(self, design: Design) -> bool:
@@ -314,7 +310,8 @@ class PlanRequest:
         return 1.0 - self.correlation**2
 
     @property
-    def _spread_is_usual(self) -> bool:
+    def spread_is_usual(self) -> bool:
+        """Whether outcomes spread as their model says."""
         return self.spread == self.usual_spread
 
     @property
@@ -327,7 +324,7 @@ class PlanRequest:
         delay = None if self.window is None else Delay(self.waiting_units, events=self.delay_units)
         daily = self.enrolled_per_day if self.withholds else None
         world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)
-        if self.spread is None or self._spread_is_usual:
+        if self.spread is None or self.spread_is_usual:
             return world
         low, high = self.outcome.low, self.outcome.high
         room = (self.baseline - low) * (high - self.baseline)
@@ -344,7 +341,7 @@ class PlanRequest:
         if not self.outcome.low <= min(means) <= max(means) <= self.outcome.high:
             return None
         # A spread that came from the model follows the new means; one that was given stays.
-        spread = None if self._spread_is_usual else self.spread
+        spread = None if self.spread_is_usual else self.spread
         return replace(self, lift=lifts, spread=spread)
 
     def alone(self, **parts: object) -> PlanRequest:
@@ -417,58 +414,3 @@ class PlanRequest:
     def cost_unit(self) -> str:
         """What cost is counted in."""
         return cost_unit(self.outcome, self.goal)
-
-    def _check_deadline(self) -> None:
-        most = LONGEST if self.outcome.recurring else MOST_UNITS
-        if self.units_per_day * self.deadline_days > most:
-            raise InputError(
-                "units_per_day",
-                f"units_per_day times deadline_days must be at most {most:.0e} "
-                f"(got {self.units_per_day * self.deadline_days:.2g}): fewer units a day will do",
-            )
-        if self.window_days >= self.deadline_days:
-            raise InputError(
-                "window",
-                f"window ({self.window_days:g} days) must be shorter than deadline_days "
-                f"({self.deadline_days:g}): no outcome would be known by then",
-                others=("deadline_days",),
-            )
-        least = FIRST_UNITS * len(self.names)
-        enough = least / self.enrolled_per_day + self.window_days
-        if self.max_units < least:
-            raise InputError(
-                "deadline_days",
-                f"deadline_days ({self.deadline_days:g}) is too short: {self.enrolled_per_day:g} "
-                f"units a day make {self.max_units} units by then, and the first blocks take "
-                f"{least}; give it {enough:.2g} days or more",
-            )
-
-    def _checked_spread(self) -> float | None:
-        if not (self.outcome.limited and self.outcome.variance(self.baseline) is None):
-            if self.spread is not None:
-                raise InputError(
-                    "spread",
-                    f"spread belongs to Bounded outcomes, not to {self.outcome!r}: leave it out",
-                )
-            return None
-        low, high = self.outcome.low, self.outcome.high
-        most = math.sqrt((self.baseline - low) * (high - self.baseline))
-        if most == 0:
-            raise InputError(
-                "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
-            )
-        if self.spread is None or self._spread_is_usual:
-            return self.usual_spread
-        if self.outcome.integer:
-            raise InputError(
-                "spread",
-                f"spread cannot be changed for {self.outcome.words}: leave it out, and the outcome "
-                "model says how they spread",
-            )
-        if self.spread >= most:
-            raise InputError(
-                "spread",
-                f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
-                f"{high:g} with mean {self.baseline:g} can have (got {self.spread:g})",
-            )
-        return self.spread

@@ -120,10 +120,19 @@ class _Planning:
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
-        even = answer.even_point
-        if even.accepted and even.beats(answer.chosen):
-            # Prices are as expected; what was simulated must not be worse in everything.
-            answer = replace(answer, rule=even.rule)
+        # Prices are as expected; what was simulated must not be worse in everything than another.
+        played = {answer.rule}
+        while (better := _better(answer)) is not None:
+            if better.rule in played:
+                answer = replace(answer, rule=better.rule)
+                continue
+            played.add(better.rule)
+            days = better.expected.days.mean
+            shown = self._play(better.rule.label, better.design, request.means, days, MAIN)
+            if shown is None:
+                break
+            answer = answer.with_point(better.with_simulation(shown))
+            yield answer
         for case in answer.what_if:
             answer = answer.with_case(self._case(answer, case, CASES[case.name]))
             yield answer
@@ -219,6 +228,17 @@ class _Planning:
         except InfeasibleError:
             # The deadline is so near that every run would end undecided.
             return hopeless(request, means)
+
+
+def _better(plan: Plan) -> Candidate | None:
+    """Return an accepted design that is better than the recommended one in everything, if any."""
+    chosen = plan.chosen
+    better = (
+        point
+        for point in plan.points
+        if point.accepted and point.beats(chosen) and not chosen.beats(point)
+    )
+    return next(better, None)
 
 
 def _choice(points: Sequence[Candidate], request: PlanRequest) -> Candidate:

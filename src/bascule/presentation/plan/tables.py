@@ -8,10 +8,12 @@ from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Candidate
 from bascule.presentation.numbers import amount, count, day, estimate, part, percent
-from bascule.presentation.report import Cells
+from bascule.presentation.report import Cells, Table
 
 if TYPE_CHECKING:
+    from bascule.core.rules import Rule
     from bascule.planning.result import Plan, WhatIf
+    from bascule.planning.search.paces import Pace
 
 FIRST_LOOK = 200
 """Up to this number, simulated tests are a first look, and too few to be shown as a result."""
@@ -38,24 +40,28 @@ def _design_cells(point: Candidate, zero: Forecast | None) -> Cells:
     return (estimate(forecast.days), day(forecast.p90_days), estimate(forecast.cost), at_zero)
 
 
-def pace_rows(plan: Plan) -> list[Cells]:
-    """Compare the fastest, the recommended and the cheapest share of the traffic, with headings."""
-    rows: list[Cells] = [
-        ("share of traffic", "tilt", *comparison(plan)[0][1:], "unwon while waiting"),
-    ]
+def pace_table(plan: Plan) -> Table:
+    """Compare the fastest, the recommended and the cheapest share of the traffic."""
+    alike: dict[tuple[float, Rule], list[Pace]] = {}
     for pace in plan.paces:
-        is_chosen = pace.point.rule == plan.rule and pace.share == plan.request.share
-        name = f"{pace.name} (this design)" if is_chosen else pace.name
-        knob = pace.point.rule.knob
+        alike.setdefault((pace.share, pace.point.rule), []).append(pace)
+    mine = (plan.request.share, plan.rule)
+    rows = []
+    for (share, rule), paces in alike.items():
+        names = ", ".join(pace.name for pace in paces)
+        is_chosen = " (this design)" if (share, rule) == mine else ""
+        point = paces[0].point
         rows.append(
             (
-                f"{name}: {percent(pace.share)}",
-                "-" if knob is None else f"{knob.value:g}",
-                *_design_cells(pace.point, pace.point.zero),
-                amount(pace.unwon),
+                f"{names}{is_chosen}: {percent(share)}",
+                "-" if rule.knob is None else f"{rule.knob.value:g}",
+                *_design_cells(point, point.zero),
+                amount(paces[0].unwon),
             )
         )
-    return rows
+    heading = ("share of traffic", "tilt", *comparison(plan)[0][1:], "unwon while waiting")
+    strong = tuple(place for place, one in enumerate(alike) if one == mine)
+    return Table((heading, *rows), strong=strong)
 
 
 def by_evidence(plan: Plan) -> list[Cells]:

@@ -25,7 +25,7 @@ from bascule.presentation.plan.tables import (
     comparison,
     frontier,
     is_first_look,
-    pace_rows,
+    pace_table,
     what_if,
 )
 from bascule.presentation.report import Report, Table
@@ -316,7 +316,7 @@ def report(plan: Plan) -> Report:
     parts.append(guarantee(plan.design))
     tables = [Table(tuple(comparison(plan)), strong=(0,))]
     if plan.paces:
-        tables.append(Table(tuple(pace_rows(plan)), strong=(1,)))
+        tables.append(pace_table(plan))
         parts.insert(1, waiting_words(plan))
     parts.insert(2, signal_words(plan))
     notes = tuple(part for part in parts if part)
