@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import MOST_UNITS
@@ -18,9 +17,6 @@ from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Outcome
 from bascule.planning.request.options import Lift
 from bascule.simulation.recurrent.exponential_sum import LONGEST
-
-if TYPE_CHECKING:
-    from bascule.planning.request.request import PlanRequest
 
 
 def arm_names(arms: object, lift: object) -> tuple[str, ...]:
@@ -218,60 +214,70 @@ def checked_covariate(
     return Covariate(name), correlation
 
 
-def check_deadline(request: PlanRequest) -> None:
+def check_deadline(
+    outcome: Outcome,
+    arms: int,
+    units_per_day: float,
+    enrolled_per_day: float,
+    deadline_days: float,
+    window_days: float,
+    max_units: int,
+) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
-    most = LONGEST if request.outcome.recurring else MOST_UNITS
-    if request.units_per_day * request.deadline_days > most:
+    most = LONGEST if outcome.recurring else MOST_UNITS
+    if units_per_day * deadline_days > most:
         raise InputError(
             "units_per_day",
             f"units_per_day times deadline_days must be at most {most:.0e} "
-            f"(got {request.units_per_day * request.deadline_days:.2g}): fewer units a day will do",
+            f"(got {units_per_day * deadline_days:.2g}): fewer units a day will do",
         )
-    if request.window_days >= request.deadline_days:
+    if window_days >= deadline_days:
         raise InputError(
             "window",
-            f"window ({request.window_days:g} days) must be shorter than deadline_days "
-            f"({request.deadline_days:g}): no outcome would be known by then",
+            f"window ({window_days:g} days) must be shorter than deadline_days "
+            f"({deadline_days:g}): no outcome would be known by then",
             others=("deadline_days",),
         )
-    least = FIRST_UNITS * len(request.names)
-    enough = least / request.enrolled_per_day + request.window_days
-    if request.max_units < least:
+    least = FIRST_UNITS * arms
+    enough = least / enrolled_per_day + window_days
+    if max_units < least:
         raise InputError(
             "deadline_days",
-            f"deadline_days ({request.deadline_days:g}) is too short: {request.enrolled_per_day:g} "
-            f"units a day make {request.max_units} units by then, and the first blocks take "
+            f"deadline_days ({deadline_days:g}) is too short: {enrolled_per_day:g} "
+            f"units a day make {max_units} units by then, and the first blocks take "
             f"{least}; give it {enough:.2g} days or more",
         )
 
 
-def checked_spread(request: PlanRequest) -> float | None:
+def checked_spread(
+    outcome: Outcome, baseline: float, spread: float | None, usual: Callable[[], float]
+) -> float | None:
     """Return the spread of outcomes within limits; None where the outcome model has it."""
-    if not (request.outcome.limited and request.outcome.variance(request.baseline) is None):
-        if request.spread is not None:
+    if not (outcome.limited and outcome.variance(baseline) is None):
+        if spread is not None:
             raise InputError(
                 "spread",
-                f"spread belongs to Bounded outcomes, not to {request.outcome!r}: leave it out",
+                f"spread belongs to Bounded outcomes, not to {outcome!r}: leave it out",
             )
         return None
-    low, high = request.outcome.low, request.outcome.high
-    most = math.sqrt((request.baseline - low) * (high - request.baseline))
+    low, high = outcome.low, outcome.high
+    most = math.sqrt((baseline - low) * (high - baseline))
     if most == 0:
         raise InputError(
             "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
         )
-    if request.spread is None or request.spread_is_usual:
-        return request.usual_spread
-    if request.outcome.integer:
+    if spread is None or spread == usual():
+        return usual()
+    if outcome.integer:
         raise InputError(
             "spread",
-            f"spread cannot be changed for {request.outcome.words}: leave it out, and the outcome "
+            f"spread cannot be changed for {outcome.words}: leave it out, and the outcome "
             "model says how they spread",
         )
-    if request.spread >= most:
+    if spread >= most:
         raise InputError(
             "spread",
             f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
-            f"{high:g} with mean {request.baseline:g} can have (got {request.spread:g})",
+            f"{high:g} with mean {baseline:g} can have (got {spread:g})",
         )
-    return request.spread
+    return spread

@@ -143,12 +143,21 @@ class PlanRequest:
         put(self, "metrics", checked_metrics(self.metrics))
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
-        check_deadline(self)
+        check_deadline(
+            self.outcome,
+            len(self.names),
+            self.units_per_day,
+            self.enrolled_per_day,
+            self.deadline_days,
+            self.window_days,
+            self.max_units,
+        )
         check_calendar(self.outcome, self.min_days, self.whole_weeks, self.deadline_days)
         known = checked_covariate(self.covariate, self.correlation, self.outcome)
         put(self, "covariate", known[0])
         put(self, "correlation", known[1])
-        put(self, "spread", checked_spread(self))
+        spread = checked_spread(self.outcome, self.baseline, self.spread, lambda: self.usual_spread)
+        put(self, "spread", spread)
         put(self, "outcomes_per_day", checked_rate(self.outcome, self.outcomes_per_day))
 
     def accepts(self, design: Design) -> bool:
