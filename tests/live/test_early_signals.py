@@ -145,9 +145,7 @@ def test_a_wrong_sum_is_found(store: bs.Store) -> None:
     state["signals"]["early"][0][1] = [7, 7]
     put(test, "UPDATE experiments SET state = ? WHERE id = ?", json.dumps(state))
     (finding,) = test.verify().differences
-    assert finding.startswith(
-        "signals.early stored as (((1, 1), (7, 7)),), computed as (((1, 1), ("
-    )
+    assert finding.startswith("early stored as (((1, 1), (7, 7)),), computed as (((1, 1), (")
 
 
 def _state_text(test: bs.Experiment) -> str:

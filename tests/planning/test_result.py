@@ -45,7 +45,7 @@ def test_the_frontier_is_a_table(spending: bs.planning.Plan) -> None:
     frame = spending.to_frame()
     assert len(frame) == len(spending.frontier)
     assert frame["chosen"].sum() == 1
-    assert set(frame["knob"]) == {"tilt", "alpha"}
+    assert set(frame["knob"]) == {"tilt"}
 
 
 def test_the_words_say_all_of_it(spending: bs.planning.Plan) -> None:

@@ -306,6 +306,9 @@ def _option(name: str, hint: Any, default: str) -> Option:
     kinds = {_kind_of(part) for part in _parts(hint)}
     choices = tuple(word for part in _parts(hint) for word in _words(part))
     kind: Kind = "choice" if choices else kinds.pop() if len(kinds) == 1 else "text"
+    if kind == "number" and declared == Option():
+        # Only a declaration says that a number must be finite.
+        kind = "unbounded"
     return replace(option, kind=kind, choices=option.choices or choices)
 
 

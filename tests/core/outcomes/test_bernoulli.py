@@ -83,4 +83,3 @@ def test_tilted_blocks_are_predicted_with_the_mean_of_the_best_arm() -> None:
         bs.theory.predict(design(bs.Tilt(3)), 0.01)
     assert caught.value.field == "best"
     assert bs.theory.predict(design(bs.Tilt(3)), 0.01, best=0.06).regret > 0
-    assert bs.theory.predict(design(bs.UCB(2)), 0.1).regret > 0

@@ -72,7 +72,7 @@ def test_progress_rises_to_the_number_of_runs(
 ) -> None:
     done = [done for _, done, _ in reports]
     assert done == sorted(done)
-    extensions = (8 + 4) * 60 + (4 + 8) * 15 + 3 * 6 + 5 * 3
+    extensions = (8 + 4) * 60 + (4 + 8) * 15 + 5 * 3
     figures = (63 + 30) * 60 + 2 * 3 + 2 * 15
     assert {total for _, _, total in reports} == {done[-1]} == {figures + extensions}
 

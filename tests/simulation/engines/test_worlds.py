@@ -285,7 +285,7 @@ def test_the_result_says_which_world_it_was() -> None:
     assert result.to_dict()["world"]["trend"]["size"] == -0.5
     assert result.predicted() is None
     assert result.proven() is None
-    plain = bs.simulate(design(bs.UCB(2)), [0, 1], runs=20)
+    plain = bs.simulate(design(bs.Tilt(3)), [0, 1], runs=20)
     assert "world" not in plain.to_dict()
     assert plain.predicted() is not None
 
