@@ -243,9 +243,13 @@ class Soon:
 
     def __init__(self, store: StoreContext, calls: Calls) -> None:
         self.assign = _submitting(store, calls.assign)
+        """Assign a unit: a reply with its arm."""
         self.assign_many = _submitting(store, calls.assign_many)
+        """Assign several units: a reply with their arms."""
         self.evaluate = _submitting(store, calls.evaluate)
+        """Evaluate a unit, in the test or not: a reply with what it gets."""
         self.record_many = _submitting(store, calls.record)
+        """Record outcomes: a reply with their receipts."""
 
 
 def _submitting(
