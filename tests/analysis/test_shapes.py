@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bascule as bs
 from bascule.analysis.call import call_of
+from bascule.analysis.log.question import Question
 
 UNITS = 600
 
@@ -329,9 +331,33 @@ def test_the_last_of_snapshots_is_used() -> None:
 
 def test_sums_that_are_no_shares_need_squares() -> None:
     counts = daily_counts().assign(revenue=lambda frame: 30.0 * frame.clicks)
-    with pytest.raises(bs.InputError, match="which is no share: name the column"):
+    log = bs.Log(counts, count="impressions")
+    for outcome in (bs.Bernoulli(), None):
+        with pytest.raises(bs.InputError, match=r"a sum of 0/1 outcomes is a whole.*squares="):
+            bs.analyze(log, bs.LogMetric("revenue", outcome=outcome))
+    # Two rows of a day that are no whole numbers, though their sum is one.
+    halves = pd.concat([counts, counts]).assign(clicks=lambda frame: frame.clicks + 0.5)
+    with pytest.raises(bs.InputError, match=r"has \d+\.5 on 2"):
         bs.analyze(
-            bs.Log(counts, count="impressions"), bs.LogMetric("revenue", outcome=bs.Bernoulli())
+            bs.Log(halves, count="impressions"), bs.LogMetric("clicks", outcome=bs.Bernoulli())
         )
+    # The call that is shown does not name 0/1 outcomes for such sums.
+    with pytest.raises(Question, match=r"squares='COLUMN'\), 'revenue'") as question:
+        bs.analyze(counts, "revenue")
+    assert "Bernoulli" not in str(question.value)
     with pytest.raises(bs.InputError, match="count does not go with window"):
-        bs.analyze(bs.Log(counts, count="impressions"), bs.LogMetric("clicks", window="1d"))
+        bs.analyze(log, bs.LogMetric("clicks", window="1d"))
+
+
+def test_kinds_of_events_are_counted_by_column_and_kind() -> None:
+    log = {
+        "user": [0, 0, 1, 1, 2, 3],
+        "variant": ["a", "a", "b", "b", "a", "b"],
+        "event": ["seen", "buy", "seen", "buy", "seen", "seen"],
+        "amount": [None, 3.0, None, 4.0, None, None],
+    }
+    with pytest.raises(bs.InputError, match=r"no column 'buy', but event has.*'event=buy'"):
+        bs.analyze(log, "buy")
+    with pytest.raises(bs.InputError, match=r"kinds of events.*'event=seen' or 'event=buy'"):
+        bs.analyze(log, "event")
+    assert [arm.mean for arm in bs.analyze(log, "event=buy").arms] == [0.5, 0.5]

@@ -55,6 +55,9 @@ def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
             design=test.design,
             until=moment(test.store.clock.now() + 1.0),
         )
+    # The files were those of this call alone.
+    reading = replace(analysis.reading, log=f"of {test.name}", assignments=f"of {test.name}")
+    analysis = replace(analysis, reading=reading)
     if status.metrics:
         # What may be shipped is said with the metrics.
         notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
@@ -140,8 +143,10 @@ def _of_segments(test: SegmentTests) -> Analysis:
     days = [day for part in parts for day in (part.first_day, part.last_day) if day is not None]
     notes = [f"the error is split between the {len(test.tests)} segments of the design"]
     notes += [f"{name} has no matured units yet" for name in test.tests if name not in known]
+    whole = f"of {test.name}"
     return over_segments(
         [replace(part, excluded={}) for part in parts],
+        reading=replace(parts[0].reading, log=whole, assignments=whole),
         error=test.error,
         rows=sum(part.rows for part in parts),
         units=sum(part.units for part in parts),

@@ -55,7 +55,7 @@ def notes_on(
         notes.append(
             f"{units} rows without any value, and count as {request.missing:g}: that is right for "
             "amounts and counts of what happened; for measurements that were not taken, such as "
-            'scores, give missing="exclude"'
+            'scores, give `missing="exclude"`'
         )
     notes += _skewed_arms(reduced, sums, known, evidence)
     spread = sums.squares.sum(axis=0) - sums.totals.sum(axis=0) ** 2 / np.maximum(
@@ -99,7 +99,8 @@ def other_difference(
         if first is None or second is None or not math.isfinite(reach):
             continue
         plain = first - second
-        if abs(plain - effect.difference) > 0.1 * reach or plain * effect.difference < 0.0:
+        # The hundredth part of an interval is about the last digit that is shown of it.
+        if abs(plain - effect.difference) > 0.01 * reach or plain * effect.difference < 0.0:
             reason = (
                 "the arms did not have the same shares all the time, and units are compared with "
                 "those that came at the same time"
@@ -109,6 +110,6 @@ def other_difference(
             )
             return [
                 f"the difference {effect.second} - {effect.first} is {-effect.difference:.4g}, and "
-                f"that of the means {-plain:.4g}: {reason}"
+                f"that of the means, by which the cost is counted, {-plain:.4g}: {reason}"
             ]
     return []

@@ -83,6 +83,12 @@ FILES = named(
 )
 DAYS = named(days=Option("Print the days as well.", kind="switch", group="output"))
 OPTIONS = {**METRICS, **ANALYSIS, **COLLECTION, **TABLES, **LOOKS, **PARAMETERS}
+TYPED = {name: option.typed for name, option in OPTIONS.items()} | {
+    "outcome=Bounded(low, high)": "--low LOW --high HIGH",
+    "outcome=Gaussian(sigma)": "--sigma SIGMA",
+}
+"""How what notes name is typed."""
+
 SHOWN = ("basics", "outcome", "output")
 
 
@@ -118,7 +124,7 @@ def command(
     if as_json:
         print_json(analysis.to_dict())
         return
-    report = analysis.report()
+    report = analysis.report().spelled(TYPED)
     print_report(report.whole if "days" in given else report, width=0)
     say_written(*files.values())
 
@@ -182,7 +188,7 @@ def _command(question: Question, context: typer.Context) -> str:
             words += [parameter.opts[0], *([] if one is True else [str(one)])]
     for name, value in question.options.items():
         words += [f"--{name.replace('_', '-')}", value]
-    if "count" in question.options and "--outcome" not in words:
+    if question.zero_or_one and "--outcome" not in words:
         words += ["--outcome", "bernoulli"]
     return shlex.join(words)
 

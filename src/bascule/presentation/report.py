@@ -91,15 +91,30 @@ class Report:
     def spelled(self, names: Mapping[str, str]) -> Report:
         """Return the report with the options that its notes name as a place spells them.
 
-        >>> Report("Plan", notes=("Takes longer (`share`).",)).spelled({"share": "--share"}).notes
-        ('Takes longer (--share).',)
+        A note has `option` or `option=value`; a value may have a spelling of its own in `names`.
+
+        >>> notes = ("Takes longer (`share`).", 'Give `missing="exclude"`.')
+        >>> names = {"share": "--share", "missing": "--missing"}
+        >>> Report("Plan", notes=notes).spelled(names).notes
+        ('Takes longer (--share).', 'Give --missing exclude.')
         """
 
-        def spell(text: str) -> str:
-            return re.sub(r"`(\w+)`", lambda found: names.get(found[1], found[0]), text)
+        def spelling(named: re.Match[str]) -> str:
+            option, _, value = named[1].partition("=")
+            if option not in names:
+                return named[0]
+            typed = f"{names[option]} {value}".replace('"', "").strip()
+            return names.get(named[1], typed)
 
-        details = None if self.details is None else self.details.spelled(names)
-        return replace(self, notes=tuple(map(spell, self.notes)), details=details)
+        def spell(text: str) -> str:
+            return re.sub(r"`(\w+(?:=[^`]+)?)`", spelling, text)
+
+        return replace(
+            self,
+            notes=tuple(map(spell, self.notes)),
+            parts=tuple(part.spelled(names) for part in self.parts),
+            details=None if self.details is None else self.details.spelled(names),
+        )
 
 
 def lines(report: Report, width: int = COLUMNS) -> list[str]:

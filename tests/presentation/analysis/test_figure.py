@@ -24,13 +24,27 @@ def found() -> bs.analysis.Analysis:
     )
 
 
-def test_differences_are_turned_so_that_the_winner_is_ahead(found: bs.analysis.Analysis) -> None:
-    (effect,), (one,) = found.effects, against(found)
-    assert found.leader == one.leader == "new"
-    sign = 1.0 if effect.first == "new" else -1.0
-    assert one.now.difference == sign * effect.difference > 0
-    assert {one.now.low, one.now.high} == {sign * effect.low, sign * effect.high}
-    assert [step.date for step in one.steps] == [day.date for day in found.days]
+def test_tables_figures_and_words_have_treatments_minus_the_control() -> None:
+    rng = np.random.default_rng(1)
+    arm = np.arange(6000) % 3
+    log = {
+        "unit": range(6000),
+        "arm": [("control", "new", "other")[i] for i in arm],
+        "value": (rng.random(6000) < np.array([0.2, 0.1, 0.15])[arm]).astype(int).tolist(),
+        "time": [f"2026-03-{1 + i // 300:02}" for i in range(6000)],
+    }
+    analysis = bs.analyze(log, control="control")
+    assert analysis.leader == "control"
+    rows = {one.name: (one.difference, one.low, one.high) for one in analysis.contrasts}
+    shown = {one.name: (one.now.difference, one.now.low, one.now.high) for one in against(analysis)}
+    assert shown == rows
+    assert all(one.steps[-1].difference == rows[one.name][0] < 0.0 for one in against(analysis))
+    left, _ = analysis.plot().axes
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [*shown]
+    text = str(analysis)
+    assert "control is ahead of other, its nearest rival," in text
+    assert "the true difference other - control lies between −" in text
+    assert "control - " not in text + analysis.html()
 
 
 def test_the_decision_is_the_first_day_above_zero(found: bs.analysis.Analysis) -> None:

@@ -45,8 +45,8 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     if model is not None and model.binary and not sums.zero_or_one:
         raise InputError(
             "outcome",
-            f"outcome: not every outcome is 0 or 1, as {model!r} needs: use aggregate "
-            '"any", or Bounded(low, high)',
+            f"outcome: not every outcome is 0 or 1, as {model!r} needs: give "
+            'aggregate="any" (--aggregate any), or Bounded(low, high) (--low, --high)',
         )
     note = ""
     sums_up = request.measure is not None and request.aggregate in ("sum", "mean")
@@ -69,8 +69,8 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     if model is not None and model.known_spread:
         return kinds.mixture(model)
     return kinds.estimated_mixture(
-        "neither limits nor spread of the outcomes were stated: give outcome=Bounded(low, high) "
-        "or Gaussian(sigma) to have a proven answer"
+        "neither limits nor spread of the outcomes were stated: give `outcome=Bounded(low, high)` "
+        "or `outcome=Gaussian(sigma)` to have a proven answer"
     )
 
 

@@ -7,6 +7,12 @@ from typing import Any
 
 from bascule.core.errors import InputError
 
+OTHER_SUMS = (
+    "for sums of other numbers export the sum of the squares of the units' values as well, and "
+    'name its column, squares="COLUMN" (--squares COLUMN), or export one row a unit'
+)
+"""What a log needs whose rows are sums, and whose units give other numbers than 0 and 1."""
+
 
 class Question(InputError):  # noqa: N818 - it asks
     """Columns that a log leaves open, asked for at once.
@@ -34,6 +40,11 @@ class Question(InputError):  # noqa: N818 - it asks
             f"Ask again with the columns that you mean, for example: {example}"
         )
 
+    @property
+    def zero_or_one(self) -> bool:
+        """Whether rows are sums that may be those of 0 and 1."""
+        return "count" in self.options and "squares" not in self.options
+
     def _call(self) -> str:
         source = "log" if self.place.startswith("a ") else repr(self.place)
         named = {"unit", "arm", "time"}
@@ -46,7 +57,9 @@ class Question(InputError):  # noqa: N818 - it asks
             metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
             del options["follow_up"]
         if "count" in options:
-            source = f"bs.Log({source}, count={options.pop('count')})"
+            columns = [f"{n}={options.pop(n)}" for n in ("count", "squares") if n in options]
+            source = f"bs.Log({source}, {', '.join(columns)})"
+        if self.zero_or_one:
             metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
         parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
         return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"

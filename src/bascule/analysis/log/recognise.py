@@ -26,9 +26,10 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
-from bascule.analysis.log.question import Question
+from bascule.analysis.log.question import OTHER_SUMS, Question
 from bascule.analysis.log.sample import MOSTLY, NO_NAME, Sample
 from bascule.analysis.log.times import FORMAT_HINT
+from bascule.core.errors import InputError
 
 FEWEST_CLUSTERS = 6
 """So many groups whose units all have one arm are no chance."""
@@ -98,8 +99,7 @@ class _Recognition:
             if name is not None:
                 self._take(role, named(role, name, list(sample.table.columns)), sample)
         if given.value is not None:
-            columns = list(self.events.table.columns)
-            self._take("metric", named("metric", given.value, columns), self.events)
+            self._take("metric", self._named_metric(given.value), self.events)
         self._ask_about_tests()
         if given.unit is None and not given.no_unit:
             self._find_unit()
@@ -132,6 +132,30 @@ class _Recognition:
     def _take(self, role: str, name: str, sample: Sample) -> None:
         self.roles[role] = name
         sample.taken.add(name)
+
+    def _named_metric(self, name: str) -> str:
+        """The column of a metric that was named; kinds of events are counted as column=kind."""
+        sample = self.events
+        columns = list(sample.table.columns)
+        texts = [c for c in columns if c not in sample.numbers]
+        texts = [c for c in texts if sample.table[c].type().is_string()]
+        if not any(plain(c) == plain(name) for c in columns):
+            for column in texts:
+                if name in sample.kinds(column):
+                    raise InputError(
+                        "metric",
+                        f"metric: there is no column {name!r}, but {column} has such rows: to "
+                        f"count them, give the metric '{column}={name}'",
+                    )
+        column = named("metric", name, columns)
+        if column in texts and re.search(KINDS, plain(column)):
+            kinds = [f"{column}={kind}" for kind in sample.kinds(column)]
+            raise InputError(
+                "metric",
+                f"metric: {column} has kinds of events and no numbers: to count those of one kind, "
+                f"give the metric {_listed([repr(kind) for kind in kinds], 'or')}",
+            )
+        return column
 
     def _ask(self, role: str, why: str, columns: Iterable[str]) -> None:
         self.unclear.append(why)
@@ -273,9 +297,15 @@ class _Recognition:
         self._ask("count", f"{counts[0]} seems to count the units of a row", counts)
         if "metric" in self.options:
             others = [c for c in self.events.numbers if c in self.events.free and c not in counts]
-            parts = [c for c in others if self.events.below(c, counts[0])]
+            plain_numbers = [c for c in others if self.events.table[c].type().is_numeric()]
+            parts = [c for c in plain_numbers if self.events.no_part(c, counts[0]) is None]
             self.options["metric"] = next(iter((*parts, *others)), "COLUMN")
-        self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+        metric = self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
+        odd = self.events.no_part(metric, counts[0]) if metric in self.events.numbers else None
+        if odd is not None:
+            shown = f"{odd[0]:.12g} for {odd[1]:g} {counts[0]}"
+            why = f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}"
+            self._ask("squares", why, ())
 
     def _ask_about_intervals(self) -> None:
         """Ask about rows that have the start and the stop of a time at risk."""

@@ -63,12 +63,19 @@ class Sample:
         each = self._first.select(*columns).distinct()
         return int(run(each.agg(n=each.count()))[0]["n"])
 
-    def below(self, name: str, other: str) -> bool:
-        """Whether no number of a column is above that of another one in the same row."""
-        if not all(self.table[one].type().is_numeric() for one in (name, other)):
-            return False
-        (row,) = run(self._first.agg(above=(self._first[name] > self._first[other]).sum()))
-        return not row["above"]
+    def no_part(self, name: str, whole: str) -> tuple[float, float] | None:
+        """The first number of a column that cannot count some of what another one counts.
+
+        It comes with the other number of its row; None where all are whole numbers from 0 to the
+        other one, or where a column is text.
+        """
+        first = self._first
+        if not all(self.table[one].type().is_numeric() for one in (name, whole)):
+            return None
+        part, count = (first[one].cast("float64") for one in (name, whole))
+        odd = (part < 0.0) | (part > count) | (part != part.floor())
+        rows = run(first.filter(odd).select(part=part, count=count).limit(1))
+        return (rows[0]["part"], rows[0]["count"]) if rows else None
 
     @cached_property
     def numbers(self) -> list[str]:

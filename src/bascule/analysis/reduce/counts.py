@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import good
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
@@ -22,6 +23,8 @@ def counted(rows: Any, arms: tuple[str, ...]) -> list[Row]:
     if "segment" in rows.columns:
         keys["segment"] = rows.segment
     parts = {part: rows[name].sum() for name, part in names.items() if name in rows.columns}
+    if "squares" not in parts:
+        parts["fraction"] = rows.value.max(where=rows.value != rows.value.floor())
     sums = run(rows.group_by(**keys).agg(**parts).order_by("day", "arm"))
     return [_checked(row, arms) for row in sums]
 
@@ -73,11 +76,13 @@ def _checked(row: Row, arms: tuple[str, ...]) -> Row:
         raise InputError("count", "count must have whole numbers of units")
     if "squares" in row:
         return row | {"cubes": None, "low": float("nan"), "high": float("nan")}
-    if not 0.0 <= total <= units:
+    fraction = row.pop("fraction")
+    if fraction is not None or not 0.0 <= total <= units:
+        shown = f"{total:g} for {units:g} units" if fraction is None else f"{fraction:.12g}"
         raise InputError(
             "squares",
-            f"squares: {arm!r} has {total:g} for {units:g} units on {day}, which is no share: name "
-            "the column with the sums of squares",
+            f"squares is missing: {arm!r} has {shown} on {day}, and a sum "
+            f"of 0/1 outcomes is a whole number from 0 to the number of units: {OTHER_SUMS}",
         )
     ends = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
     return row | {"squares": total, "cubes": total} | ends

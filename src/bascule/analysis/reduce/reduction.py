@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log.log import Log
+from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
 from bascule.analysis.reduce.counts import ask_about_growth, counted, latest
 from bascule.analysis.reduce.growth import Growing, growth
@@ -136,15 +137,14 @@ def _counted(request: Request, log: Log) -> Reduced:
     """Rows that are sums: what a table of their units would add up to."""
     if request.measure is not None:
         raise InputError("design", "design: a window needs units, and rows are sums")
-    model = request.outcome
+    model, names = request.outcome, log.arms.names
+    sums = counted(latest(log.rows) if log.cumulative else log.rows, names)
     if log.columns.squares is None and (model is None or not model.binary):
         raise InputError(
             "squares",
-            "squares is missing: name the column with the sums of squares; if every unit counts 0 "
-            "or 1, give outcome=Bernoulli() (--outcome bernoulli) instead",
+            "squares is missing: if every unit counts 0 or 1, give outcome=Bernoulli() (--outcome "
+            f"bernoulli); {OTHER_SUMS}",
         )
-    rows, names = log.rows, log.arms.names
-    sums = counted(latest(rows) if log.cumulative else rows, names)
     if log.cumulative is None:
         ask_about_growth(sums)
     table = table_of(sums, len(names))

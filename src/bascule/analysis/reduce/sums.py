@@ -189,10 +189,13 @@ class Table:
         return all(sums.growth is None for sums in self.segments.values())
 
 
+CAPPED = "outcome beyond the limits, counted as the nearest"
+"""What is counted beside the units and events that do not count, and is not excluded itself."""
+
 EXCLUDED = {
     "early": "event before its unit came",
     "without_value": "unit without any value",
-    "clipped": "outcome beyond the limits, counted as the nearest",
+    "clipped": CAPPED,
 }
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 

@@ -13,6 +13,7 @@ from bascule.presentation.analysis.series import (
     dated,
     decision_place,
     short_day,
+    signed,
     span,
 )
 from bascule.presentation.figures import SERIES, Series, new_figure
@@ -57,7 +58,7 @@ def plot_analysis(analysis: Analysis) -> Figure:
     first = rivals[0] if rivals else None
     names = "" if first is None else first.name
     if len(rivals) > 1:
-        names = f"{rivals[0].leader} - each of the others"
+        names = "differences"
     left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
     losses = costs(analysis)
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
@@ -104,7 +105,7 @@ def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, nam
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
     else:
         panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
-    label = f"minus {one.rival}" if named else None
+    label = one.name if named else None
     dash, marker = series.dash if named else "solid", "o" if len(known) < 2 else None
     panel.plot(
         days,
@@ -130,11 +131,12 @@ def _ordinal(text: str) -> int:
 
 
 def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
-    """Return the leader minus each rival now; with segments, the nearest rival of each."""
+    """Return the leader against each rival now; with segments, the nearest rival of each."""
     named = [
         (f"{part.segment}: {effect.name}", effect)
         for part in analysis.segments
-        for effect in part.leads[:1]
+        for effect in (signed(part, lead) for lead in part.leads[:1])
     ]
-    named = named or [(effect.name, effect) for effect in analysis.leads]
+    effects = [signed(analysis, lead) for lead in analysis.leads]
+    named = named or [(effect.name, effect) for effect in effects]
     return Intervals.of(named, amounts_of(analysis))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from bascule.analysis.reduce.sums import CAPPED
 from bascule.core.approximate import at_most, two_digits
 from bascule.presentation.analysis import sentences
 from bascule.presentation.analysis.figure import standing_intervals
 from bascule.presentation.analysis.headline import metric_words
-from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
+from bascule.presentation.analysis.series import against, amounts_of, has_days, signed, stamp
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, number, percent, relative
 from bascule.presentation.report import Cells, Drawable, Fact, Report, Table
@@ -166,7 +167,7 @@ def _effect_rows(analysis: Analysis) -> list[Cells]:
     no_lift = ("", "") if pairs else ()
     rows += [
         (one.name, *_ends(amounts, *one.ends), *no_lift)
-        for one in (other.reversed for other in others)
+        for one in (signed(analysis, other) for other in others)
     ]
     return rows
 
@@ -257,7 +258,9 @@ def _method(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _excluded(counts: Iterable[tuple[str, int]]) -> list[str]:
-    return [f"excluded: {n:,} ({reason})" for reason, n in counts]
+    return [
+        f"{'capped' if reason == CAPPED else 'excluded'}: {n:,} ({reason})" for reason, n in counts
+    ]
 
 
 def _figures(analysis: Analysis) -> tuple[Drawable, ...]:

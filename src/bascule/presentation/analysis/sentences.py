@@ -55,26 +55,26 @@ def reading(analysis: Analysis) -> str:
         return ""
     nearest, amounts = rivals[0], amounts_of(analysis)
     now, decision = nearest.now, analysis.decision
-    ahead, behind, ends = nearest.leader, nearest.rival, (now.low, now.high)
+    ahead, behind, difference = nearest.first, nearest.second, "difference"
     if analysis.design.oriented(now.difference) < 0.0:
-        # The leading mean, which counts all units alike, is not ahead of units of the same time.
-        ahead, behind, ends = behind, ahead, (-now.high, -now.low)
-    low, high = (amounts.signed(end, now.width) for end in ends)
+        ahead, behind, difference = behind, ahead, f"difference {nearest.name}"
+    low, high = (amounts.signed(end, now.width) for end in (now.low, now.high))
     unit = " points" if amounts.binary else ""
     by = amounts.signed(abs(now.difference), now.width).lstrip("+")
-    rest = "" if len(rivals) == 1 or ahead != nearest.leader else ", its nearest rival,"
+    rest = "" if len(rivals) == 1 or ahead != analysis.leader else ", its nearest rival,"
     lead = f"{ahead} is ahead of {behind}{rest} by {by}{unit}"
     if decision is not None and decision.arm is None:
-        return f"{lead}, which is too little to matter: it may be from {low} to {high}{unit}."
+        may_be = f"the {difference} may be from {low} to {high}{unit}"
+        return f"{lead}, which is too little to matter: {may_be}."
     if now.apart:
-        return f"{lead}; the true difference lies between {low} and {high}{unit}."
+        return f"{lead}; the true {difference} lies between {low} and {high}{unit}."
     if decision is not None and analysis.decided is not None:
         day = stamp(analysis, analysis.decided)
         return (
-            f"{lead}, {low} to {high} as things stand; the decision was reached on {day}, when all "
-            "of that lay on one side of 0, and stands."
+            f"{lead} ({difference} {low} to {high} as things stand); the decision was reached on "
+            f"{day}, when all of that lay on one side of 0, and stands."
         )
-    return f"{lead}, but the true difference may be anything from {low} to {high}{unit}."
+    return f"{lead}, but the true {difference} may be anything from {low} to {high}{unit}."
 
 
 def guarantee(analysis: Analysis) -> str:

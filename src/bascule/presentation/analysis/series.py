@@ -1,4 +1,4 @@
-"""The arm that is ahead against each of the others, day by day: what figures and pages draw.
+"""The difference of the leader from each other arm, day by day: what figures and pages draw.
 
 Here is also how the days of a log, and its outcomes, are written.
 """
@@ -15,6 +15,7 @@ from bascule.presentation.numbers import UNKNOWN, Amounts
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
+    from bascule.core.metrics.effects import Effect
 
 STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 """Days between the dates on an axis."""
@@ -76,32 +77,39 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Against:
-    """The mean of the arm that is ahead minus that of a rival: now, and day by day."""
+    """The difference of the arm that leads and a rival, as `signed` has it: now, and day by day."""
 
-    leader: str
-    rival: str
+    first: str
+    second: str
     now: Step
     steps: tuple[Step, ...]
 
     @property
     def name(self) -> str:
-        """The leader minus its rival."""
-        return f"{self.leader} - {self.rival}"
+        """The difference in words."""
+        return f"{self.first} - {self.second}"
+
+
+def signed(analysis: Analysis, effect: Effect) -> Effect:
+    """Return an effect as a treatment minus the control, or a later arm minus an earlier one."""
+    control = analysis.design.control_arm
+    order = [control, *(arm for arm in analysis.design.arms if arm != control)]
+    return effect.of(max(effect.first, effect.second, key=order.index))
 
 
 def against(analysis: Analysis) -> tuple[Against, ...]:
     """The leader against every other arm, the nearest rival first."""
-    leader, last = analysis.leader, analysis.last_day or ""
+    last = analysis.last_day or ""
     rivals = []
-    for now in analysis.leads:
-        pair = {leader, now.second}
+    for lead in analysis.leads:
+        now = signed(analysis, lead)
         steps = tuple(
-            Step(day.date, *effect.of(leader).ends)
+            Step(day.date, *effect.of(now.first).ends)
             for day in analysis.days
             for effect in day.effects
-            if {effect.first, effect.second} == pair
+            if {effect.first, effect.second} == {now.first, now.second}
         )
-        rivals.append(Against(leader, now.second, Step(last, *now.ends), steps))
+        rivals.append(Against(now.first, now.second, Step(last, *now.ends), steps))
     return tuple(rivals)
 
 
