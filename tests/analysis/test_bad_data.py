@@ -123,6 +123,8 @@ def test_units_in_two_arms_are_excluded_and_flagged() -> None:
 def test_outcomes_beyond_the_limits_count_as_the_limit() -> None:
     found = bs.analyze(log(), bs.LogMetric(outcome=bs.Bounded(0, 1), window="1d"))
     assert found.excluded == {"outcome beyond the limits, counted as the nearest": 13}
+    assert "capped: 13 (outcome beyond the limits" in str(found)
+    assert "excluded: " not in str(found)
     assert found.arms[0].mean is not None
     assert found.arms[0].mean <= 1.0
 

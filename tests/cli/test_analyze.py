@@ -117,3 +117,5 @@ def test_all_that_is_unclear_is_asked_at_once_with_a_command_to_copy(
     code, out, _ = run(capsys, *shlex.split(command)[2:])
     assert code == 0
     assert "Which is better on minutes: old or new?" in out
+    # What a note advises is spelled as it is typed.
+    assert "give --low LOW --high HIGH or --sigma SIGMA to have a proven answer" in out

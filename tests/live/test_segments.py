@@ -65,6 +65,9 @@ def test_one_report_for_all_segments(store: bs.Store) -> None:
     assert [part.segment for part in report.segments] == ["fr", "de"]
     assert report.units == 200
     text, page = str(report), report.html()
+    assert "log of all; " in text
+    assert report.segments[0].reading.log == f"of {button.tests['fr'].name}"
+    assert ".csv" not in text + page
     assert "it has no matured units yet" in report.notes
     for part in report.segments:
         assert part.decision is not None
