@@ -57,8 +57,8 @@ class Question(InputError):  # noqa: N818 - it asks
             metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
             del options["follow_up"]
         if "count" in options:
-            columns = [f"{n}={options.pop(n)}" for n in ("count", "squares") if n in options]
-            source = f"bs.Log({source}, {', '.join(columns)})"
+            sums = [f"{n}={options.pop(n)}" for n in ("count", "squares") if n in options]
+            source = f"bs.Log({source}, {', '.join(sums)})"
         if self.zero_or_one:
             metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
         parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
