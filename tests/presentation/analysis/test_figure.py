@@ -40,7 +40,9 @@ def test_tables_figures_and_words_have_treatments_minus_the_control() -> None:
     assert shown == rows
     assert all(one.steps[-1].difference == rows[one.name][0] < 0.0 for one in against(analysis))
     left, _ = analysis.plot().axes
-    assert [text.get_text() for text in left.get_legend().get_texts()] == [*shown]
+    legend = left.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [*shown]
     text = str(analysis)
     assert "control is ahead of other, its nearest rival," in text
     assert "the true difference other - control lies between −" in text
