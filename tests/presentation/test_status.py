@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
+
+import pytest
 
 import bascule as bs
 
@@ -46,6 +49,30 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
         "worse by 2 points or more on returned is shipped with probability at most 5 %" in lines[-1]
     )
     assert "lower is better" not in lines
+
+
+def test_differences_that_are_not_those_of_the_means_are_explained_once() -> None:
+    note = "differences compare units of the same block, so they can differ from"
+    for tilt, times in ((1, 0), (3, 1)):
+        design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(tilt), reports="always")
+        test = bs.open(":memory:", shuffle=random.Random(1).shuffle).create("test", design)
+        # b is a little better at first, and gets more units; all outcomes are higher later.
+        for later in range(2):
+            units = [f"{later}-{i}" for i in range(120)]
+            pairs = list(zip(units, test.assign_many(units), strict=True))
+            test.record_many(
+                [
+                    (unit, float(later or (arm == "b" and at % 8 == 0)))
+                    for at, (unit, arm) in enumerate(pairs)
+                ]
+            )
+        status = test.status()
+        first, second = (arm.mean for arm in status.arms)
+        is_same = status.contrasts[0].difference == pytest.approx(second - first)
+        assert is_same == (tilt == 1)
+        assert [line.startswith(note) for line in status.report().notes].count(True) == times
+        assert (note in str(status).replace("\n", " ")) == (tilt == 3)
+        assert bs.analyze_experiment(test).cost == pytest.approx(status.cost)
 
 
 def test_a_spread_that_is_not_known_yet_is_said() -> None:

@@ -77,11 +77,13 @@ def _as_the_test(analysis: Analysis, status: Status) -> Analysis:
     """Return the analysis with the answer of the test itself, whatever its log alone would say.
 
     Guardrails, removed arms, a stop and a cap are no part of what is replayed. Nor is how soon the
-    test was decided, which the median-unbiased estimates go by.
+    test was decided, which the median-unbiased estimates go by. The cost goes by the differences,
+    which compare units of the same time, and not by the means.
     """
     unbiased = {one.treatment: one.unbiased for one in status.contrasts}
     contrasts = [replace(one, unbiased=unbiased.get(one.treatment)) for one in analysis.contrasts]
-    analysis = replace(analysis, contrasts=tuple(contrasts))
+    cost = None if analysis.cost is None else status.cost
+    analysis = replace(analysis, contrasts=tuple(contrasts), cost=cost)
     verdict, decision = status.decision, None
     if verdict is not None:
         names = {field.name for field in fields(Decision)}

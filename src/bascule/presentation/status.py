@@ -10,28 +10,14 @@ from typing import TYPE_CHECKING
 from bascule.core.approximate import two_digits
 from bascule.core.procedures.base import EndReason
 from bascule.core.procedures.blocks.signals import GENTLE_TILT
-from bascule.presentation.guarantees import (
-    UNBIASED,
-    bound_words,
-    contrast_words,
-    interval_name,
-)
+from bascule.presentation.differences import amounts_of, coverage_words, difference_lines
 from bascule.presentation.intervals import Intervals
-from bascule.presentation.numbers import (
-    Amounts,
-    amount,
-    count,
-    duration,
-    known,
-    percent,
-    range_words,
-)
+from bascule.presentation.numbers import amount, count, duration, known, percent, range_words
 from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
     from bascule.core.diagnostics import Diagnostic
     from bascule.core.metrics.effects import Effect
-    from bascule.live.reports.metric_status import MetricStatus
     from bascule.live.reports.status import Status
     from bascule.live.reports.time_left import TimeLeft
     from bascule.live.storage.state import Verdict
@@ -57,11 +43,6 @@ forecast from them says nothing."""
 
 MANY_LATE = 0.5
 """From this share of late events on, the status says what to change."""
-
-
-def amounts_of(status: Status) -> Amounts:
-    """Return how the outcomes of the primary metric are written."""
-    return Amounts(status.binary, status.cost_unit)
 
 
 def headline(status: Status) -> str:
@@ -277,7 +258,7 @@ def facts(status: Status) -> tuple[Fact, ...]:
     ]
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
-        even = "" if status.even_cost is None else f" ({amount(status.even_cost)} in equal parts)"
+        even = "" if status.even_cost is None else f" ({amount(status.even_cost)} if split evenly)"
         name = f"{status.cost_unit.capitalize()} lost"
         rows.append(Fact(name, amount(status.cost), f"{until}{even}"))
     return tuple(rows)
@@ -378,72 +359,3 @@ def arm_table(status: Status) -> Table:
     ]
     head = ("arm", "units", "matured", "mean", "part")
     return Table((head, *rows), "; ".join(about))
-
-
-def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
-    """Return each treatment minus the control on every metric, and what intervals promise.
-
-    `all_pairs` adds the differences of treatments on the primary metric.
-    """
-    amounts = amounts_of(status)
-    said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
-    control = {contrast.control for contrast in status.contrasts}
-    for effect in status.effects if all_pairs else ():
-        if control.isdisjoint((effect.first, effect.second)):
-            later = effect.reversed
-            interval = f"{interval_name(later.error)} {amounts.interval(later.low, later.high)}"
-            difference = amounts.difference(later.difference, later.high - later.low)
-            said.append(f"{later.name}: {difference} ({interval})")
-    names = [arm.name for arm in status.arms]
-    for metric in status.metrics:
-        said += _metric_lines(metric, names)
-    said += final_lines(status)
-    if any(contrast.unbiased is not None for contrast in status.contrasts):
-        said.append(UNBIASED)
-    promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
-    return said + [
-        f"intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
-    ]
-
-
-def final_lines(status: Status) -> list[str]:
-    """Return what the enrolled units show that were measured after the decision; or nothing."""
-    final = status.final
-    if final is None:
-        return []
-    pending = "every window is closed" if final.is_complete else f"{count(final.pending)} pending"
-    amounts = amounts_of(status)
-    return [
-        f"with all {count(final.matured)} units that were enrolled ({pending}):",
-        *(f"  {contrast_words(contrast, amounts)}" for contrast in final.contrasts),
-    ]
-
-
-def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
-    """Return how many units of each arm have a value; empty where nothing can be missing.
-
-    >>> coverage_words(["a", "b"], [1.0, 0.5]), coverage_words(["a"], [None])
-    ('values of 100 % of the units of a, 50 % of b', '')
-    """
-    pairs = [(arm, share) for arm, share in zip(arms, shares, strict=False) if share is not None]
-    if not pairs:
-        return ""
-    (first, share), *rest = pairs
-    shown = [f"values of {percent(share)} of the units of {first}"]
-    return ", ".join(shown + [f"{percent(share)} of {arm}" for arm, share in rest])
-
-
-def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
-    amounts = Amounts(metric.binary)
-    about: list[str] = [metric.role]
-    if metric.goal == "decrease":
-        about.append("lower is better")
-    if metric.margin is not None:
-        about.append(f"margin {amounts.size(metric.margin)}")
-    if values := coverage_words(arms, metric.coverage):
-        about.append(values)
-    said = [f"{metric.name} ({', '.join(about)}):"]
-    for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
-        where = f"; {standing}" if metric.role == "guardrail" else ""
-        said.append(f"  {contrast_words(contrast, amounts)}{where}")
-    return said

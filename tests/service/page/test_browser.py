@@ -60,6 +60,11 @@ class Visit:
         assert all(request.startswith(self.service.url) for request in self.requests)
 
 
+WIDER = """Array.from(document.querySelectorAll(".scroll:not(.low), #audit-scroll")).filter(
+    (one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
+"""Tables that are wider than their place, but for those of charts, which scroll."""
+
+
 @pytest.fixture
 def visit(browser: Any, service: Service) -> Iterator[Visit]:
     made = Visit(browser, service)
@@ -258,11 +263,17 @@ def test_it_can_be_read_on_every_screen(visit: Visit) -> None:
     )
     feed(visit.service, "seen", 0, 100)
     test.pause_arm("third")
+    drawn = [f"{one.second} - {one.first}: " for one in test.status().effects]
+    visit.go("/tests/seen")
+    shown = visit.view.locator(".intervals svg").all()
+    for one, name in zip(shown, drawn, strict=True):
+        assert (one.get_attribute("aria-label") or "").startswith(name)
     for path in ("/", "/tests/seen", "/new", "/glossary", "/tests/seen/ask/stop"):
         visit.go(path)
         for width in (PHONE, DESK):
             visit.view.set_viewport_size({"width": width, "height": 900})
             assert visit.view.evaluate("document.documentElement.scrollWidth") <= width, path
+            assert visit.view.evaluate(WIDER) == [], (path, width)
             for scheme in ("light", "dark"):
                 visit.view.emulate_media(color_scheme=scheme)
                 assert visit.view.evaluate(CONTRAST) == [], (path, width, scheme)

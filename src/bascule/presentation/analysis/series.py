@@ -116,15 +116,19 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
 def costs(analysis: Analysis) -> tuple[float, ...]:
     """What the units of each day and those before it lost, by the means as they are now.
 
-    Units whose outcomes are not final yet are not in it.
+    Units whose outcomes are not final yet are not in it. The cost of a live test goes by its
+    differences: that of the days is in proportion to it.
     """
     better = analysis.design.oriented
     means = [better(arm.mean) for arm in analysis.arms if arm.mean is not None]
     if not means or len(means) < len(analysis.arms):
         return ()
     losses = [max(means) - mean for mean in means]
+    total = sum(arm.units * loss for arm, loss in zip(analysis.arms, losses, strict=True))
+    part = analysis.cost / total if analysis.cost is not None and total > 0.0 else 1.0
     return tuple(
-        sum(n * loss for n, loss in zip(day.units, losses, strict=True)) for day in analysis.days
+        part * sum(n * loss for n, loss in zip(day.units, losses, strict=True))
+        for day in analysis.days
     )
 
 

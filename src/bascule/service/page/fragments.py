@@ -103,6 +103,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             "arms",
             name=name,
             report=said,
+            intervals=views.drawn(said.figures, design.arms),
             begins=status.units == 0,
             covariates=[one.name for one in design.covariates or ()],
         ),

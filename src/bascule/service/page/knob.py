@@ -28,6 +28,9 @@ FORECAST = (
     "a guarantee."
 )
 
+EARLY = " It is too early to state the time left."
+"""Follows where the status states no time left."""
+
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
     "alpha": "How much an arm's uncertainty counts when the next unit is assigned.",
@@ -65,12 +68,16 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
     if knob is None or not turns:
         return None
     unit = Amounts.of(design.outcome, design.goal).cost_unit
-    rows = [(knob[0].capitalize(), "time left", f"further {unit} lost")]
+    is_early = bool(status.undecided_guardrails) or (
+        status.time_left is None and status.stage is None
+    )
+    time = "time by this forecast" if is_early else "time left"
+    rows = [(knob[0].capitalize(), time, f"further {unit} lost")]
     rows += [
         (f"{turn.value:g}", time_words(turn.units, status), two_digits(turn.cost)) for turn in turns
     ]
     now = tuple(at for at, turn in enumerate(turns) if turn.value == knob[1])
-    return Table(tuple(rows), FORECAST, now)
+    return Table(tuple(rows), f"{FORECAST}{EARLY if is_early else ''}", now)
 
 
 def meaning(design: Design) -> str:

@@ -1,7 +1,7 @@
 """Views: from the status of a test to the values that templates show. Pure functions.
 
-What a test has to say is in the report of its status; here are its line in the list, its cost
-beside that of an even split, its diagnostics and its audit log.
+What a test has to say is in the report of its status; here are the places of its intervals, its
+line in the list, its cost beside that of an even split, its diagnostics and its audit log.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, State, Status, Turn, audit_words, decided_headline
+from bascule.presentation.guarantees import interval_name
+from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import Amounts, amount, count, known, percent, when
 from bascule.presentation.report import Table
 from bascule.presentation.status import MISMATCH, TELLING, diagnostic_lines, has_evidence, report
@@ -25,6 +27,47 @@ ORDER: tuple[State, ...] = ("decided", "running", "paused", "ready", "over", "st
 
 MOST_NAMES = 4
 """More arms than this are counted in the list, not named."""
+
+
+DRAWING = 300.0
+"""The width that intervals are drawn in, in units of the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An interval of a difference as it is drawn: where its ends are, its estimate and 0."""
+
+    name: str
+    words: str
+    """What the drawing shows, for those who do not see it."""
+    arm: int
+    """The arm that has its colour."""
+    middle: float
+    low: float
+    high: float
+    zero: float
+
+
+def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
+    """Place the intervals of a report on one axis, which has 0 on it."""
+    every = [end for figure in figures for _, one in figure.effects for end in one.ends]
+    least, most = min((0.0, *every)), max((0.0, *every))
+    width = (most - least) or 1.0
+
+    def place(value: float) -> float:
+        return round(DRAWING * (value - least) / width, 1)
+
+    return [
+        Drawn(
+            name,
+            f"{name}: {figure.amounts.difference(one.difference, one.high - one.low)}, "
+            f"{interval_name(one.error)} {figure.amounts.interval(one.low, one.high)}",
+            arms.index(one.first),
+            *map(place, (*one.ends, 0.0)),
+        )
+        for figure in figures
+        for name, one in figure.effects
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +151,7 @@ def cost_of(
     even_cost = None if even is None or not known(even.regret) or is_early else even.regret
     rows = [("", f"{unit} lost"), ("This test, so far", amount(status.cost))]
     if even_cost is not None:
-        rows.append(("Even split, expected", two_digits(even_cost)))
+        rows.append(("Even split, until its decision", two_digits(even_cost)))
     return Table(tuple(rows), strong=(0,)), _saving(design, status, turns, even_cost, unit)
 
 

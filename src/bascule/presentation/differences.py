@@ -1,0 +1,118 @@
+"""The differences of a live test in words: of arms, on every metric, each in its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from bascule.presentation.guarantees import (
+    UNBIASED,
+    bound_words,
+    contrast_words,
+    interval_name,
+)
+from bascule.presentation.numbers import Amounts, count, percent
+
+if TYPE_CHECKING:
+    from bascule.live.reports.metric_status import MetricStatus
+    from bascule.live.reports.status import Status
+
+OF_BLOCKS = (
+    "differences compare units of the same block, so they can differ from the differences of the "
+    "means"
+)
+
+OF_BOUNDS = (
+    "an estimate beyond the bounds of earlier looks is moved to the nearest bound, so differences "
+    "can differ from those of the means"
+)
+
+
+def amounts_of(status: Status) -> Amounts:
+    """Return how the outcomes of the primary metric are written."""
+    return Amounts(status.binary, status.cost_unit)
+
+
+def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
+    """Return each treatment minus the control on every metric, and what intervals promise.
+
+    `all_pairs` adds the differences of treatments on the primary metric.
+    """
+    amounts = amounts_of(status)
+    said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
+    control = {contrast.control for contrast in status.contrasts}
+    for effect in status.effects if all_pairs else ():
+        if control.isdisjoint((effect.first, effect.second)):
+            later = effect.reversed
+            interval = f"{interval_name(later.error)} {amounts.interval(later.low, later.high)}"
+            difference = amounts.difference(later.difference, later.high - later.low)
+            said.append(f"{later.name}: {difference} ({interval})")
+    said += mean_lines(status)
+    names = [arm.name for arm in status.arms]
+    for metric in status.metrics:
+        said += _metric_lines(metric, names)
+    said += final_lines(status)
+    if any(contrast.unbiased is not None for contrast in status.contrasts):
+        said.append(UNBIASED)
+    promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
+    return said + [
+        f"intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
+    ]
+
+
+def mean_lines(status: Status) -> list[str]:
+    """Say why differences are not those of the means shown, where a reader sees it; or nothing."""
+    amounts, means = amounts_of(status), {arm.name: arm.mean for arm in status.arms}
+    for effect in status.effects:
+        first, second = means[effect.first], means[effect.second]
+        if first is None or second is None:
+            continue
+        width = effect.high - effect.low
+        shown = amounts.difference(effect.difference, width)
+        if shown != amounts.difference(first - second, width):
+            # Tests in blocks compare pairs of arms: their arms have no intervals.
+            return [OF_BLOCKS if status.arms[0].low is None else OF_BOUNDS]
+    return []
+
+
+def final_lines(status: Status) -> list[str]:
+    """Return what the enrolled units show that were measured after the decision; or nothing."""
+    final = status.final
+    if final is None:
+        return []
+    pending = "every window is closed" if final.is_complete else f"{count(final.pending)} pending"
+    amounts = amounts_of(status)
+    return [
+        f"with all {count(final.matured)} units that were enrolled ({pending}):",
+        *(f"  {contrast_words(contrast, amounts)}" for contrast in final.contrasts),
+    ]
+
+
+def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
+    """Return how many units of each arm have a value; empty where nothing can be missing.
+
+    >>> coverage_words(["a", "b"], [1.0, 0.5]), coverage_words(["a"], [None])
+    ('values of 100 % of the units of a, 50 % of b', '')
+    """
+    pairs = [(arm, share) for arm, share in zip(arms, shares, strict=False) if share is not None]
+    if not pairs:
+        return ""
+    (first, share), *rest = pairs
+    shown = [f"values of {percent(share)} of the units of {first}"]
+    return ", ".join(shown + [f"{percent(share)} of {arm}" for arm, share in rest])
+
+
+def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
+    amounts = Amounts(metric.binary)
+    about: list[str] = [metric.role]
+    if metric.goal == "decrease":
+        about.append("lower is better")
+    if metric.margin is not None:
+        about.append(f"margin {amounts.size(metric.margin)}")
+    if values := coverage_words(arms, metric.coverage):
+        about.append(values)
+    said = [f"{metric.name} ({', '.join(about)}):"]
+    for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
+        where = f"; {standing}" if metric.role == "guardrail" else ""
+        said.append(f"  {contrast_words(contrast, amounts)}{where}")
+    return said
