@@ -67,7 +67,7 @@ def test_differences_that_are_not_those_of_the_means_are_explained_once() -> Non
                 ]
             )
         status = test.status()
-        first, second = (arm.mean for arm in status.arms)
+        first, second = (arm.mean or 0.0 for arm in status.arms)
         is_same = status.contrasts[0].difference == pytest.approx(second - first)
         assert is_same == (tilt == 1)
         assert [line.startswith(note) for line in status.report().notes].count(True) == times

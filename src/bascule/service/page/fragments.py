@@ -10,6 +10,7 @@ from bascule.core.approximate import at_most
 from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, Description, SegmentTests, Status, Store, decided_headline
 from bascule.live.api.reads import Summary, alarm_names
+from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import Amounts
 from bascule.presentation.status import has_evidence, report
 from bascule.service.auth.access import Caller
@@ -103,7 +104,9 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             "arms",
             name=name,
             report=said,
-            intervals=views.drawn(said.figures, design.arms),
+            intervals=views.drawn(
+                [one for one in said.figures if isinstance(one, Intervals)], design.arms
+            ),
             begins=status.units == 0,
             covariates=[one.name for one in design.covariates or ()],
         ),
