@@ -128,6 +128,9 @@ def test_a_target_that_hangs_takes_one_thread_and_gets_each_message_once(
             return await target.deliver(store, calls, Delivery("key", entry, 1, body))
 
         assert await attempt(1) == "not sent within 0.5 s"
+        async with asyncio.timeout(60):
+            while slow.heard == 0:
+                await asyncio.sleep(0.01)
         for entry in (2, 3, 4):
             assert await attempt(entry) == "an earlier message is still being sent"
         assert await attempt(1) == "not sent within 0.5 s"
