@@ -10,6 +10,7 @@ from __future__ import annotations
 import doctest
 import gc
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -18,11 +19,15 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sybil import Document, Example, Sybil
 from sybil.parsers.myst import CodeBlockParser, PythonCodeBlockParser
+
+from bascule.live.steps import assignment
 
 ROOT = Path(__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -30,6 +35,18 @@ EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
 SECONDS = 120
 SHELL = set("|&;<>$`")
 """What only a shell understands."""
+
+
+@pytest.fixture(autouse=True)
+def seeded_shuffles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every store that a test opens shuffles its blocks from the same seeds, run after run."""
+    seeds = count()
+
+    class Seeded(random.Random):
+        def __init__(self) -> None:
+            super().__init__(next(seeds))
+
+    monkeypatch.setattr(assignment, "random", SimpleNamespace(Random=Seeded))
 
 
 def run_console(example: Example) -> None:

@@ -133,8 +133,12 @@ def test_coverage_that_is_not_as_planned_changes_no_interval() -> None:
                 good = int(rng.binomial(judged, 0.82 if arm == "a" else 0.78))
                 events += [(unit, 0.0), (unit, (good, judged), None, None, "quality")]
             test.record_many(events)
-        (quality,) = test.status().metrics
-        assert quality.means == pytest.approx((0.82, 0.78), abs=0.02)
+        status = test.status()
+        (quality,) = status.metrics
+        # A unit has 1.67 judgements on average, and half of the matured units are b's. The metric
+        # may end the test early, which makes the means more extreme than their standard error.
+        error = math.sqrt(0.78 * 0.22 / (1.67 * status.matured / 2))
+        assert quality.means == pytest.approx((0.82, 0.78), abs=4 * error)
         assert quality.contrasts[0].low < -0.04 < quality.contrasts[0].high
         assert quality.standings != ("within margin",)
 
