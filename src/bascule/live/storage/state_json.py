@@ -1,37 +1,59 @@
-"""The state of a live test as it is stored: JSON, in which fields at their defaults are left out.
+"""The state of a live test as it is stored: JSON, read by the declarations of its parts.
 
-A new field needs a default, and one that goes a migration.
+In groups of the state, fields at their defaults are left out. A new field needs a default.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
-from dataclasses import asdict
-from functools import lru_cache
+from dataclasses import fields
+from functools import cache, lru_cache
 from itertools import starmap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.procedures.base import AnyStatistics
-from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.deals import Deal, Parts, Signals, Struck, Used
-from bascule.live.storage.state import (
-    Control,
-    Counts,
-    Crowd,
-    Ending,
-    Enrolment,
-    ExperimentState,
-    Folding,
-    Front,
-    Names,
-    OpenBlock,
-    Verdict,
-)
+from bascule.core.statistics import Statistics
+from bascule.live.storage.deals import Deal, Parts, Struck, Used
+from bascule.live.storage.state import ExperimentState
 
-_written = json.JSONEncoder(separators=(",", ":")).encode
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON does not know as one that it does."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return {name: getattr(value, name) for name in _names(type(value))}
+
+
+@cache
+def _names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))
+
+
+_written = json.JSONEncoder(separators=(",", ":"), default=_plain).encode
+
+
+@cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
+
+
+def _read(kind: Any, data: Any) -> Any:
+    """Return a value of a kind from its data, or raise `ValueError` that says what is wrong."""
+    from pydantic import ValidationError
+
+    try:
+        return _reader(kind).validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place, said = ".".join(map(str, first["loc"])), first["msg"].lower()
+        raise ValueError(f"{place}: {said} (got {first['input']!r:.60})") from None
 
 
 def statistics_to_json(statistics: AnyStatistics) -> str:
@@ -40,135 +62,31 @@ def statistics_to_json(statistics: AnyStatistics) -> str:
     >>> statistics_from_json(statistics_to_json(Statistics.empty(2))) == Statistics.empty(2)
     True
     """
-    if isinstance(statistics, CohortStatistics):
-        return _cohorts_to_json(statistics)
-    data = {
-        "arms": [_arm_data(arm) for arm in statistics.arms],
-        "dropped": sorted(statistics.dropped),
-        "removed": sorted(statistics.removed),
-        "pairs": statistics.pairs,
-    }
-    if statistics.covariates:
-        data["covariates"] = list(statistics.covariates)
-    if statistics.lacking:
-        data["lacking"] = statistics.lacking
-    text = _written(data | _bounds_data(statistics))
-    if statistics.metrics:
-        metrics = ",".join(map(statistics_to_json, statistics.metrics))
-        text = f'{text[:-1]},"metrics":[{metrics}]}}'
-    return text
-
-
-def _cohorts_to_json(statistics: CohortStatistics) -> str:
-    data = {
-        "cohorts": [
-            [[cohort.outcomes, cohort.units, cohort.total] for cohort in arm.cohorts]
-            for arm in statistics.arms
-        ],
-        "stage": statistics.stage,
-        "dropped": sorted(statistics.dropped),
-        "removed": sorted(statistics.removed),
-    }
-    return _written(data | _bounds_data(statistics))
-
-
-def _bounds_data(statistics: AnyStatistics) -> dict[str, Any]:
-    """Return the running intersections as data; JSON has no infinity, so null stands for it."""
-    if not statistics.bounds:
-        return {}
-    ends = ([end if math.isfinite(end) else None for end in pair] for pair in statistics.bounds)
-    return {"bounds": list(ends)}
-
-
-def _bounds(data: dict[str, Any]) -> tuple[tuple[float, float], ...]:
-    """Read running intersections; null stands for infinity."""
-    return tuple(
-        (-math.inf if low is None else low, math.inf if high is None else high)
-        for low, high in data.get("bounds", ())
-    )
+    return _written(statistics)
 
 
 def statistics_from_json(text: str) -> AnyStatistics:
     """What `statistics_to_json` wrote."""
-    return _statistics(json.loads(text))
-
-
-def _statistics(data: dict[str, Any]) -> AnyStatistics:
-    if "cohorts" in data:
-        return CohortStatistics(
-            tuple(ArmCohorts(tuple(Cohort(*one) for one in arm)) for arm in data["cohorts"]),
-            data["stage"],
-            frozenset(data["dropped"]),
-            frozenset(data["removed"]),
-            _bounds(data),
-        )
-    return Statistics(
-        tuple(_arm(*arm) for arm in data["arms"]),
-        frozenset(data["dropped"]),
-        frozenset(data["removed"]),
-        tuple(map(tuple, data["pairs"])),
-        _bounds(data),
-        metrics=tuple(_statistics(one) for one in data.get("metrics", ())),  # type: ignore[misc]
-        covariates=tuple(data.get("covariates", ())),
-        lacking=tuple(map(tuple, data.get("lacking", ()))),
-    )
-
-
-def _arm_data(arm: ArmStatistics) -> list[float]:
-    """The sums of an arm; cubes, and sums with denominators, only where they are kept."""
-    sums = [arm.units, arm.total, arm.squares]
-    if arm.per:
-        return [*sums, arm.cubes, *arm.per]
-    return [*sums, arm.cubes] if arm.cubes else sums
-
-
-def _arm(
-    units: int, total: float, squares: float, cubes: float = 0.0, *per: float
-) -> ArmStatistics:
-    """What `_arm_data` wrote."""
-    return ArmStatistics(units, total, squares, cubes, per)
-
-
-_KINDS: dict[str, Any] = {
-    "enrolment": Enrolment,
-    "block": OpenBlock,
-    "folding": Folding,
-    "signals": Signals,
-    "ending": Ending,
-    "names": Names,
-    "counts": Counts,
-    "control": Control,
-}
-_GROUPS = {
-    name: (kind, tuple(kind._field_defaults.get(field, ...) for field in kind._fields))
-    for name, kind in _KINDS.items()
-}
-"""The groups of a state, each with the defaults of its fields."""
-
-_EMPTY = ExperimentState._field_defaults
+    data = json.loads(text)
+    read: AnyStatistics = _read(CohortStatistics if "stage" in data else Statistics, data)
+    return read
 
 
 def state_to_json(state: ExperimentState) -> str:
     """Return the state as JSON, without its statistics and without fields at their defaults."""
-    data: dict[str, Any] = {
-        name: {
-            field: value
-            for field, value, default in zip(kind._fields, group, defaults, strict=True)
-            if value is not default
-        }
-        for name, (kind, defaults) in _GROUPS.items()
-        if (group := getattr(state, name)) is not _EMPTY.get(name)
-    }
-    block, ending = data["block"], data.get("ending", {})
-    block["sums"] = [_arm_data(arm) for arm in state.block.sums]
-    if state.block.metrics:
-        block["metrics"] = [[_arm_data(arm) for arm in sums] for sums in state.block.metrics]
-    for name in ("verdict", "held"):
-        if ending.get(name) is not None:
-            ending[name] = asdict(ending[name])
-    if ending.get("final") is not None:
-        ending["final"] = statistics_to_json(ending["final"])
+    groups = zip(state._fields, state, strict=True)
+    data = {name: _changed(group) for name, group in groups if isinstance(group, tuple)}
     return _written({**data, "clock": state.clock})
+
+
+def _changed(group: Any) -> dict[str, Any]:
+    """Return the fields of a group that are not at their defaults."""
+    defaults = group._field_defaults
+    return {
+        name: value
+        for name, value in zip(group._fields, group, strict=True)
+        if value is not defaults.get(name, ...)
+    }
 
 
 def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
@@ -179,32 +97,9 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     >>> state_from_json(state_to_json(start), start.statistics) == start
     True
     """
-    data = json.loads(text)
-    clock, ending = data.pop("clock"), data.get("ending", {})
-    for name in ("verdict", "held"):
-        if ending.get(name) is not None:
-            ending[name] = Verdict(**ending[name] | {"harm": tuple(ending[name]["harm"])})
-    if ending.get("final") is not None:
-        ending["final"] = statistics_from_json(ending["final"])
-    groups = {
-        name: _KINDS[name](**{field: _tuples(value) for field, value in fields.items()})
-        for name, fields in data.items()
-    }
-    enrolment, block = groups["enrolment"], groups["block"]
-    groups["enrolment"] = enrolment._replace(crowd=tuple(starmap(Crowd, enrolment.crowd)))
-    sums = tuple(starmap(_arm, block.sums))
-    groups["block"] = block._replace(
-        sums=sums, metrics=tuple(tuple(starmap(_arm, one)) for one in block.metrics)
-    )
-    if "folding" in groups:
-        fronts = tuple(starmap(Front, groups["folding"].fronts))
-        groups["folding"] = groups["folding"]._replace(fronts=fronts)
-    return ExperimentState(statistics, **groups, clock=clock)
-
-
-def _tuples(value: Any) -> Any:
-    """Return what JSON has as lists as tuples."""
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    data = {**json.loads(text), "statistics": statistics}
+    state: ExperimentState = _read(ExperimentState, data)
+    return state
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:
@@ -223,14 +118,10 @@ def run_from_json(first: int, text: str) -> list[Deal]:
             number,
             tuple(tuple(part) for part in parts),
             tuple((arm, since) for arm, since in struck),
-            _used(*used[0]) if used else None,
+            _read(Used, used[0]) if used else None,
         )
         for number, (parts, struck, *used) in enumerate(json.loads(text), first)
     ]
-
-
-def _used(folded: int, knob: float, signals: Any) -> Used:
-    return Used(folded, knob, Signals(*_tuples(signals)))
 
 
 def _block_to_json(parts: Parts, struck: Struck, used: Used | None) -> str:

@@ -140,18 +140,13 @@ def _clock(connection: Connection) -> StoreCheck:
     ahead = [
         f"{loaded.name} ({moment(loaded.state.enrolment.latest):%Y-%m-%d %H:%M} UTC)"
         for loaded in _readable(connection)
-        if loaded.state.clock != "given" and _is_ahead(loaded.state.enrolment.latest, now)
+        if loaded.state.clock != "given" and loaded.state.enrolment.latest > now + TOLERANCE
     ]
     if ahead:
         return StoreCheck(
             "clock", False, f"units came later than now: {', '.join(ahead)}: set the clock"
         )
     return StoreCheck("clock", True, f"{moment(now):%Y-%m-%d %H:%M:%S} UTC, after all times in it")
-
-
-def _is_ahead(latest: object, now: float) -> bool:
-    # What is no time is listed with its experiment.
-    return isinstance(latest, (int, float)) and latest > now + TOLERANCE
 
 
 def _orphans(connection: Connection) -> StoreCheck:
