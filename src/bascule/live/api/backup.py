@@ -15,7 +15,7 @@ from bascule.live.steps.inputs import check_name
 from bascule.live.storage import copies
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
-from bascule.live.storage.queries import all_names, load, number_of
+from bascule.live.storage.queries import all_experiments, load, number_of
 from bascule.live.storage.records import log
 from bascule.live.storage.upgrade import VERSION
 
@@ -71,7 +71,7 @@ def import_experiment(
     verified before anything is added.
     """
     with copies.opened_copy(Path(path)) as source, source.reporting() as rows:
-        numbers = {name: number for number, name, _ in all_names(rows)}
+        numbers = {one.name: one.id for one in all_experiments(rows)}
         chosen = _chosen(numbers, experiment)
         verification = verify(rows, numbers[chosen], chosen)
         if not verification.agrees:

@@ -124,8 +124,8 @@ class ErasableStore(StoreContext):
         before = self.clock.now() - seconds("age", age)
         done = []
         with self.reading() as connection:
-            tests = queries.all_names(connection)
-        for number, name, phase in tests:
+            tests = queries.all_experiments(connection)
+        for number, name, phase, _ in tests:
             if phase in OPEN and not running:
                 with self.reading() as connection:
                     ((kept,),) = statements.fetch(connection, _COUNT_OLD, number, before)

@@ -7,24 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
 
 from sqlalchemy import and_, select
 
 from bascule.core.design import Design
 from bascule.core.enrolment.segments import Member
-from bascule.core.errors import StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
-from bascule.live.storage.listing import Listed, list_all
-from bascule.live.storage.queries import Loaded, gone
+from bascule.live.storage.queries import (
+    Loaded,
+    all_experiments,
+    gone,
+    oldest_waiting,
+    stored_row,
+)
 from bascule.live.storage.records import alarms_by_test
 from bascule.live.storage.schema import assignments, links
 from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
+from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import is_settled
 
 __all__ = [
@@ -104,8 +108,7 @@ def read_summaries(
 ) -> tuple[dict[str, Summary], dict[str, str]]:
     """Return all experiments by name, and those that cannot be read with the reason.
 
-    It is one query for any number of experiments. Those whose version is the `known` one are not
-    sent again.
+    It is one query for all whose version is the `known` one; others are read again.
 
     >>> import bascule as bs
     >>> week = bs.Measure("7d", "any")
@@ -118,37 +121,25 @@ def read_summaries(
     """
     summaries: dict[str, Summary] = {}
     damaged: dict[str, str] = {}
-    kept = [one.loaded for one in known.values()]
-    newest = sorted([*kept, *store.runner.known()], key=attrgetter("version"))
-    mine = {one.id: one for one in newest}
     with store.reading() as connection:
-        rows = list_all(connection, {number: one.version for number, one in mine.items()})
-        for row in rows:
-            try:
-                loaded = mine[row.id] if row.state is None else row.loaded()
-                summary = known.get(row.id)
-                if summary is None or summary.loaded is not loaded:
-                    summary = _summary(store, row, loaded, summary)
-            except StoreError:
-                raise
-            except Exception as problem:
-                # One row that was damaged must not hide all others.
-                damaged[row.name] = f"{type(problem).__name__}: {problem}"
-                continue
-            summaries[row.name] = summary
+        for number, name, _, version in all_experiments(connection):
+            summary = known.get(number)
+            if summary is None or summary.loaded.version != version:
+                try:
+                    loaded = stored_row(connection, number, name)
+                    oldest = oldest_waiting(connection, loaded)
+                except DAMAGE as problem:
+                    # One row that was damaged must not hide all others.
+                    damaged[name] = f"{type(problem).__name__}: {problem}"
+                    continue
+                store.runner.notice_erasures(loaded)
+                test = summary.test if summary else Experiment(store, number, name, loaded.design)
+                summary = Summary(test, loaded, served_arms(loaded.state), oldest)
+            summaries[name] = summary
     for summary in summaries.values():
         # From the first time on it keeps its arms at hand: no event loop has to wait for them.
         summary.test.calls.remembered("")
     return summaries, damaged
-
-
-def _summary(store: Store, row: Listed, loaded: Loaded, known: Summary | None) -> Summary:
-    store.runner.notice_erasures(loaded)
-    design, state = loaded.design, loaded.state
-    test = known.test if known else Experiment(store, row.id, row.name, design)
-    is_waiting = design.procedure.counts != "stages" and state.pending > 0
-    oldest = row.next_unit if is_waiting else None
-    return Summary(test, loaded, served_arms(state), oldest)
 
 
 def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[str, str]]:
@@ -158,9 +149,7 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
     for test in tests:
         try:
             statuses.append(test.status())
-        except StoreError:
-            raise
-        except Exception as problem:
+        except DAMAGE as problem:
             # One row that was damaged must not hide all others.
             damaged[test.name] = f"{type(problem).__name__}: {problem}"[:200]
     return statuses, damaged

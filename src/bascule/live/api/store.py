@@ -26,18 +26,18 @@ from bascule.live.steps.stages import begun, check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
-    all_names,
+    all_experiments,
     count_units,
     database_time,
     delete_experiment,
     gone,
+    load,
     members,
     number_of,
-    phase_of,
 )
 from bascule.live.storage.records import all_descriptions, audit_entries, describe, log
 from bascule.live.storage.state import OPEN, Control, ExperimentState
-from bascule.live.storage.state_json import state_to_json, statistics_to_json
+from bascule.live.storage.state_json import DAMAGE, state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ class Store(ErasableStore):
     def experiments(self) -> list[Experiment]:
         """Return all experiments, the oldest first."""
         with self.reading() as connection:
-            return [Experiment(self, number, name) for number, name, _ in all_names(connection)]
+            return [Experiment(self, one.id, one.name) for one in all_experiments(connection)]
 
     def delete(self, name: str) -> None:
         """Delete an experiment with all its data; the audit log keeps what happened.
@@ -279,8 +279,13 @@ class Store(ErasableStore):
         """
         number = self.get(name).id
         with self._database.erasing() as connection:
-            phase, is_readable = phase_of(connection, number, name)
-            if phase != "stopped" and is_readable:
+            try:
+                phase = load(connection, number, name, None, lock=True)[0].phase
+            except DAMAGE as problem:
+                if isinstance(problem, InputError) and problem.kind == "not_found":
+                    raise
+                phase = "stopped"
+            if phase != "stopped":
                 message = f"{name} is {phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
             units = count_units(connection, number)

@@ -89,10 +89,6 @@ class Runner:
         self.notice_erasures(loaded)
         return loaded
 
-    def known(self) -> list[Loaded]:
-        """Return the experiments as the last transactions of this program left them."""
-        return [kept.loaded for kept in [*self._kept.values()]]
-
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
         return self.guard.now(loaded.state.clock)

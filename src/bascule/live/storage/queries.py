@@ -35,7 +35,7 @@ _VERSION = "SELECT version FROM experiments WHERE id = ?"
 _VERSION_LOCKED = (
     "SELECT version, extract(epoch FROM clock_timestamp()) FROM experiments WHERE id = ? FOR UPDATE"
 )
-LOADED = (
+_LOADED = (
     "SELECT id, name, created, design, phase, state, statistics, version, delivery "
     "FROM experiments "
     "WHERE id = ?"
@@ -78,7 +78,7 @@ _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
 )
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
-_NAMES = "SELECT id, name, phase FROM experiments ORDER BY id"
+_NAMES = "SELECT id, name, phase, version FROM experiments ORDER BY id"
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
@@ -127,29 +127,19 @@ def load(
         raise gone(name)
     version, *time = rows[0]
     if known is None or known.version != version:
-        known = loaded_row(fetch(connection, LOADED, experiment)[0])
+        known = stored_row(connection, experiment, name)
     return known, float(time[0]) if time else None
 
 
-def loaded_row(row: Sequence[Any]) -> Loaded:
-    """An experiment from its row."""
-    number, name, created, design, phase, state, statistics, version, delivery = row
+def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
+    """Return an experiment from its row, or raise one of `DAMAGE` if that cannot be read."""
+    rows = fetch(connection, _LOADED, experiment)
+    if not rows:
+        raise gone(name)
+    number, name, created, design, phase, state, statistics, version, delivery = rows[0]
     parsed = state_from_json(state, statistics_from_json(statistics))
     parts = (Design.from_dict(json.loads(design)), phase, parsed, version)
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
-
-
-def phase_of(connection: Connection, experiment: int, name: str) -> tuple[str, bool]:
-    """Return the phase of an experiment, and whether its row can be read; lock the row."""
-    lock = "" if connection.dialect.name == "sqlite" else " FOR UPDATE"
-    rows = fetch(connection, f"{LOADED}{lock}", experiment)
-    if not rows:
-        raise gone(name)
-    try:
-        return loaded_row(rows[0]).phase, True
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # InputError is a ValueError.
-        return str(rows[0][4]), False
 
 
 def count_units(connection: Connection, experiment: int) -> int:
@@ -170,12 +160,21 @@ def number_of(connection: Connection, name: str) -> int | None:
     return rows[0][0] if rows else None
 
 
-def all_names(connection: Connection) -> Sequence[tuple[int, str, Phase]]:
-    """Return the numbers, names and phases of all experiments, the oldest first."""
+class Listed(NamedTuple):
+    """An experiment in a list of all."""
+
+    id: int
+    name: str
+    phase: Phase
+    version: int
+
+
+def all_experiments(connection: Connection) -> list[Listed]:
+    """Return all experiments, the oldest first."""
     # A name that is no text, in a damaged file, is shown as such.
     return [
-        (number, name if isinstance(name, str) else f"{name!r:.60}", phase)
-        for number, name, phase in fetch(connection, _NAMES)
+        Listed(number, name if isinstance(name, str) else f"{name!r:.60}", phase, version)
+        for number, name, phase, version in fetch(connection, _NAMES)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import is_storable
-from bascule.live.storage.state_json import statistics_from_json
+from bascule.live.storage.state_json import DAMAGE, statistics_from_json
 from bascule.live.storage.statements import execute, fetch
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def all_descriptions(connection: Connection) -> dict[int, Description]:
     for number, text in fetch(connection, _DESCRIPTIONS):
         try:
             result[number] = Description.of(json.loads(text))
-        except (ValueError, TypeError, RecursionError) as error:
+        except DAMAGE as error:
             logger.warning("experiment %s: its description cannot be read: %s", number, error)
     return result
 
@@ -75,7 +75,7 @@ def history_of(connection: Connection, experiment: int) -> list[tuple[int, float
     for folded, time, statistics in fetch(connection, HISTORY, experiment):
         try:
             points.append((folded, time, statistics_from_json(statistics)))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except DAMAGE as error:
             logger.warning(
                 "experiment %s: its history after %s units cannot be read and is left out: %s",
                 experiment,
@@ -126,5 +126,5 @@ def _readable(detail: str) -> Any:
     """Parse the detail of an entry; one that is damaged is shown as it is."""
     try:
         return json.loads(detail)
-    except (ValueError, TypeError, RecursionError):
+    except DAMAGE:
         return {"unreadable": f"{detail!r:.200}"}

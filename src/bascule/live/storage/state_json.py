@@ -21,6 +21,17 @@ from bascule.live.storage.state import ExperimentState
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+DAMAGE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+)
+"""What reading or replaying damaged rows may raise."""
+
 
 def _plain(value: Any) -> Any:
     """Return a value that JSON does not know as one that it does."""

@@ -160,11 +160,11 @@ def _orphans(connection: Connection) -> StoreCheck:
 def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
     """Check that each experiment can be read, and compute it again where that is asked for."""
     count, sound = 0, True
-    for number, name, _ in queries.all_names(connection):
+    for number, name, *_ in queries.all_experiments(connection):
         count += 1
         findings = Findings()
         try:
-            check_state(queries.loaded_row(_row(connection, number)), findings)
+            check_state(queries.stored_row(connection, number, name), findings)
             if full:
                 verification = verify(connection, number, name)
                 if verification.agrees:
@@ -182,14 +182,10 @@ def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
         yield StoreCheck("experiments", True, f"{count:,} {how}")
 
 
-def _row(connection: Connection, number: int) -> tuple[object, ...]:
-    return tuple(statements.fetch(connection, queries.LOADED, number)[0])
-
-
 def _readable(connection: Connection) -> Iterator[queries.Loaded]:
-    for number, *_ in queries.all_names(connection):
+    for one in queries.all_experiments(connection):
         try:
-            yield queries.loaded_row(_row(connection, number))
+            yield queries.stored_row(connection, one.id, one.name)
         except DAMAGE:
             # Listed with the experiments.
             continue

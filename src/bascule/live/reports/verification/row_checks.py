@@ -24,7 +24,7 @@ from bascule.live.storage import queries, records, schema, statements
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import Phase
-from bascule.live.storage.state_json import run_from_json
+from bascule.live.storage.state_json import DAMAGE, run_from_json
 
 READ_AT_ONCE = 5000
 UNITS_AT_ONCE = 1000
@@ -34,18 +34,6 @@ LOWEST = -(2**63)
 
 MOST_LISTED = 1000
 """Differences that are listed one by one; of more the number is given."""
-
-DAMAGE = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
-"""What reading or replaying damaged rows may raise."""
-
 
 # Unit by unit, and no join: what a planner makes of one in a table that has just grown may take
 # hours.

@@ -14,6 +14,7 @@ from operator import attrgetter
 
 from sqlalchemy import Connection
 
+from bascule.core.errors import InputError
 from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.outcomes import Pair, Value
 from bascule.core.statistics import Statistics
@@ -110,12 +111,11 @@ def verify_orphans(connection: Connection, name: str) -> Verification:
 
 
 def _load(connection: Connection, experiment: int, name: str, findings: Findings) -> Loaded | None:
-    rows = statements.fetch(connection, queries.LOADED, experiment)
-    if not rows:
-        raise queries.gone(name)
     try:
-        return queries.loaded_row(rows[0])
+        return queries.stored_row(connection, experiment, name)
     except DAMAGE as error:
+        if isinstance(error, InputError) and error.kind == "not_found":
+            raise
         findings.add(f"the experiment's own row cannot be read: {reason(error)}")
         return None
 
