@@ -37,11 +37,12 @@ def _plain(value: Any) -> Any:
     """Return a value that JSON does not know as one that it does."""
     if isinstance(value, frozenset):
         return sorted(value)
-    return {name: getattr(value, name) for name in _names(type(value))}
+    kind: Any = type(value)
+    return {name: getattr(value, name) for name in _names(kind)}
 
 
 @cache
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     return tuple(field.name for field in fields(kind))
 
 

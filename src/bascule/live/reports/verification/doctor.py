@@ -14,7 +14,6 @@ from sqlalchemy import Connection
 from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.reports.verification.row_checks import (
-    DAMAGE,
     Findings,
     check_orphans,
     check_state,
@@ -24,6 +23,7 @@ from bascule.live.reports.verification.verify import verify
 from bascule.live.storage import queries, statements
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log
+from bascule.live.storage.state_json import DAMAGE
 from bascule.live.storage.upgrade import VERSION, schema_problems
 
 LEAST_FREE = 200 * 2**20

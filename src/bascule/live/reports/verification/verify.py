@@ -20,7 +20,6 @@ from bascule.core.outcomes import Pair, Value
 from bascule.core.statistics import Statistics
 from bascule.live.reports.verification.row_checks import (
     AUDIT,
-    DAMAGE,
     READ_AT_ONCE,
     Findings,
     RowCheck,
@@ -45,6 +44,7 @@ from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal, UnderWay, with_blocks
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState, Folding, Front
+from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import read_stage
 
 
