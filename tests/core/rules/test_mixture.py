@@ -12,7 +12,7 @@ import bascule as bs
 from bascule.core.evidence.normal import log_mixture, mixture_radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms
 from bascule.core.procedures.intervals.procedure import log_threshold
-from bascule.core.procedures.intervals.state import clear, leaves, place, runner_up, span, width
+from bascule.core.procedures.intervals.state import clear, place, width
 from bascule.core.progress import interval_procedure
 from bascule.core.rules.mixture import decide, mixture_interval
 from bascule.core.statistics import ArmStatistics
@@ -156,20 +156,6 @@ def test_an_arm_that_is_out_stands_in_nobodys_way(arms: int) -> None:
     assert decide(state, 0, arms, 1.0, 3.0) == 1
     place(state, 0, arms, 0, 50.0, 0.0, 0.0, 0.1, 0.2)
     assert decide(state, 0, arms, 1.0, 3.0) == NOBODY
-
-
-@given(st.lists(st.floats(-5, 5), min_size=2, max_size=40, unique=True), st.data())
-def test_the_runner_up(values: list[float], data: st.DataObject) -> None:
-    leader = data.draw(st.integers(0, len(values) - 1))
-    arms = len(values)
-    state = np.empty(width(arms))
-    clear(state, 0, arms, 0.0)
-    for arm, value in enumerate(values):
-        place(state, 0, arms, arm, 5.0, 0.0, value, 0.0, 0.0)
-    uppers = 2 * arms + 2 * span(arms)
-    others = [value for arm, value in enumerate(values) if arm != leader]
-    assert values[runner_up(state, uppers, arms, leader)] == max(others)
-    assert leaves(arms) >= arms
 
 
 def test_a_stop_that_can_stall_needs_a_cap() -> None:

@@ -16,13 +16,10 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.procedures.intervals.state import (
-    FEW_ARMS,
     highest,
-    runner_up,
     stretches,
     total_of,
     units_of,
-    value_of,
 )
 from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
@@ -59,7 +56,7 @@ def beats(
     threshold: float,
 ) -> bool:
     """Whether the evidence that the leader is better than a rival has reached the threshold."""
-    upper = value_of(state, uppers, arms, rival)
+    upper = state[uppers + rival]
     enough = upper == -math.inf
     if -math.inf < upper < math.inf:
         units_a = units_of(state, first, leader)
@@ -80,12 +77,7 @@ def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: fl
     """The arm with the highest lower end, once it beats every rival; asked after every unit."""
     _, lowers, uppers = stretches(first, arms)
     leader = highest(state, lowers, arms)
-    convinced = value_of(state, lowers, arms, leader) > -math.inf
-    if arms > FEW_ARMS and convinced:
-        # The rival that reaches highest is the likeliest to stand in the way.
-        rival = runner_up(state, uppers, arms, leader)
-        if rival != leader:
-            convinced = beats(state, first, uppers, arms, leader, rival, sigma, threshold)
+    convinced = state[lowers + leader] > -math.inf
     rival = 0
     while convinced and rival < arms:
         if rival != leader:

@@ -13,7 +13,6 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any
 
-from bascule.core.procedures.intervals.state import FEW_ARMS
 from bascule.simulation.kernels.control import Kernel
 
 Function = Any
@@ -22,6 +21,9 @@ Function = Any
 
 COMPILERS_OWN = ("numpy", "numba")
 """Packages whose functions the compiler knows."""
+
+FEW_ARMS = 8
+"""Arms for whose number a loop may be compiled."""
 
 MANY_RUNS = 20_000
 """Runs from which on it pays to compile a loop for one number of arms alone."""

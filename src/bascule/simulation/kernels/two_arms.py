@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from bascule.core.evidence.radius import Radius, radius
-from bascule.core.procedures.intervals.state import Steps, highest, put
+from bascule.core.procedures.intervals.state import Steps, eliminate, highest
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import used_functions
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
@@ -34,7 +34,7 @@ def fits_registers(steps: Steps) -> bool:
 
     A rule that takes arms out while the test goes on writes into its state.
     """
-    return put not in used_functions(steps.decide)
+    return eliminate not in used_functions(steps.decide)
 
 
 def build(

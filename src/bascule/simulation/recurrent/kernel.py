@@ -29,7 +29,6 @@ from bascule.core.procedures.intervals.state import (
     highest,
     place,
     stretches,
-    value_of,
 )
 from bascule.core.procedures.recurrent.estimators import Weight
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
@@ -220,7 +219,7 @@ def build(
                 if together:
                     joining = 0
                     for arm in range(arms):
-                        joining += 1 if value_of(state, uppers, arms, arm) > -math.inf else 0
+                        joining += 1 if state[uppers + arm] > -math.inf else 0
                 if units + joining > max_units:
                     break
                 if units + joining > room:
@@ -230,7 +229,7 @@ def build(
                 arm = 0
                 for _ in range(joining):
                     if together:
-                        while value_of(state, uppers, arms, arm) == -math.inf:
+                        while state[uppers + arm] == -math.inf:
                             arm += 1
                     else:
                         arm = highest(state, scores, arms)
@@ -258,7 +257,7 @@ def build(
                 level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
                     tally = tallies[arm]
-                    if tally > 0.0 and value_of(state, uppers, arms, arm) > -math.inf:
+                    if tally > 0.0 and state[uppers + arm] > -math.inf:
                         clock = tallies[arms + arm]
                         total = means[arm] * clock + tallies[2 * arms + arm]
                         mean = total / clock

@@ -13,7 +13,6 @@ from bascule.core.procedures.intervals.state import (
     stretches,
     total_of,
     units_of,
-    value_of,
 )
 from bascule.core.types import FloatArray
 
@@ -26,10 +25,10 @@ def intervals_within(
     lowest = math.inf
     highest = -math.inf
     for arm in range(arms):
-        upper = value_of(state, uppers, arms, arm)
+        upper = state[uppers + arm]
         if upper > -math.inf:
             highest = max(highest, upper)
-            lowest = min(lowest, value_of(state, lowers, arms, arm))
+            lowest = min(lowest, state[lowers + arm])
     return highest - lowest < margin
 
 
@@ -49,8 +48,8 @@ def two_arms_within(
     within = True
     for i in range(arms):
         for j in range(i + 1, arms):
-            upper_i = value_of(state, uppers, arms, i)
-            upper_j = value_of(state, uppers, arms, j)
+            upper_i = state[uppers + i]
+            upper_j = state[uppers + j]
             if within and upper_i > -math.inf and upper_j > -math.inf:
                 units_i = units_of(state, first, i)
                 units_j = units_of(state, first, j)

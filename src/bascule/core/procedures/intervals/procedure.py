@@ -23,7 +23,6 @@ from bascule.core.procedures.intervals.state import (
     highest,
     place,
     stretches,
-    value_of,
     width,
 )
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -211,9 +210,7 @@ class ArmProcedure(Procedure):
         """Return the arms that the steps drop because they are beaten, or had dropped before."""
         (state, _), arms = self.decided(statistics), self.arms
         _, _, uppers = stretches(0, arms)
-        out = frozenset(
-            arm for arm in range(arms) if value_of(state, uppers, arms, arm) == -math.inf
-        )
+        out = frozenset(arm for arm in range(arms) if state[uppers + arm] == -math.inf)
         return (statistics.dropped | out) - statistics.removed
 
     def ends(self, statistics: AnyStatistics) -> list[Ends]:

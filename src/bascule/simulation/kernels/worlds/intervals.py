@@ -24,10 +24,8 @@ from bascule.core.procedures.intervals.state import (
     clear,
     highest,
     place,
-    put,
     round_complete,
     stretches,
-    value_of,
 )
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
@@ -60,10 +58,10 @@ def next_in_line(state: FloatArray, scores: int, arms: int, assigned: FloatArray
     Nothing is known of these while their first outcomes are under way, so they share the units.
     """
     best = highest(state, scores, arms)
-    if value_of(state, scores, arms, best) == math.inf:
+    if state[scores + best] == math.inf:
         fewest = math.inf
         for arm in range(arms):
-            if value_of(state, scores, arms, arm) == math.inf:
+            if state[scores + arm] == math.inf:
                 units = max(assigned[arm], FIRST_UNITS - 1.0)
                 best = arm if units < fewest else best
                 fewest = min(fewest, units)
@@ -152,7 +150,7 @@ def build(
                     assigned[arm] += 1.0
                     units += 1
                     if even:
-                        put(state, scores, arms, arm, score(0.0, 0.0, assigned[arm], alpha))
+                        state[scores + arm] = score(0.0, 0.0, assigned[arm], alpha)
                         round_size += 1
                         round_due = max(round_due, due)
                         whole = whole and came
@@ -168,7 +166,7 @@ def build(
                             for unit in range(units - round_size, units):
                                 arm = owners[unit & turn]
                                 before = assigned[arm] - 1.0
-                                put(state, scores, arms, arm, score(0.0, 0.0, before, alpha))
+                                state[scores + arm] = score(0.0, 0.0, before, alpha)
                     elif came:
                         schedule(heads, nexts, dues, slot, due)
                         under_way += 1
@@ -179,7 +177,7 @@ def build(
                     under_way -= 1
                     arm = owners[slot]
                     # An arm that is out has no upper end, and keeps none.
-                    if value_of(state, uppers, arms, arm) > -math.inf:
+                    if state[uppers + arm] > -math.inf:
                         observed = state[arm] + 1.0
                         total = state[arms + arm] + values[slot]
                         squares[arm] += values[slot] * values[slot]
@@ -189,7 +187,7 @@ def build(
                         else:
                             spread = spread_of(observed, total, squares[arm], sigma, low, high)
                             wide = radius_of(observed, spread, factor, count, delta)
-                        urgency = value_of(state, scores, arms, arm)
+                        urgency = state[scores + arm]
                         if not even:
                             urgency = score(mean, wide, observed, alpha)
                         place(state, 0, arms, arm, observed, total, mean, wide, urgency)
