@@ -70,7 +70,7 @@ def beats(
         if lead > 0.0 and lead * lead >= needed:
             difference = lead / product / sigma
             enough = log_two_arms(difference, units_a, units_b, threshold) >= threshold
-    return enough
+    return bool(enough)
 
 
 def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
