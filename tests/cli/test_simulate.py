@@ -79,11 +79,11 @@ def test_the_other_rules(capsys: pytest.CaptureFixture[str], name: str, label: s
 def test_a_static_population(capsys: pytest.CaptureFixture[str]) -> None:
     world = "--sigma-unit 1 --sigma-noise 3 --means 0 0.3 --runs 50 --json"
     labels = []
-    for ending in ("", "--horizon 30", "--horizon 30 --stop looks", "--stop mixture"):
+    for ending in ("", "--horizon 30", "--horizon 30 --stop intervals"):
         code, out, _ = run(capsys, "simulate", *f"{STATIC} {ending} {world}".split())
         assert code == 0
         labels.append(json.loads(out)["rule"])
-    assert labels == ["Static", "Static horizon", "Static looks", "Static mixture"]
+    assert labels == ["Static", "Static horizon", "Static"]
     _, out, _ = run(capsys, "simulate", *f"{STATIC} --horizon 30 --means 0 0.3".split())
     assert "stages to decide" in out
 

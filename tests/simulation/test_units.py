@@ -71,7 +71,6 @@ def test_precision_weights_decide_eight_times_sooner_than_algorithm_2() -> None:
 ENGINES: list[tuple[Any, bs.Recurrent, list[float]]] = [
     (bs.UCB(2), bs.Recurrent(1, 1), [0, 3]),
     (bs.UCB(2, radius="mixture"), bs.Recurrent(1, 2), [0, 1.5]),
-    (bs.UCB(3, radius="looks"), bs.Recurrent(0.5, 1), [0, 1]),
     (bs.ETC(), bs.Recurrent(1, 3), [0, 1.5]),
 ]
 
@@ -90,8 +89,6 @@ PROMISED: dict[str, tuple[Any, Any]] = {
     "mixture": (bs.UCB(2, radius="mixture"), "normal"),
     "mixture stop": (bs.UCB(2, radius="mixture", stop="mixture"), "normal"),
     "even mixture": (bs.ETC(stop="mixture"), "normal"),
-    "looks": (bs.UCB(2, radius="looks"), "normal"),
-    "looks, signs": (bs.UCB(2, radius="looks"), "signs"),
     "ETC-MM, signs": (bs.ETC(), "signs"),
 }
 
@@ -126,6 +123,6 @@ def test_three_arms() -> None:
 
 
 def test_units_of_another_shape_go_through_the_plain_engine() -> None:
-    result = simulate(bs.UCB(2, radius="looks"), [0, 2], 100, error=0.05, shape="uniform")
+    result = simulate(bs.UCB(2, radius="mixture"), [0, 2], 100, error=0.05, shape="uniform")
     assert result.engine == "plain"
     assert result.error_rate <= 0.05

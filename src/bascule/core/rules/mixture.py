@@ -24,8 +24,8 @@ from bascule.core.procedures.intervals.state import (
 from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
-RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
-"""Whose radius an arm has; the last two are for units whose outcomes keep coming."""
+RadiusName = Literal["paper", "mixture", "bernstein", "alternative"]
+"""Whose radius an arm has; the last is for units whose outcomes keep coming."""
 
 StopName = Literal["intervals", "mixture"]
 """What ends a test: intervals that part, or the evidence of a mixture."""

@@ -15,7 +15,6 @@ from typing import Annotated, Literal
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
@@ -83,9 +82,8 @@ class UCB(Rule):
 
     A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
     error; the radius of Bernstein follows the spread of outcomes within limits as it is seen. A
-    radius shapes both the intervals and the allocation; the stop does without the intervals. Two
-    more radii are for `Recurrent` outcomes: the paper's "alternative" one, and "looks", which
-    decides at planned stages only, each `growth` times later than the one before.
+    radius shapes both the intervals and the allocation; the stop does without the intervals. The
+    paper's "alternative" radius is for `Recurrent` outcomes.
 
     >>> UCB(2).label
     'UCB_2'
@@ -106,23 +104,7 @@ class UCB(Rule):
     stop: Annotated[StopName, Option("What ends a test.")] = field(
         default="intervals", kw_only=True
     )
-    growth: Annotated[
-        float | None, Option("With radius looks: how many times later the next look comes.")
-    ] = field(default=None, kw_only=True, repr=False)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
-
-    def __post_init__(self) -> None:
-        Rule.__post_init__(self)
-        if self.growth is None:
-            return
-        if self.radius != "looks":
-            raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
-        if self.growth <= 1:
-            raise InputError(
-                "growth",
-                f"growth must be above 1 (got {self.growth:g}): each look comes that many times "
-                f"later than the one before; {GROWTH} is a good start",
-            )
 
     @property
     def label(self) -> str:
@@ -132,8 +114,6 @@ class UCB(Rule):
             return f"{name} Bernstein radius"
         if self.radius == "alternative":
             return f"{name} alternative radius"
-        if self.radius == "looks":
-            return f"{name} planned looks" + (f" x{self.growth:g}" if self.growth else "")
         parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
@@ -149,8 +129,6 @@ class UCB(Rule):
         """Return the radius and the proof for units whose outcomes recur."""
         if self.radius == "mixture":
             return units.mixture(arms)
-        if self.radius == "looks":
-            return units.planned_looks(arms, self.growth or GROWTH)
         if self.radius == "alternative":
             return units.alternative(arms)
         # At infinity the split is even whatever the outcomes, and the proof has no gap.
@@ -190,7 +168,7 @@ class UCB(Rule):
             steps, within = steps._replace(decide=mixture.decide), two_arms_within
         shared = (design, self.label, self.alpha, steps, within, pairwise, False)
         if design.outcome.recurring:
-            by_clock = self.radius in ("mixture", "looks")
+            by_clock = self.radius == "mixture"
             clock_shape = Shape(2.0, 1.0, arms, mixture.mixture_interval) if by_clock else None
             return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
         return IntervalProcedure(*shared, self.shape(design.outcome, arms))
@@ -222,7 +200,7 @@ class UCB(Rule):
             )
         if outcome.recurring:
             self._check_recurrent(outcome)
-        elif self.radius in ("alternative", "looks"):
+        elif self.radius == "alternative":
             raise InputError(
                 "radius",
                 f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '

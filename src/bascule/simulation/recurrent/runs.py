@@ -8,12 +8,10 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.evidence.looks import coming_look
-from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.types import FloatArray, IntArray
+from bascule.core.types import IntArray
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.random.streams import WORDS
@@ -34,7 +32,6 @@ def unit_loop(
     within: Within,
     find: Find,
     together: bool,
-    planned: bool,
     crowd: Crowd,
     fill_effect: Fill,
     fixed_arms: int,
@@ -42,7 +39,7 @@ def unit_loop(
     """The loop for a rule on units."""
     return compile_loop(
         lambda fingerprint: build(
-            steps, within, find, together, planned, crowd, fill_effect, fixed_arms, fingerprint
+            steps, within, find, together, crowd, fill_effect, fixed_arms, fingerprint
         ),
         CALLED,
     )
@@ -63,7 +60,7 @@ class UnitRuns(Runs):
         super().__init__(design, world, seed, runs)
         shape = procedure.shape
         self.spreads, self.alpha, self.shape = procedure.spreads, procedure.alpha, shape
-        self.log_level = math.log(shape.count / design.calibration.delta)
+        self.log_level = procedure.log_level
         self.threshold = procedure.threshold
         self.margin = design.min_effect or 0.0
         self.units_engine = engine
@@ -75,7 +72,6 @@ class UnitRuns(Runs):
             procedure.within,
             engine.find(shape.radius),
             shape.together,
-            shape.growth > 0,
             engine.crowd,
             engine.fill_effect,
             arms_to_fix(self.arms, runs),
@@ -99,12 +95,6 @@ class UnitRuns(Runs):
                 self._play(room, first_run, row + 1, control)
             self._play(self.room, first_run, runs, control)
 
-    def _radii(self, room: int) -> FloatArray:
-        looks = 1
-        if self.shape.growth > 0:
-            looks, _ = coming_look(room, FIRST_UNITS * self.arms, self.shape.growth)
-        return self.units_engine.radii(self.shape.radius, room, looks, self.log_level)
-
     def _play(self, room: int, first_run: int, runs: int, control: IntArray) -> None:
         self.accuracy = max(self.accuracy, self.units_engine.accuracy(room))
         chunk, columns = self.order(first_run, runs, control)
@@ -124,10 +114,9 @@ class UnitRuns(Runs):
                 *self.spreads,
                 self.alpha,
                 self.log_level,
-                self.shape.growth,
                 self.threshold,
                 self.margin,
-                self._radii(room),
+                self.units_engine.radii(self.shape.radius, room, self.log_level),
                 self.ziggurat,
             ),
             columns,

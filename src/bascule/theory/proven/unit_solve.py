@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from bascule.core.design import Design
-from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
@@ -40,7 +39,7 @@ def clock_until(age: float, outcome: Outcome) -> float:
     return age / of_unit * (1.0 - rest)
 
 
-def widest_radius(design: Design, units: float, look: int = 1) -> float:
+def widest_radius(design: Design, units: float) -> float:
     """The radius of an arm whose units have given as few outcomes as they can.
 
     >>> import bascule as bs
@@ -51,10 +50,7 @@ def widest_radius(design: Design, units: float, look: int = 1) -> float:
     procedure = recurrent_procedure(design)
     outcome, shape = design.outcome, procedure.shape
     clock = units if shape.weight is equal_weight else clock_until(units, outcome)
-    level = math.log(shape.count / design.calibration.delta)
-    if shape.growth > 0:
-        level -= math.log(look_part(look))
-    return shape.radius(units, clock, *outcome.unit_spreads, level)
+    return shape.radius(units, clock, *outcome.unit_spreads, procedure.log_level)
 
 
 def arm_units_until(design: Design, width: float) -> float:
