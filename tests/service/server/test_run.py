@@ -22,6 +22,7 @@ import pytest
 from tests.service.running import Program
 
 import bascule as bs
+from bascule.cli.main import main
 from bascule.service.auth.keys import create_key
 from bascule.service.server.run import FREEZES, check, freezing_callback
 from bascule.service.settings import Settings
@@ -31,13 +32,74 @@ SECONDS = float(os.environ.get("BASCULE_KILL_SECONDS", "1"))
 """How long the service is under load, before and after a worker is killed."""
 
 
-def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program]) -> None:
+def test_a_program_withstands_what_is_too_large_and_stops_with_a_complete_file(
+    tmp_path: Path, programs: list[Program]
+) -> None:
     path = tmp_path / "shop.db"
     with bs.open(path) as store:
         store.create("test", DESIGN)
         key = create_key(store, "client")
     program = Program(path)
     programs.append(program)
+    # Others may read what it prints.
+    assert "token=" not in program.greeting
+    assert "bascule key link" in program.greeting
+    headers = {"Content-Type": "application/json", "X-API-Key": key}
+    with httpx.Client(base_url=program.url, headers=headers, trust_env=False) as client:
+        too_large_requests_do_not_fill_memory(program, client)
+        for i in range(100):
+            client.post("/v1/experiments/test/assign", json={"unit": str(i)}).raise_for_status()
+        a_full_disk_is_not_ready(program, client)
+    a_stop_answers_what_was_accepted(program, key)
+    log = program.wait()
+    assert all(json.loads(line)["event"] for line in log.splitlines())
+    assert program.process.returncode == 0
+    assert not path.with_name("shop.db-wal").exists()
+    # A backup that copies the one file has all that was answered.
+    copied = tmp_path / "copy.db"
+    copied.write_bytes(path.read_bytes())
+    with bs.open(copied) as store:
+        assert store.get("test").status().units == 101
+        assert store.get("test").assignment("late") is not None
+
+
+def too_large_requests_do_not_fill_memory(program: Program, client: httpx.Client) -> None:
+    place = httpx.URL(program.url)
+
+    def attack(times: int) -> int:
+        for _ in range(times):
+            for body, status in ((b"[" * 900_000, 400), (b"x" * 1_100_000, 413)):
+                refused = client.post("/v1/experiments/test/assign", content=body)
+                assert refused.status_code == status
+            with (
+                socket.create_connection((place.host, place.port or 80), timeout=10) as caller,
+                pytest.raises((ConnectionResetError, BrokenPipeError)),
+            ):
+                caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: " + 30_000_000 * b"a")
+        return program.peak()
+
+    before = attack(5)
+    # Another 800 MB are offered; ten bodies would be 10 MB.
+    assert attack(25) - before < 10_000
+
+
+def a_full_disk_is_not_ready(program: Program, client: httpx.Client) -> None:
+    assert client.get("/readyz").status_code == 200
+    # No file of the service can grow any more.
+    resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+    deadline = time.monotonic() + 10
+    while client.get("/readyz").status_code == 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    refused = client.get("/readyz")
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
+    assert client.get("/healthz").status_code == 200
+    unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, unlimited)
+    assert client.get("/readyz").status_code == 200
+
+
+def a_stop_answers_what_was_accepted(program: Program, key: str) -> None:
     host, _, port = program.url.removeprefix("http://").partition(":")
     body = b'{"unit": "late"}'
     head = (
@@ -55,36 +117,6 @@ def test_a_stop_answers_what_was_accepted(tmp_path: Path, programs: list[Program
         caller.sendall(body[5:])
         answer = caller.recv(4000)
     assert answer.startswith(b"HTTP/1.1 200"), answer
-    log = program.wait()
-    assert all(json.loads(line)["event"] for line in log.splitlines())
-    assert program.process.returncode == 0
-    with bs.open(path) as store:
-        assert store.get("test").assignment("late") is not None
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_stop_leaves_a_complete_file(
-    tmp_path: Path, programs: list[Program], number: signal.Signals
-) -> None:
-    path = tmp_path / "shop.db"
-    with bs.open(path) as store:
-        store.create("test", DESIGN)
-        key = create_key(store, "client")
-    program = Program(path)
-    programs.append(program)
-    headers = {"X-API-Key": key}
-    with httpx.Client(base_url=program.url, headers=headers, trust_env=False) as client:
-        for i in range(100):
-            client.post("/v1/experiments/test/assign", json={"unit": str(i)}).raise_for_status()
-    program.process.send_signal(number)
-    program.wait()
-    assert program.process.returncode == 0
-    assert not path.with_name("shop.db-wal").exists()
-    # A backup that copies the one file has all that was answered.
-    copied = tmp_path / "copy.db"
-    copied.write_bytes(path.read_bytes())
-    with bs.open(copied) as store:
-        assert store.get("test").status().units == 100
 
 
 def test_a_stop_before_the_first_request_is_a_normal_end(tmp_path: Path) -> None:
@@ -104,67 +136,6 @@ def test_a_stop_before_the_first_request_is_a_normal_end(tmp_path: Path) -> None
     assert process.returncode == 0
 
 
-def test_requests_that_are_too_large_do_not_fill_memory(
-    tmp_path: Path, programs: list[Program]
-) -> None:
-    path = tmp_path / "shop.db"
-    with bs.open(path) as store:
-        store.create("test", DESIGN)
-        key = create_key(store, "client")
-    program = Program(path)
-    programs.append(program)
-    headers = {"Content-Type": "application/json", "X-API-Key": key}
-    place = httpx.URL(program.url)
-
-    def attack(times: int) -> int:
-        with httpx.Client(base_url=program.url, headers=headers, trust_env=False) as client:
-            for _ in range(times):
-                for body, status in ((b"[" * 900_000, 400), (b"x" * 1_100_000, 413)):
-                    refused = client.post("/v1/experiments/test/assign", content=body)
-                    assert refused.status_code == status
-                with (
-                    socket.create_connection((place.host, place.port or 80), timeout=10) as caller,
-                    pytest.raises((ConnectionResetError, BrokenPipeError)),
-                ):
-                    caller.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX-A: " + 30_000_000 * b"a")
-        return program.peak()
-
-    before = attack(5)
-    # Another 800 MB are offered; ten bodies would be 10 MB.
-    assert attack(25) - before < 10_000
-
-
-def test_a_full_disk_is_not_ready(tmp_path: Path, programs: list[Program]) -> None:
-    path = tmp_path / "shop.db"
-    with bs.open(path) as store:
-        create_key(store, "client")
-    program = Program(path)
-    programs.append(program)
-    with httpx.Client(base_url=program.url, trust_env=False) as client:
-        assert client.get("/readyz").status_code == 200
-        # No file of the service can grow any more.
-        resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-        deadline = time.monotonic() + 10
-        while client.get("/readyz").status_code == 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-        refused = client.get("/readyz")
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "2")
-        assert client.get("/healthz").status_code == 200
-        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
-        resource.prlimit(program.process.pid, resource.RLIMIT_FSIZE, unlimited)
-        assert client.get("/readyz").status_code == 200
-
-
-def test_an_admin_link_is_not_written_where_others_may_read_it(
-    tmp_path: Path, programs: list[Program]
-) -> None:
-    program = Program(tmp_path / "shop.db")
-    programs.append(program)
-    assert "token=" not in program.greeting
-    assert "bascule key link" in program.greeting
-
-
 def test_what_would_not_be_safe_is_refused() -> None:
     with bs.open(":memory:") as store:
         with pytest.raises(bs.InputError, match="bascule key create"):
@@ -175,22 +146,18 @@ def test_what_would_not_be_safe_is_refused() -> None:
         check(store, Settings(host="0.0.0.0"), 1)
 
 
-def test_a_port_that_is_taken_is_one_line(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        command = [sys.executable, "-c", "from bascule.cli.main import main; main()", "serve"]
-        paths = [str(Path(bs.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-        done = subprocess.run(
-            [*command, "--store", str(tmp_path / "x.db"), "--port", port],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-        )
-    assert done.returncode == 2
-    assert re.fullmatch(r"bascule: cannot listen on .*: address already in use\n", done.stderr)
+        with pytest.raises(SystemExit) as ended:
+            main(["serve", "--store", str(tmp_path / "x.db"), "--port", port])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(r"bascule: cannot listen on .*: address already in use\n", said)
 
 
 class Load:
@@ -325,7 +292,7 @@ def test_a_log_that_nobody_reads_does_not_stop_the_service(tmp_path: Path) -> No
                     refused = client.get("/v1/experiments", headers={"X-API-Key": "bsc_0_wrong"})
                     assert refused.status_code in (401, 429)
                 assert client.get("/healthz").status_code == 200
-            program.process.send_signal(signal.SIGTERM)
+            program.process.send_signal(signal.SIGINT)
             program.process.communicate(timeout=20)
             assert program.process.returncode == 0
             assert len(log.read()) >= 60_000
