@@ -37,31 +37,50 @@ def installed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def bascule(folder: Path, *given: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as one who has installed that package."""
-    return subprocess.run(
-        [sys.executable, "-c", "from bascule.cli.main import main; main()", *given],
+RUN = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from bascule.cli.main import main
+answers = []
+for given in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main(given)
+        except SystemExit as ended:
+            answers.append([ended.code, out.getvalue(), err.getvalue()])
+print(json.dumps(answers))
+"""
+
+
+def bascule(folder: Path, *commands: list[str]) -> list[tuple[int, str, str]]:
+    """Run commands as one who has installed that package: exit codes, outputs and errors."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, json.dumps(commands)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "COLUMNS": "200"},
         capture_output=True,
         text=True,
         check=False,
     )
+    assert done.returncode == 0, done.stderr
+    assert "the extension lost (not_there) of bascule cannot be imported" in done.stderr
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
 def test_an_installed_package_adds_its_rules_and_their_options(installed: Path) -> None:
-    shown = bascule(installed, "simulate", "--help-all")
-    assert "--epsilon" in shown.stdout, shown.stderr
-    assert "For explore: part of a block that goes to the challenger." in shown.stdout
-    assert "For rating: the best rating." in shown.stdout
-    assert "the extension lost (not_there) of bascule cannot be imported" in shown.stderr
-
-    made = bascule(installed, "experiment", "create", "stars", "--design", "design.json")
-    assert made.returncode == 0, made.stderr
-    turned = bascule(installed, "experiment", "knob", "stars", "--epsilon", "10%")
-    assert turned.returncode == 0, turned.stderr
-    status = bascule(installed, "experiment", "log", "stars", "--json")
-    (knob,) = [one for one in json.loads(status.stdout)["audit"] if one["action"] == "knob"]
+    shown, made, turned, logged, refused = bascule(
+        installed,
+        ["simulate", "--help-all"],
+        ["experiment", "create", "stars", "--design", "design.json"],
+        ["experiment", "knob", "stars", "--epsilon", "10%"],
+        ["experiment", "log", "stars", "--json"],
+        ["experiment", "knob", "stars", "--epsilon", "70%"],
+    )
+    assert "--epsilon" in shown[1], shown[2]
+    assert "For explore: part of a block that goes to the challenger." in shown[1]
+    assert "For rating: the best rating." in shown[1]
+    assert made[0] == turned[0] == 0, made[2] + turned[2]
+    (knob,) = [one for one in json.loads(logged[1])["audit"] if one["action"] == "knob"]
     assert (knob["detail"]["before"], knob["detail"]["now"]) == (0.2, 0.1)
-    refused = bascule(installed, "experiment", "knob", "stars", "--epsilon", "70%")
-    assert "epsilon of Explore_0.1 must be from 0.01 to 0.5 (got 0.7)" in refused.stderr
+    assert "epsilon of Explore_0.1 must be from 0.01 to 0.5 (got 0.7)" in refused[2]
