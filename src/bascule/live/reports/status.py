@@ -75,81 +75,100 @@ class ArmStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The status of a live test.
+    """The status of a live test: what is known, what it costs, and what is decided.
 
-    `contrasts` compare each treatment with the control, in outcome units and relative to its mean.
-    `evidence` is how much of the way to a decision is covered: at 1 the interval of the leader's
-    difference from every rival lies above 0. `cost` is what the units so far lost against
-    giving each the arm that looks best now, by the differences that are shown, and `even_cost` what
-    an even split of as many would have lost. After the decision these are all units of the other
-    arms, pending ones too, and those that have counted in the arm that is served then.
-    `left` is the number of units that a decision is expected to take from here, and `days_left` how
-    long that is at the pace so far; None where nothing can be said yet, and while a guardrail of
-    the leader is undecided. `time_left` is a range of the same, which holds what the test still
-    takes in about 80 % of looks; None before there is one. None of these is a guarantee.
-    `stage` counts the stages that are over, where outcomes keep coming. `waiting` says which units
-    have not counted yet. `everyone` is the arm that all units are served, after a release or a stop
-    for an arm, and `moved` the arm that the users of each dropped arm are served. `metrics` are the
-    guardrails and secondary metrics, and `guarded` says which arm has won on the primary metric and
-    waits for its guardrails. `rollout` says how far a guarded rollout is, whose primary metric has
-    no part in `evidence`, `left` and `days_left`. `links` counts names that were linked to another,
-    and `relinked` those of them that had another arm before. `places_left` are the places of the
-    open block, which the next units fill whatever was changed by hand. `covariates` says what
-    outcomes are adjusted by, where they are. `withheld` is a decision that the calendar of the
-    design does not allow to be announced yet, and `final` has the figures with the units that
-    counted after the decision. `diagnostics` are there where they were asked for.
-    Of the outcomes that were recorded for units that have counted, `events` came within their
-    windows, and `late` after them. `stalled` is since when, at the latest, units of a running test
-    have grown by a twentieth at most, where that is longer than it took them to come: evidence
-    hardly grows any more.
-    `early_signals` says how the next block goes by events of open windows, where the design asks
-    for that: "on", "gentle" while nobody knows whether delays are alike, or "off".
-    With the `goal` "decrease" the arm with the lowest mean is best. Means of `binary` outcomes, 0
-    or 1, are shares, and the cost is counted in `cost_unit`. `max_units` ends the test undecided.
+    Forecasts (`left`, `days_left`, `time_left`) are not guaranteed.
     """
 
     name: str
+    """Name of the experiment."""
     state: Phase
+    """Phase of the experiment, such as "running" or "decided"."""
     rule: str
+    """Label of the rule."""
     units: int
+    """Number of units that were assigned."""
     matured: int
+    """Number of units that have counted."""
     stage: int | None
+    """Number of stages that are over, for recurring outcomes."""
     arms: tuple[ArmStatus, ...]
+    """Each arm with its units, mean and interval."""
     effects: tuple[Effect, ...]
+    """Differences of all pairs of arms."""
     contrasts: tuple[Contrast, ...]
+    """Each treatment minus the control, in outcome units and relative to the control's mean."""
     evidence: float
+    """Progress towards a decision: at 1 the intervals of the leader's differences exclude 0."""
     leader: str | None
+    """The arm that is ahead; None while none is."""
     decision: Verdict | None
+    """The decision; None while there is none."""
     promise: str
+    """What the error of the test bounds, in a sentence."""
     cost: float | None
+    """What the units lost compared with giving each the arm that looks best now. After the
+    decision, all units of the other arms count, and the matured units of the arm that is
+    served."""
     even_cost: float | None
+    """What an even split of as many units would have lost."""
     left: float | None
+    """Number of units that a decision is expected to take from now on. None while there is no
+    forecast, and while a guardrail of the leader is undecided."""
     days_left: float | None
+    """The time for `left` units at the pace so far."""
     deadline: str | None
+    """When the test ends undecided."""
     time_left: TimeLeft | None = None
+    """Range that contains the remaining time in about 80 % of looks."""
     waiting: Waiting | None = None
+    """The units that have not counted yet."""
     everyone: str | None = None
+    """The arm that all units are served, after a release or a stop for an arm."""
     moved: tuple[tuple[str, str], ...] = ()
+    """Each dropped arm with the arm that its users are served."""
     metrics: tuple[MetricStatus, ...] = ()
+    """Guardrails and secondary metrics."""
     guarded: str | None = None
+    """The arm that has won on the primary metric and waits for its guardrails."""
     rollout: RolloutStatus | None = None
+    """The progress of a guarded rollout, in which the primary metric does not decide."""
     ended_by: EndReason | None = None
+    """What ended the test without a winner."""
     futile: bool = False
+    """Whether the test is unlikely to find its effect by the horizon."""
     covariates: CovariateStatus | None = None
+    """What outcomes are adjusted by."""
     withheld: Withheld | None = None
+    """A decision that the calendar of the design does not allow to be announced yet."""
     final: FinalFigures | None = None
+    """Figures that include the units that counted after the decision."""
     links: int = 0
+    """Number of names that were linked to another name."""
     relinked: int = 0
+    """Number of linked names that had another arm before."""
     places_left: int = 0
+    """Units that the open block still takes, whatever was changed by hand."""
     events: int = 0
+    """Number of outcomes within the windows of units that have counted."""
     late: int = 0
+    """Number of outcomes after the windows of units that have counted."""
     stalled: str | None = None
+    """Since when units of a running test have grown by at most a twentieth, if that is longer than
+    it took them to arrive."""
     early_signals: SignalUse | None = None
+    """How events of open windows affect the next block: "on", "gentle" while it is not known
+    whether delays agree, or "off"."""
     diagnostics: tuple[Diagnostic, ...] | None = None
+    """The diagnostics, if they were asked for."""
     goal: Goal = "increase"
+    """With "decrease" the arm with the lowest mean is the best."""
     binary: bool = False
+    """Whether outcomes are 0 or 1, so that means are shares."""
     cost_unit: str = "outcome units"
+    """The unit of the costs."""
     max_units: int | None = None
+    """The cap at which the test ends undecided."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
