@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
+from bascule.planning.result import WhatIf
+from bascule.planning.search.stages import stages
 from bascule.presentation.guarantees import guarantee
-from bascule.presentation.numbers import percent
+from bascule.presentation.numbers import amount, percent
 from bascule.presentation.report import lines
+from bascule.simulation import Estimate
 
 KEYS = {
     "design", "expected_days", "p50_days", "p90_days", "expected_cost", "decided_by_deadline",
@@ -93,6 +96,53 @@ def test_a_notebook_gets_a_table(spending: bs.planning.Plan) -> None:
     shown = spending._repr_html_()
     assert spending.report().headline in shown
     assert shown.count("<table>") == 1
+
+
+@pytest.fixture(scope="module")
+def windowed() -> bs.planning.Plan:
+    """Amounts within a window, with figures as simulations give them."""
+    asked = bs.PlanRequest(bs.Gaussian(18), 10, "30%", window="2d", units_per_day=500)
+    answer = next(stages(asked))
+    played = replace(answer.chosen.forecast, days=Estimate(4.1, 0.1), runs=100)
+    played = replace(played, decided=Estimate(0.95, 0.01))
+    answer = answer.with_point(answer.chosen.with_simulation(played))
+    none = replace(played, days=Estimate(5.021, 0.1))
+    means = (asked.baseline,) * 2
+    return answer.with_case(WhatIf("zero", 0.0, means, none))
+
+
+def test_options_are_spelled_without_marks_in_every_place(windowed: bs.planning.Plan) -> None:
+    for text in (repr(windowed), windowed.html(), windowed._repr_html_()):
+        assert "`" not in text
+        assert "(share)" in text
+    assert "(--share)" in " ".join(windowed.report({"share": "--share"}).notes)
+
+
+def test_a_design_without_a_measure_and_a_doubtful_sigma_are_named(
+    windowed: bs.planning.Plan,
+) -> None:
+    assert windowed.design.measure is None
+    notes = " ".join(windowed.report().notes)
+    assert 'measure=Measure("2d", "sum")' in notes
+    assert "not sub-Gaussian with its standard deviation" in notes
+    known = replace(windowed, request=replace(windowed.request, window=None))
+    assert "create a live test" not in " ".join(known.report().notes)
+
+
+def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning.Plan) -> None:
+    first, shares = windowed.report().tables
+    (mine,) = (row for row in shares.rows if "(this design)" in row[0])
+    assert mine[2:6] == first.rows[1][1:]
+    (chosen,) = windowed.report().details.tables[-1].strong
+    assert windowed.at_zero is not None
+    every = windowed.report().details.tables[-1].rows[1 + chosen]
+    assert every[5] == amount(windowed.at_zero.days.mean)
+    (data,) = {
+        pace["at_zero_effect"]["expected_days"]["mean"]
+        for pace, one in zip(windowed.to_dict()["paces"], windowed.paces, strict=True)
+        if one.point is windowed.chosen
+    }
+    assert data == windowed.at_zero.days.mean
 
 
 def test_no_row_beats_the_recommended_design_in_everything(

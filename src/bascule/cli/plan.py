@@ -117,6 +117,7 @@ def command(**given: Any) -> None:
     print_result(answer, as_json, partial(_show, verbose="verbose" in given))
     if files["save"] is not None:
         answer.design.save(files["save"])
+        _note_measure(answer, as_json)
     write_files(answer, files["figure"], files["html"])
     if not as_json:
         say_written(*files.values())
@@ -193,9 +194,10 @@ def _plan_segments(
     whole = plan_segments(given["by"], weights, request, **runs)
     least = min(weights, key=weights.__getitem__)
     heading = f"{len(weights)} segments, one design. The plan of the smallest, {least}:"
-    print_rows(as_json, whole.to_dict(), [heading, "", *repr(whole.smallest).splitlines()])
+    print_rows(as_json, whole.to_dict(), [heading, "", *_said(whole.smallest)])
     if "save" in given:
         whole.design.save(given["save"])
+        _note_measure(whole.smallest, as_json)
 
 
 def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
@@ -230,8 +232,35 @@ def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
     return last
 
 
+def _said(answer: Plan) -> list[str]:
+    from bascule.presentation.report import lines
+
+    return lines(answer.report(_names(answer)))
+
+
+def _note_measure(answer: Plan, as_json: bool) -> None:
+    """Say on standard error that a saved design has no measure, where no note says it."""
+    from bascule.presentation.plan.text import measure_words
+    from bascule.presentation.report import Report
+
+    said = measure_words(answer)
+    if as_json and said:
+        (note,) = Report("", notes=(said,)).spelled(_names(answer)).notes
+        typer.echo(f"bascule: {note}", err=True)
+
+
+def _names(answer: Plan) -> dict[str, str]:
+    """Return what notes of a plan name, as it is typed."""
+    from bascule.presentation.plan.text import measure_example
+
+    window, aggregate = measure_example(answer.request)
+    create = f"experiment create NAME --design FILE --window {window} --aggregate {aggregate}"
+    typed = {name: option.typed for name, option in {**PARAMETERS, **PLAN}.items()}
+    return {**typed, "measure": f"bascule {create}, for example"}
+
+
 def _show(answer: Plan, verbose: bool) -> None:
-    report = answer.report().spelled({name: option.typed for name, option in PLAN.items()})
+    report = answer.report(_names(answer))
     print_report(report.whole if verbose else report)
     if not verbose:
         print_line("\nMore figures: --verbose")

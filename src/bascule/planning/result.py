@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -17,7 +18,14 @@ from bascule.planning.forecast import Forecast
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import even_split, series
-from bascule.planning.search.choose import Candidate, accepted, best_in_time, best_tilt, nearest
+from bascule.planning.search.choose import (
+    NEARLY,
+    Candidate,
+    accepted,
+    best_in_time,
+    best_tilt,
+    nearest,
+)
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.planning.search.paces import Pace, paces
 from bascule.planning.search.reach import Reach
@@ -84,6 +92,11 @@ class Plan:
         simulated = (forecast for forecast in cases if forecast and forecast.simulated)
         return next(simulated, self.chosen.zero)
 
+    def zero_of(self, point: Candidate) -> Forecast | None:
+        """A design where no arm is better: that of the plan as in `at_zero`, others by theory."""
+        is_mine = point.rule == self.rule and point.request.share == self.request.share
+        return self.at_zero if is_mine else point.zero
+
     @property
     def possible(self) -> bool:
         """Whether the recommended design decides by the deadline often enough."""
@@ -102,17 +115,21 @@ class Plan:
 
     @property
     def cheaper_at_lift(self) -> Candidate | None:
-        """The cheapest design at the planned lift that takes longer at no effect; None if none."""
+        """The cheapest design at the planned lift that takes longer at no effect; None if none.
+
+        Designs that cost nearly as much as the recommended one do not count.
+        """
         mine = self.chosen.zero
         if mine is None or not self.possible:
             return None
+        cost = min(self.chosen.expected.cost.mean, self.chosen.forecast.cost.mean)
         cheaper = [
             point
             for point in accepted(self.points)
             if point.in_time
             and point.zero is not None
             and point.zero.days.mean > mine.days.mean
-            and point.expected.cost.mean < self.chosen.expected.cost.mean
+            and (1 + NEARLY) * point.expected.cost.mean < cost
         ]
         return min(cheaper, key=lambda point: point.expected.cost.mean, default=None)
 
@@ -193,7 +210,8 @@ class Plan:
 
         Empty without a window, where a smaller share saves nothing.
         """
-        return paces(self.request, self.chosen)
+        other = self.cheaper_at_lift
+        return paces(self.request, self.chosen, () if other is None else (other,))
 
     @property
     def early_signals(self) -> SignalSaving | None:
@@ -270,7 +288,7 @@ class Plan:
             "even_split": self.even_split.to_dict(),
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
-            "paces": [pace.to_dict() for pace in self.paces],
+            "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
             "early_signals": None if self.early_signals is None else self.early_signals.to_dict(),
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
@@ -315,9 +333,15 @@ class Plan:
         """Write the page to a file."""
         return write_whole(Path(path), self.html().encode())
 
-    def report(self) -> Any:
-        """Return what the plan has to say: headline, tables, notes and details."""
-        return presenter("plan.text").report(self)
+    def report(self, names: Mapping[str, str] | None = None) -> Any:
+        """Return what the plan has to say: headline, tables, notes and details.
+
+        `names` has the options as a place spells them, instead of as in Python.
+        """
+        words = presenter("plan.text")
+        window, aggregate = words.measure_example(self.request)
+        python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}
+        return words.report(self).spelled(python if names is None else names)
 
     def __repr__(self) -> str:
         return "\n".join(presenter("report").lines(self.report()))

@@ -92,6 +92,7 @@ class Report:
         """Return the report with the options that its notes name as a place spells them.
 
         A note has `option` or `option=value`; a value may have a spelling of its own in `names`.
+        What `names` does not have is spelled as in Python.
 
         >>> notes = ("Takes longer (`share`).", 'Give `missing="exclude"`.')
         >>> names = {"share": "--share", "missing": "--missing"}
@@ -102,7 +103,7 @@ class Report:
         def spelling(named: re.Match[str]) -> str:
             option, _, value = named[1].partition("=")
             if option not in names:
-                return named[0]
+                return named[1]
             typed = f"{names[option]} {value}".replace('"', "").strip()
             return names.get(named[1], typed)
 

@@ -15,6 +15,7 @@ from bascule.planning.search.candidates import with_horizon
 from bascule.planning.search.choose import Candidate
 from bascule.planning.search.paces import paces
 from bascule.planning.search.saving import saving_of
+from bascule.simulation import Estimate
 
 
 def test_a_smaller_share_costs_less_and_takes_longer() -> None:
@@ -22,7 +23,8 @@ def test_a_smaller_share_costs_less_and_takes_longer() -> None:
     (rule,) = with_horizon(request, 3.0)
     expected = predicted(request, rule)
     assert expected is not None
-    found = paces(request, Candidate(design_of(request, rule), expected, request=request))
+    recommended = Candidate(design_of(request, rule), expected, request=request)
+    found = paces(request, recommended)
     assert [one.name for one in found] == ["fastest", "balanced", "cheapest"]
     fastest, _, cheapest = (one.point.expected for one in found)
     # A fixed-horizon test takes 10.6 days and loses 89 conversions.
@@ -30,6 +32,9 @@ def test_a_smaller_share_costs_less_and_takes_longer() -> None:
     assert (cheapest.days.mean < 17, cheapest.cost.mean < 82) == (True, True)
     assert found[2].share < 1.0
     assert found[0].unwon == pytest.approx(50 * fastest.days.mean)
+    # A design of the plan that costs less than any of these is the cheapest.
+    cheap = replace(recommended, expected=replace(expected, cost=Estimate(50.0, math.nan)))
+    assert paces(request, recommended, (cheap,))[2].point is cheap
 
 
 def test_a_share_above_all_traffic_is_refused() -> None:

@@ -45,9 +45,9 @@ def check_live(design: Design) -> None:
         raise InputError(
             "measure",
             "a live test needs a measure, or a unit that never reports would hold up all others: "
-            f"give the conversion window, as {_example(design)} or --window 7d, or "
-            'reports="always" (--reports always) if every unit reports an outcome, also one to '
-            "whom nothing happened",
+            f"give the conversion window, as {_example(design)}, or reports, as "
+            'reports="always", --reports always or in JSON "reports": "always", if every unit '
+            "reports an outcome, also one to whom nothing happened",
         )
     for arm in design.arms:
         if len(arm) > LONGEST_ARM or not arm.isprintable():
@@ -97,7 +97,10 @@ def _metrics(design: Design) -> Iterable[tuple[Metric, Design]]:
 
 
 def _example(design: Design) -> str:
-    return f'Measure("7d", "{"any" if design.outcome.binary else "sum"}")'
+    """A measure in Python, on the command line and in JSON."""
+    aggregate = "any" if design.outcome.binary else "sum"
+    data = f'"measure": {{"window": "7d", "aggregate": "{aggregate}"}}'
+    return f'Measure("7d", "{aggregate}"), --window 7d or in JSON {data}'
 
 
 def period_of(measure: Measure) -> float:

@@ -76,10 +76,16 @@ def check_means(
     """Refuse means that outcomes cannot have, and those without a single best arm."""
     low, high = outcome.low, outcome.high
     if not low <= baseline <= high:
+        remedy = "widen the limits"
+        if (low, high) == (0.0, 1.0):
+            remedy = (
+                "5 % is 0.05 or 5%; other outcomes need their largest value (high), their standard "
+                "deviation (sigma) or a sample of them (sample)"
+            )
         raise InputError(
             "baseline",
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
-            f"(got {baseline:g}): 5 % is 0.05 or 5%",
+            f"(got {baseline:g}): {remedy}",
         )
     for lift, mean in zip(lifts, means[1:], strict=True):
         if not low <= mean <= high:

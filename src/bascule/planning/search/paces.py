@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bascule.core.errors import InputError
-from bascule.planning.forecast import design_of, predicted
+from bascule.planning.forecast import Forecast, design_of, predicted
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import with_horizon
 from bascule.planning.search.choose import NEARLY, Candidate
@@ -51,8 +51,8 @@ class Pace:
         """What the expected days cost in waiting, in outcome units."""
         return self.point.forecast.days.mean * self.point.request.unwon_per_day
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+    def to_dict(self, zero: Forecast | None) -> dict[str, Any]:
+        """Plain data, with what is known of the design where no arm is better."""
         point = self.point
         return {
             "name": self.name,
@@ -61,12 +61,16 @@ class Pace:
             "design": point.design.to_dict(),
             **point.forecast.to_dict(),
             "unwon_while_waiting": self.unwon,
-            "at_zero_effect": None if point.zero is None else point.zero.to_dict(),
+            "at_zero_effect": None if zero is None else zero.to_dict(),
         }
 
 
-def paces(request: PlanRequest, recommended: Candidate) -> tuple[Pace, ...]:
+def paces(
+    request: PlanRequest, recommended: Candidate, others: Sequence[Candidate] = ()
+) -> tuple[Pace, ...]:
     """Return the fastest, the balanced and the cheapest design over shares and tilts.
+
+    The recommended design and `others` of its plan are among those that are compared.
 
     Empty if there is no window, since a smaller share then saves nothing; if theory cannot forecast
     how long designs take; or if no design ends by the deadline.
@@ -81,7 +85,9 @@ def paces(request: PlanRequest, recommended: Candidate) -> tuple[Pace, ...]:
     points = [point for point in _points(request) if point.in_time and point.accepted]
     if not points:
         return ()
-    points.append(recommended)
+    mine = (recommended.rule, recommended.request.share)
+    points = [point for point in points if (point.rule, point.request.share) != mine]
+    points += (recommended, *others)
     fastest, cheapest = min(points, key=_soonness), _cheapest(points)
     between = math.sqrt(fastest.expected.days.mean * cheapest.expected.days.mean)
     within = [point for point in points if point.expected.days.mean <= between]

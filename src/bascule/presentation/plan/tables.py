@@ -55,7 +55,7 @@ def pace_table(plan: Plan) -> Table:
             (
                 f"{names}{is_chosen}: {percent(share)}",
                 "-" if rule.knob is None else f"{rule.knob.value:g}",
-                *_design_cells(point, point.zero),
+                *_design_cells(point, plan.zero_of(point)),
                 amount(paces[0].unwon),
             )
         )
@@ -113,10 +113,10 @@ def frontier(plan: Plan) -> list[Cells]:
             _named(point),
             *forecast_cells(point.forecast),
             # If no arm is better, a test costs nothing but its days.
-            "-" if point.zero is None else amount(point.zero.days.mean),
+            "-" if zero is None else amount(zero.days.mean),
             runs_words(point.forecast),
         )
-        for point in plan.points
+        for point, zero in ((point, plan.zero_of(point)) for point in plan.points)
     ]
 
 

@@ -214,7 +214,34 @@ def cap_words(plan: Plan) -> str:
             "For money choose a cap from earlier outcomes, Bounded(0, cap): the error is then "
             "proven, and amounts up to the cap are compared."
         )
+    known = model.known_spread and not model.recurring
+    if known and plan.request.usual_spread > plan.request.baseline > 0.0:
+        return (
+            "Money with many zeros is not sub-Gaussian with its standard deviation as sigma: for "
+            "such outcomes choose numeric (`outcome`), or limits (`high`)."
+        )
     return ""
+
+
+def measure_words(plan: Plan) -> str:
+    """Say that a live test has to know what a unit's outcome is, where the design does not."""
+    if plan.request.window is None or plan.design.measure is not None:
+        return ""
+    return (
+        f"The design does not say what a unit's outcome within {duration(plan.request.window_days)}"
+        " is, such as the sum of its events; say so when you create a live test (`measure`)."
+    )
+
+
+def measure_example(request: PlanRequest) -> tuple[str, str]:
+    """Return the window of a request as text, and what events mostly add up to.
+
+    >>> measure_example(PlanRequest(window="7d")), measure_example(PlanRequest(window="36h"))
+    (('7d', 'any'), ('129600s', 'any'))
+    """
+    days = request.window_days
+    window = f"{days:.0f}d" if days == int(days) else f"{request.window:.10g}s"
+    return window, "any" if request.outcome.binary else "sum"
 
 
 def guardrail_lines(plan: Plan) -> list[str]:
@@ -310,7 +337,7 @@ def design_in_words(design: Design, request: PlanRequest) -> str:
 
 def report(plan: Plan) -> Report:
     """Return the plan as a report: the verdict, three rows, one reason, and the guarantee."""
-    parts = [why(plan), cap_words(plan), *guardrail_lines(plan)]
+    parts = [why(plan), cap_words(plan), *guardrail_lines(plan), measure_words(plan)]
     if not plan.possible:
         parts += limits(plan)
     parts.append(guarantee(plan.design))
