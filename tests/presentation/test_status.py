@@ -84,6 +84,16 @@ def test_a_spread_that_is_not_known_yet_is_said() -> None:
     assert "b - a: 0 (no interval yet); lift 0 %" in str(status)
 
 
+def test_without_outcomes_there_is_no_difference_and_pairs_without_an_interval_say_so() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Numeric(), bs.Tilt(1), reports="always")
+    test = bs.open(":memory:").create("test", design)
+    test.assign("first")
+    assert "c - b" not in str(test.status())
+    test.record("first", 5)
+    status = status_of(test, {arm: [(None, 5)] for arm in design.arms})
+    assert "c - b: 0 (no interval yet)" in str(status)
+
+
 def test_money_is_in_its_own_unit_beside_the_control_that_was_named() -> None:
     arms = ["new", "newer", "present"]
     outcome = bs.Bounded(0, 100)

@@ -217,14 +217,18 @@ def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bo
 
 
 def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
-    """Return the plan, or as much of it as there was when it was interrupted."""
+    """Return the plan, or as much of it as there was when it was interrupted.
+
+    A design that was still to be simulated is not recommended: the one before it is, if any.
+    """
     from bascule.planning.search.stages import stages
 
     last: Plan | None = None
     try:
         with progress_bar() as report:
             for answer in stages(request, progress=report, **runs):
-                last = answer
+                if answer.complete or answer.chosen.simulated is not None:
+                    last = answer
     except KeyboardInterrupt:
         if last is None:
             raise

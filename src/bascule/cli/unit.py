@@ -49,11 +49,13 @@ def erase(
     as_json: bool = AS_JSON,
 ) -> None:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
+    from bascule.live.api import ERASED
+
     with store_at(store, there=True) as opened:
         confirm(f"Erase {unit!r} in {', '.join(experiment) or 'all experiments'} for good?", yes)
         names = opened.erase(unit, experiment or None)
-    line = f"erased in {', '.join(names)}; statistics and decisions stay"
-    print_rows(as_json, {"erased": list(names)}, [line])
+    line = f"erased in {', '.join(names)}: {ERASED}"
+    print_rows(as_json, {"erased": list(names), "note": ERASED}, [line])
 
 
 @app.command("retain")

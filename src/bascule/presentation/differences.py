@@ -9,7 +9,7 @@ from bascule.presentation.guarantees import (
     UNBIASED,
     bound_words,
     contrast_words,
-    interval_name,
+    difference_words,
 )
 from bascule.presentation.numbers import Amounts, count, percent
 
@@ -36,17 +36,18 @@ def amounts_of(status: Status) -> Amounts:
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     """Return each treatment minus the control on every metric, and what intervals promise.
 
-    `all_pairs` adds the differences of treatments on the primary metric.
+    `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say
+    before an outcome has been counted.
     """
+    if not status.matured:
+        return []
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
     for effect in status.effects if all_pairs else ():
         if control.isdisjoint((effect.first, effect.second)):
             later = effect.reversed
-            interval = f"{interval_name(later.error)} {amounts.interval(later.low, later.high)}"
-            difference = amounts.difference(later.difference, later.high - later.low)
-            said.append(f"{later.name}: {difference} ({interval})")
+            said.append(f"{later.name}: {difference_words(later, amounts)}")
     said += mean_lines(status)
     names = [arm.name for arm in status.arms]
     for metric in status.metrics:

@@ -10,6 +10,7 @@ from bascule.core.design import Design
 from bascule.core.design_parts import TWO_SIDED
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.contrasts import Contrast
+from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import Amounts, known, relative
 
@@ -51,6 +52,20 @@ def bound_words(error: float) -> str:
     return f"each bound fails with probability at most {at_most(error)}, at any time"
 
 
+def difference_words(one: Effect | Contrast, amounts: Amounts) -> str:
+    """Return a difference in outcome units with its interval, or that it has none yet.
+
+    >>> from bascule.core.outcomes import Bernoulli
+    >>> unknown = Effect("b", "a", 0.01, -math.inf, math.inf, 0.05, "proven")
+    >>> difference_words(unknown, Amounts.of(Bernoulli()))
+    '+1.00 points (no interval yet)'
+    """
+    shown = amounts.difference(one.difference, one.high - one.low)
+    if not known(one.low) or not known(one.high):
+        return f"{shown} (no interval yet)"
+    return f"{shown} ({interval_name(one.error)} {amounts.interval(one.low, one.high)})"
+
+
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
     """Return a treatment minus the control, in outcome units and relative, with both intervals.
 
@@ -60,13 +75,7 @@ def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
     'green - control: +4.30 points (90 % interval 0 to +8.70 points); lift +43 % (89 % interval \
 0 % to +105 %)'
     """
-    width = contrast.high - contrast.low
-    text = f"{contrast.name}: {amounts.difference(contrast.difference, width)}"
-    if known(contrast.low) and known(contrast.high):
-        ends = amounts.interval(contrast.low, contrast.high)
-        text += f" ({interval_name(contrast.error)} {ends})"
-    else:
-        text += " (no interval yet)"
+    text = f"{contrast.name}: {difference_words(contrast, amounts)}"
     if contrast.unbiased is not None:
         text += f"; {unbiased_words(contrast, amounts)}"
     if contrast.lift is not None:

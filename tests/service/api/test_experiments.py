@@ -73,27 +73,30 @@ def test_arms_are_taken_out_paused_and_resumed(admin: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "field"),
+    ("body", "status", "field", "words"),
     [
-        ({"name": "x"}, 400, "design"),
-        ({"name": "../x", "design": DESIGN}, 400, "name"),
-        ({"name": "..", "design": DESIGN}, 400, "name"),
-        ({"name": "x", "design": {**DESIGN, "error": "5 %"}}, 400, "error"),
-        ({"name": "x", "design": {**DESIGN, "error": 2}}, 422, "error"),
-        ({"name": "x", "design": {**DESIGN, "arms": ["a", "a"]}}, 422, "arms"),
-        ({"name": "x", "design": {**DESIGN, "colour": "green"}}, 400, "colour"),
-        ({"name": "x", "design": "/etc/passwd"}, 400, "design"),
-        ({"name": "x", "design": {**DESIGN, "outcome": {"kind": "recurrent"}}}, 422, "rule"),
+        ({"name": "x"}, 400, "design", "design is missing from the request"),
+        ({"name": "../x", "design": DESIGN}, 400, "name", "name"),
+        ({"name": "..", "design": DESIGN}, 400, "name", "name"),
+        ({"name": "x", "design": {**DESIGN, "error": "5 %"}}, 400, "error", "must be a number"),
+        ({"name": "x", "design": {**DESIGN, "error": 2}}, 422, "error", "error"),
+        ({"name": "x", "design": {**DESIGN, "arms": ["a", "a"]}}, 422, "arms", "arms"),
+        ({"name": "x", "design": {**DESIGN, "colour": 1}}, 400, "colour", "is not a field of"),
+        ({"name": "x", "design": DESIGN, "more": 1}, 400, "more", "is not a field of"),
+        ({"name": "x", "design": "/etc/passwd"}, 400, "design", "must be an object, as {...}"),
+        ([1], 400, "request", "request must be an object, as {...} (got [1])"),
+        ({"name": "x", "design": {**DESIGN, "outcome": {"kind": "recurrent"}}}, 422, "rule", ""),
     ],
 )
 def test_a_design_that_cannot_be_is_refused_in_one_line(
-    admin: httpx.Client, body: object, status: int, field: str
+    admin: httpx.Client, body: object, status: int, field: str, words: str
 ) -> None:
     answer = admin.post("/v1/experiments", json=body)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["field"] == field
     assert "\n" not in answer.json()["detail"]
+    assert words in answer.json()["detail"]
 
 
 def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
@@ -102,22 +105,24 @@ def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "url", "status"),
+    ("method", "url", "status", "words"),
     [
-        ("GET", "/v1/experiments/none", 404),
-        ("GET", "/v1/nothing", 404),
-        ("GET", "/v1/experiments/", 404),
-        ("PUT", "/v1/experiments", 405),
-        ("GET", "/v1/experiments/none/export?table=users", 400),
+        ("GET", "/v1/experiments/none", 404, "with the key of a viewer"),
+        ("GET", "/v1/nothing", 404, "GET /openapi.json lists all calls"),
+        ("GET", "/v1/experiments/", 404, "changes are"),
+        ("POST", "/v1/experiments/none/resume", 404, "start also resumes after a pause"),
+        ("PUT", "/v1/experiments", 405, "use GET, HEAD, POST"),
+        ("GET", "/v1/experiments/none/export?table=users", 400, "table"),
     ],
 )
 def test_what_the_framework_refuses_is_a_problem_too(
-    admin: httpx.Client, method: str, url: str, status: int
+    admin: httpx.Client, method: str, url: str, status: int, words: str
 ) -> None:
     answer = admin.request(method, url)
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["status"] == status
+    assert words in answer.json()["detail"]
     if status == 405:
         assert answer.headers["allow"] == "GET, HEAD, POST"
 

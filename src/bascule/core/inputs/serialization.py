@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -80,7 +81,30 @@ def parse_json(text: str, noun: str, source: str) -> object:
 
 def readable(problem: ValidationError, noun: str) -> InputError:
     """One line about the first thing that is wrong, in the words of the file."""
-    first = problem.errors(include_url=False)[0]
+    return readable_part(problem.errors(include_url=False)[0], noun)
+
+
+SHAPES = {
+    "model_type": "an object, as {...}",
+    "model_attributes_type": "an object, as {...}",
+    "dataclass_type": "an object, as {...}",
+    "dict_type": "an object, as {...}",
+    "list_type": "a list, as [...]",
+    "tuple_type": "a list, as [...]",
+    "string_type": "a text",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
+"""What a value has to be, by what Pydantic calls its being something else."""
+
+
+def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
+    """One line about one thing that is wrong, as Pydantic lists it."""
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         return cause
@@ -90,12 +114,14 @@ def readable(problem: ValidationError, noun: str) -> InputError:
     field = path[-1] if path else noun
     if first["type"] == "missing":
         return InputError(field, f"{field} is missing from the {noun}")
-    if first["type"] == "unexpected_keyword_argument":
+    if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
         return InputError(field, f"{field} is not a field of a {owner}: remove it")
     if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
         kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
         return InputError(field, f"{field} needs a kind that exists: {kinds}")
-    return InputError(
-        field, f"{field}: {first['msg'][0].lower()}{first['msg'][1:]} (got {first['input']!r})"
-    )
+    if first["type"] in SHAPES:
+        wanted = f"{field} must be {SHAPES[first['type']]}"
+    else:
+        wanted = f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}"
+    return InputError(field, f"{wanted} (got {first['input']!r:.100})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bascule.live.api.designs import load_design
+from bascule.live.api.erasure import ERASED
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests, decided_headline
 from bascule.live.api.store import Store, opened_store
@@ -21,6 +22,7 @@ from bascule.live.storage.state import OPEN, Verdict
 from bascule.live.storage.state import Phase as State
 
 __all__ = [
+    "ERASED",
     "NAME",
     "OPEN",
     "ArmStatus",

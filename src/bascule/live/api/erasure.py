@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
+ERASED = (
+    "its name is gone; outcomes of a unit that has not counted yet stay without the name until it "
+    "has, and statistics and decisions stay"
+)
+"""What an erasure has done, and what is left."""
+
 ERASED_AT_ONCE = 500
 """Units that one transaction erases, so that assignments do not wait long for it."""
 

@@ -64,6 +64,8 @@ def plot_plan(plan: Plan) -> Figure:
         color="#555555",
         fontsize=9.5,
     )
+    # With room for the star and the diamond, which are large.
+    axis.margins(y=0.12)
     axis.set_ylim(bottom=0)
     plain_log_ticks(axis.xaxis)
     axis.set_xlabel("days until the end of the test (log scale)")
@@ -140,6 +142,8 @@ def _draw_curve(axis: Axes, points: list[Candidate], colour: str, **style: Any) 
 
 def _draw_seen(axis: Axes, points: list[Candidate], colour: str) -> None:
     forecasts = [point.forecast for point in points]
+    if not forecasts:
+        return
     axis.errorbar(
         [forecast.days.mean for forecast in forecasts],
         [forecast.cost.mean for forecast in forecasts],

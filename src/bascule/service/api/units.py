@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import Event, Experiment, Receipt, SegmentTests, Store
+from bascule.live.api import ERASED, Event, Experiment, Receipt, SegmentTests, Store
 from bascule.service.api.bodies import checked, read
 from bascule.service.api.calls import Admin, allow_test, calls_of, change
 from bascule.service.api.schemas import answers
@@ -148,7 +148,7 @@ async def erase(request: Request, caller: Admin) -> Response:
     store: Store = request.app.state.store
     its = caller.experiments if wanted is None else wanted
     erased = await change(request, caller, store.erase, given.unit, its)
-    return DataResponse({"erased": list(erased)})
+    return DataResponse({"erased": list(erased), "note": ERASED})
 
 
 async def receipts_of(

@@ -108,7 +108,7 @@ def revoke_key(store: Store, number: str) -> None:
     with store.writing() as connection:
         row = connection.execute(select(keys.c.revoked).where(keys.c.id == number)).one_or_none()
         if row is None:
-            message = f"there is no key {number!r:.60}: list what there is"
+            message = f"there is no key {number!r:.60}: bascule key list shows them"
             raise InputError("key", message, kind="not_found")
         if row.revoked is None:
             now = store.clock.now()

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from bascule.core.metrics.effects import Effect
 from bascule.live.api import HistoryPoint, Status
-from bascule.presentation.guarantees import interval_name
+from bascule.presentation.guarantees import difference_words
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, when
 
 MOST_RIVALS = 5
@@ -87,13 +87,14 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
             if (effect := _of_pair(point.effects, pair)) is not None
         )
         effect = _of_pair(status.effects, pair)
-        now = (0.0, -math.inf, math.inf) if effect is None else effect.of(mine).ends
         charts.append(
             Chart(
                 f"effect-{number}",
                 "interval",
                 f"{mine} - {rival}",
-                _now(now, amounts, (effect or status.effects[0]).error),
+                ""
+                if effect is None or not status.matured
+                else f"now {difference_words(effect.of(mine), amounts)}",
                 amounts.difference_unit if amounts.binary else "",
                 (names.index(mine),),
                 (_progress(status), "Difference", "Lower bound", "Upper bound"),
@@ -126,14 +127,6 @@ def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
         (_progress(status), *names),
         tuple(rows),
     )
-
-
-def _now(three: tuple[float, float, float], amounts: Amounts, error: float) -> str:
-    difference, low, high = three
-    if not known(low) or not known(high):
-        return ""
-    shown = amounts.interval(low, high)
-    return f"now {amounts.difference(difference, high - low)} ({interval_name(error)} {shown})"
 
 
 def _progress(status: Status) -> str:

@@ -15,7 +15,7 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, State, Status, Turn, audit_words, decided_headline
-from bascule.presentation.guarantees import interval_name
+from bascule.presentation.guarantees import difference_words
 from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import Amounts, amount, count, known, percent, when
 from bascule.presentation.report import Table
@@ -60,8 +60,7 @@ def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
     return [
         Drawn(
             name,
-            f"{name}: {figure.amounts.difference(one.difference, one.high - one.low)}, "
-            f"{interval_name(one.error)} {figure.amounts.interval(one.low, one.high)}",
+            f"{name}: {difference_words(one, figure.amounts)}",
             arms.index(one.first),
             *map(place, (*one.ends, 0.0)),
         )

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -27,6 +26,7 @@ from starlette.routing import Route
 
 from bascule import __version__
 from bascule.core.errors import InputError, StoreError
+from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import Store
 from bascule.service import page
 from bascule.service.api import experiments, logs, ofrep, plans, units
@@ -140,17 +140,27 @@ def _answer_problems(app: FastAPI) -> None:
 def _problem(app: FastAPI, request: Request, error: Exception) -> Problem:
     """Translate an error of the framework or of the library into a refusal."""
     if isinstance(error, RequestValidationError):
-        first: dict[str, Any] = dict(error.errors()[0])
-        field, words = str(first["loc"][-1]), first["msg"]
-        return Problem(400, f"{field}: {words[0].lower()}{words[1:]}", field=field)
+        wrong = readable_part(error.errors()[0], "request")
+        return Problem(400, str(wrong), field=wrong.field)
     if not isinstance(error, HTTPException):
         return problem_of(error)
     headers = dict(error.headers or {})
-    detail = "not found" if error.status_code == 404 else str(error.detail)
+    detail = str(error.detail)
+    if error.status_code == 404:
+        detail = _no_such_path(request.method, request.url.path)
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(app, request.url.path) or ["GET"])
         detail = f"method not allowed: use {headers['Allow']}"
     return Problem(error.status_code, detail, headers=headers)
+
+
+def _no_such_path(method: str, path: str) -> str:
+    """Say which calls there are instead of one that does not exist."""
+    start, words = "/v1/experiments/", f"there is no call {method} {path:.200}"
+    if not path.startswith(start):
+        return f"{words}: GET /openapi.json lists all calls"
+    changes = ", ".join(experiments.CHANGES)
+    return f"{words}: changes are {changes}, and start also resumes after a pause"
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:

@@ -277,9 +277,10 @@ class UnitData(BaseModel):
 
 
 class Erased(BaseModel):
-    """The experiments in which a unit was erased."""
+    """The experiments in which a unit was erased; `note` says what stays."""
 
     erased: list[str]
+    note: str
 
 
 class Health(BaseModel):

@@ -105,8 +105,14 @@
     [3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
     [60, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
     [1, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
-    [0.001, "{HH}:{mm}:{ss}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
   ];
+
+  /* Seconds between ticks: at least one, or ticks would repeat what the one before says. */
+  const STEPS = [1, 5, 10, 15, 30].concat(
+    [1, 5, 10, 15, 30].map(function (minutes) { return 60 * minutes; }),
+    [1, 2, 3, 4, 6, 8, 12].map(function (hours) { return 3600 * hours; }),
+    [1, 2, 3, 4, 5, 7, 10, 15, 30, 60, 90, 120, 180, 365, 730, 1825, 3650].map(function (days) { return 86400 * days; }),
+  );
 
   /* The first intervals are as wide as nothing is known; they may leave the picture. */
   function settledRange(plot) {
@@ -133,7 +139,7 @@
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       tzDate: function (seconds) { return uPlot.tzDate(new Date(seconds * 1000), "Etc/UTC"); },
       scales: { x: { time: true }, y: { range: isInterval ? settledRange : [0, 100] } },
-      axes: [Object.assign({}, axis, { grid: { show: false }, space: 70, values: TIMES }), Object.assign({}, axis, { size: 52, values: marks, label: isInterval && unit ? unit : undefined, labelSize: 16, labelFont: "12px system-ui, sans-serif" })],
+      axes: [Object.assign({}, axis, { grid: { show: false }, space: 70, incrs: STEPS, values: TIMES }), Object.assign({}, axis, { size: 52, values: marks, label: isInterval && unit ? unit : undefined, labelSize: 16, labelFont: "12px system-ui, sans-serif" })],
       series: series(chart, found),
       bands: isInterval ? [{ series: [1, 2], fill: faded(color("--arm-" + ((armsOf(chart)[0] || 0) % 8)), 16) }] : [],
       hooks: { draw: isInterval ? [zeroLine] : [], setCursor: [function (plot) { readOut(chart, plot); }] },
