@@ -68,7 +68,7 @@ pytest: clients
 		$(foreach path,tests/engines $(LONG),--ignore=$(path))
 
 # Engines and services of others, which are optional: Dask, Spark, a simulated GPU, sign-in with
-# OpenID Connect, notifications, traces and assistants; the tests that take longest; and a search
+# OpenID Connect, notifications and assistants; the tests that take longest; and a search
 # for holes with Bandit, whose warnings about comments are left out.
 test-engines: install java
 	@$(call install,engines)

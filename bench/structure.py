@@ -80,10 +80,9 @@ NEW = {
     "checks of single rows, and words about an experiment": """
         live/reports/verification/row_checks.py live/steps/description.py""",
     "results that many readers share": "service/reading/shared_renders.py",
-    "OpenID Connect, notifications, traces, assistants, slow clients": """
+    "OpenID Connect, notifications, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
-        service/notifications/notify.py service/server/connection.py
-        service/server/tracing.py""",
+        service/notifications/notify.py service/server/connection.py""",
     "Dask, GPU, summaries of many runs, quicker loops": """
         simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
         simulation/kernels/block_differences.py simulation/kernels/gpu.py

@@ -320,9 +320,7 @@ def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
 def export(
     name: str = NAME,
     out: Path = typer.Option(Path(), help="The folder to write into."),
-    form: ExportForm = typer.Option(
-        "csv", help="csv, parquet (needs pyarrow), or store: all of it, for import."
-    ),
+    form: ExportForm = typer.Option("csv", help="csv, parquet, or store: all of it, for import."),
     spreadsheet: bool = typer.Option(
         False,
         "--spreadsheet",

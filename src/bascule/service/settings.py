@@ -54,7 +54,6 @@ class Settings:
     webhook_secret: str = ""
     notify: tuple[str, ...] = ()
     retention: str = ""
-    trace: bool = False
     url: str = ""
     oidc_issuer: str = ""
     oidc_client: str = ""

@@ -73,7 +73,6 @@ SERVICE = named(
         "Who may look: ann@shop.example, or @shop.example.", many=True, metavar="ADDRESS"
     ),
     oidc_admin=Option("Who may change tests.", many=True, metavar="ADDRESS"),
-    trace=Option("Send traces to OpenTelemetry, as its variables (OTEL_...) say.", kind="switch"),
     largest_body=Option("Bytes that a request may have.", kind="whole", default="1000000"),
     largest_batch=Option("Outcomes that a request may have.", kind="whole", default="1000"),
     rate=Option(

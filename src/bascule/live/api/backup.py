@@ -17,7 +17,7 @@ from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
 from bascule.live.storage.queries import all_experiments, load, number_of
 from bascule.live.storage.records import log
-from bascule.live.storage.upgrade import VERSION
+from bascule.live.storage.schema import VERSION
 
 ENDED = ("over", "stopped")
 """States in which an experiment enrols nobody, now or later."""

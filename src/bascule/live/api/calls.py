@@ -29,7 +29,7 @@ Outcomes = Iterable[tuple[Any, ...] | Event]
 
 
 class Calls:
-    """Builds the calls about the units of an experiment.
+    """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
 
     A call has no job where the program can answer by itself: for a unit that it remembers, and in a
     static population.
@@ -54,7 +54,20 @@ class Calls:
         covariates: Covariates | None = None,
         strict: bool = False,
     ) -> Call[str]:
-        """Return the call that assigns a unit."""
+        """Assign a unit and return the arm to serve; it is on disk before this returns.
+
+        A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
+        is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
+        ended) answers with the winner or the control, and such a unit is not in the test; with
+        `strict` that is an error. `evaluate` says which of these it was. `context` has the unit's
+        attributes for the targeting rule of the test's audience, if it has one. `covariates` are
+        those of the design, as far as they are known: `{"spend_before": 12.5}`. The first call for
+        a unit counts; a unit that came without one counts with its `missing`.
+
+        Callers in many threads share transactions. A unit that this program has seen before is
+        answered from memory; a change by another program reaches it within a second. In a static
+        population a hash gives the arm, and nothing is stored.
+        """
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
@@ -72,7 +85,10 @@ class Calls:
         covariates: Sequence[Covariates | None] | None = None,
         strict: bool = False,
     ) -> Call[list[str]]:
-        """Return the call that assigns many units."""
+        """Assign many units in one transaction and return the arms to serve in order.
+
+        `contexts` and `covariates` have an entry for each unit.
+        """
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = checked_units(units)
@@ -94,7 +110,17 @@ class Calls:
         *,
         covariates: Covariates | None = None,
     ) -> Call[Evaluation]:
-        """Return the call that assigns a unit and says why it is served its arm."""
+        """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
+
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("flag", design)
+        ...     places = test.pause()
+        ...     found = test.evaluate("user-42")
+        >>> found.arm, found.reason, found.enrolled
+        ('a', 'DISABLED', False)
+        """
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:

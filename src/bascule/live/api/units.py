@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
-from bascule.core.enrolment.targeting import Context
-from bascule.live.api.calls import Calls, Covariates, Outcomes
+from bascule.live.api.calls import Calls, Outcomes
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Call, Reply, Result
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, events_of
 from bascule.live.steps.maturity import Receipt
-from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import find_units, identities
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.link import link
@@ -38,6 +37,22 @@ _COUNTS = (
 )
 
 
+def _running(
+    build: Callable[Concatenate[Calls, Given], Call[Result]],
+) -> Callable[Concatenate[Units, Given], Result]:
+    """Return a method that runs the call which a method of `Calls` builds."""
+
+    @wraps(build)
+    def run(self: Units, /, *given: Given.args, **named: Given.kwargs) -> Result:
+        return self.store.run(build(self.calls, *given, **named))
+
+    shown = signature(build)
+    result = shown.return_annotation.removeprefix("Call[").removesuffix("]")
+    # What help and the reference show.
+    run.__signature__ = shown.replace(return_annotation=result)  # type: ignore[attr-defined]
+    return run
+
+
 class Units:
     """The units of an experiment."""
 
@@ -49,67 +64,9 @@ class Units:
         self.name = name
         self.calls = Calls(store, number, name, design)
 
-    def assign(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-        strict: bool = False,
-    ) -> str:
-        """Assign a unit and return the arm to serve; it is on disk before this returns.
-
-        A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
-        is dropped, or the test is stopped for an arm. A test that takes no new units (paused, full,
-        ended) answers with the winner or the control, and such a unit is not in the test; with
-        `strict` that is an error. `evaluate` says which of these it was. `context` has the unit's
-        attributes for the targeting rule of the test's audience, if it has one. `covariates` are
-        those of the design, as far as they are known: `{"spend_before": 12.5}`. The first call for
-        a unit counts; a unit that came without one counts with its `missing`.
-
-        Callers in many threads share transactions. A unit that this program has seen before is
-        answered from memory; a change by another program reaches it within a second. In a static
-        population a hash gives the arm, and nothing is stored.
-        """
-        return self.store.run(
-            self.calls.assign(unit, context, covariates=covariates, strict=strict)
-        )
-
-    def assign_many(
-        self,
-        units: Sequence[str | int],
-        contexts: Sequence[Context | None] | None = None,
-        *,
-        covariates: Sequence[Covariates | None] | None = None,
-        strict: bool = False,
-    ) -> list[str]:
-        """Assign many units in one transaction and return the arms to serve in order.
-
-        `contexts` and `covariates` have an entry for each unit.
-        """
-        return self.store.run(
-            self.calls.assign_many(units, contexts, covariates=covariates, strict=strict)
-        )
-
-    def evaluate(
-        self,
-        unit: str | int,
-        context: Context | None = None,
-        *,
-        covariates: Covariates | None = None,
-    ) -> Evaluation:
-        """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
-
-        >>> import bascule as bs
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-        >>> with bs.open(":memory:") as store:
-        ...     test = store.create("flag", design)
-        ...     places = test.pause()
-        ...     found = test.evaluate("user-42")
-        >>> found.arm, found.reason, found.enrolled
-        ('a', 'DISABLED', False)
-        """
-        return self.store.run(self.calls.evaluate(unit, context, covariates=covariates))
+    assign = _running(Calls.assign)
+    assign_many = _running(Calls.assign_many)
+    evaluate = _running(Calls.evaluate)
 
     def link(self, unit: str | int, other: str | int) -> str | None:
         """Link two names of one person, as a visitor who signs in; return the arm of both.

@@ -34,9 +34,9 @@ def export(
 
     Outcomes of other metrics than the primary one go to `NAME-outcomes-METRIC`, one file each.
 
-    `form` is "csv" or "parquet"; the latter needs pyarrow. "store" writes `NAME.db`, a store with
-    all that there is of this experiment, which `Store.import_experiment` takes. With `spreadsheet`
-    text that a spreadsheet would take for a formula gets an apostrophe before it, in CSV.
+    `form` is "csv", "parquet" or "store", which writes `NAME.db`, a store with all that there is of
+    this experiment, which `Store.import_experiment` takes. With `spreadsheet` text that a
+    spreadsheet would take for a formula gets an apostrophe before it, in CSV.
     """
     if form not in ("csv", "parquet", "store"):
         raise InputError("form", f'form must be "csv", "parquet" or "store" (got {form!r})')
@@ -186,13 +186,9 @@ def _plain(value: Any) -> Any:
 
 
 def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ModuleNotFoundError:
-        raise InputError(
-            "form", "Parquet needs pyarrow: pip install pyarrow, or export CSV"
-        ) from None
+    import pyarrow
+    from pyarrow import parquet
+
     kinds = {"number": pyarrow.int64(), "block": pyarrow.int64()}
     kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))

@@ -22,7 +22,7 @@ from bascule.live.storage import schema, statements
 from bascule.live.storage.databases.database import LONGEST_COPY, Database
 from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log, refuse_other_files
 from bascule.live.storage.queries import add_experiment
-from bascule.live.storage.upgrade import VERSION, VERSION_TABLE, schema_problems
+from bascule.live.storage.schema import VERSION, VERSION_TABLE, schema_problems
 
 ROWS_AT_ONCE = 5000
 

@@ -55,7 +55,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     ids = [event[3] for event in events if event[3] is not None]
     taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
     owners = {name: number for (name, _), (number, _) in taken.items()}
-    has_repeats = len(set(ids)) < len(ids)
     answered: set[tuple[int, str | None]] = set()
     if once:
         units = (work.known[event.unit] for event in events)
@@ -67,20 +66,8 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     staged = work.design.procedure.counts == "stages"
     experiment = work.before.id
     rows: list[tuple[object, ...]] = []
-    # By metric: units whose events count at this moment, and values that were accepted.
-    counting: dict[str | None, dict[str, int]] = {metric: {} for metric in designs}
-    accepted: dict[str | None, set[object]] = {metric: set() for metric in designs}
     for event in events:
-        unit, value, given, name, exposed, metric = event
-        if given is None and exposed and metric in counting and value in accepted[metric]:
-            counted = counting[metric].get(unit)
-            if counted is not None and name not in owners:
-                # A further event of such a unit, with such a value, needs no other check.
-                receipts.append(ACCEPTED)
-                if has_repeats and name is not None:
-                    taken[name, metric], owners[name] = (counted, value), counted
-                rows.append((experiment, counted, value, now, now, name, metric, None))
-                continue
+        unit, value, _, name, exposed, metric = event
         assigned = known[unit] or _found(work, unit)
         users = (taken.get((name, metric)), owners.get(name)) if name is not None else NOT_USED
         receipt, number, at = _judged(work, event, designs.get(metric), assigned, users, answered)
@@ -95,9 +82,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             news.add(number)
             stage = _stage(work, assigned, at) if staged else None
             rows.append((experiment, number, value, at, now, name, metric, stage))
-            accepted[metric].add(value)
-            if at == now and not once and not staged:
-                counting[metric][unit] = number
             if not exposed:
                 receipts[-1] = NOT_EXPOSED
                 work.exclude(event, NOT_EXPOSED)

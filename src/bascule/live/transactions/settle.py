@@ -15,9 +15,15 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
-from bascule.live.steps.ahead import fold_ahead_unit, with_front
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.folding import announce, due_announcement, fold_unit, take_out
+from bascule.live.steps.folding import (
+    announce,
+    due_announcement,
+    fold_ahead_unit,
+    fold_unit,
+    take_out,
+    with_front,
+)
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.steps.signals import with_delay

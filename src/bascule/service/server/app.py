@@ -18,7 +18,6 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
-from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import Response
@@ -42,7 +41,6 @@ from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import Problem, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
-from bascule.service.server.tracing import Traced, make_provider
 from bascule.service.server.unit_router import UnitRouter
 from bascule.service.settings import Settings
 from bascule.service.telemetry import Metrics
@@ -69,7 +67,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
         # A redirect for a slash too many would break clients that follow none.
         redirect_slashes=False,
         lifespan=_lifespan,
-        # The service counts, logs and traces its requests itself.
+        # The service counts and logs its requests itself, without the names of units.
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.store = store
@@ -109,9 +107,6 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
             expose_headers=["ETag", "Retry-After"],
         )
     app.add_middleware(RequestMiddleware, metrics=app.state.metrics, largest=settings.largest_body)
-    if settings.trace:
-        app.state.tracing = make_provider()
-        app.add_middleware(Traced, provider=app.state.tracing)
     return app
 
 
@@ -125,8 +120,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await background.stop(tasks)
         await app.state.planner.close()
         await app.state.calls.close()
-        if app.state.settings.trace:
-            await run_in_threadpool(app.state.tracing.shutdown)
 
 
 def _answer_problems(app: FastAPI) -> None:

@@ -23,8 +23,8 @@ from bascule.live.reports.verification.verify import verify
 from bascule.live.storage import queries, statements
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log
+from bascule.live.storage.schema import VERSION, schema_problems
 from bascule.live.storage.state_json import DAMAGE
-from bascule.live.storage.upgrade import VERSION, schema_problems
 
 LEAST_FREE = 200 * 2**20
 """Bytes that should be free on the disk of a SQLite file."""

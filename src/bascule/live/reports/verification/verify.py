@@ -34,9 +34,8 @@ from bascule.live.reports.verification.row_checks import (
     short,
 )
 from bascule.live.reports.verification.signal_checks import SignalCheck
-from bascule.live.steps.ahead import fold_ahead_unit
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.folding import announced, with_knob
+from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
 from bascule.live.steps.maturity import lacks_value, unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay

@@ -31,7 +31,7 @@ from bascule.live.storage.databases.sqlite import (
     memory_engine,
     refuse_other_files,
 )
-from bascule.live.storage.upgrade import make_tables, stored_version
+from bascule.live.storage.schema import make_tables, stored_version
 
 HOT = Limits(kept=4, more=6, statement=15.0)
 READS = Limits(kept=5, more=10, statement=15.0)

@@ -15,7 +15,7 @@ from sqlalchemy import URL, Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.exc import SQLAlchemyError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage.upgrade import MARK
+from bascule.live.storage.schema import MARK
 
 logger = logging.getLogger("bascule.live")
 
