@@ -161,7 +161,7 @@ def ramps(runs: int = RUNS) -> None:
     print("| the new version | rolled back if | rolled out | rolled back | median days |")
     for harm in ("margin", "any"):
         plan = rollout(harm, runs)
-        for case, loss in zip(plan.cases, (0.0, -0.2, -0.4), strict=True):
+        for case, loss in zip(plan.cases, (0.0, -0.1, -0.2, -0.4), strict=True):
             played = bs.simulate(
                 plan.design, [0.0, 0.0], runs=runs, seed=5, metrics={"guard": [0.0, loss]}
             )

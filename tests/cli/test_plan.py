@@ -189,6 +189,8 @@ def test_a_rollout_is_planned_with_its_guardrails(
     assert code == 0
     assert json.loads(printed)["audience"] == {"ramp": [[0.0, 0.02], [86400.0, 1.0]]}
     assert bs.Design.load(saved).decides == "guardrails"
+    code, printed, _ = run(capsys, *asked, "--arms", "3", "--json")
+    assert (code, json.loads(printed)["audience"]["ramp"][1]) == (0, [86400.0, 0.75])
     for option, value in (("--baseline", "5%"), ("--power", "80%"), ("--goal", "decrease")):
         code, _, problem = run(capsys, *asked, option, value)
         assert code == 2

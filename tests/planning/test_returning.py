@@ -7,7 +7,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.arrivals import Returning
-from bascule.planning.ramp import checked_ramp
+from bascule.planning.ramp import checked_ramp, traffic_of
 
 CROWD = Returning(3000, 16_000)
 EVEN = [("0d", 0.5)]
@@ -31,7 +31,7 @@ def test_users_and_their_spread_are_those_of_drawn_requests() -> None:
 
 
 def test_a_schedule_enrols_no_more_than_there_are_and_days_invert_it() -> None:
-    steps = checked_ramp([("0d", 0.05), ("2d", 0.5)])
+    steps = traffic_of(checked_ramp([("0d", 0.05), ("2d", 0.5)]), 2)
     assert CROWD.units_after(steps, 1e9) == pytest.approx(3000.0)
     assert CROWD.units_after(steps, 2.0) == pytest.approx(0.1 * CROWD.come(2.0))
     for units in (10.0, 280.0, 2500.0):

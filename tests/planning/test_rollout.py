@@ -68,8 +68,13 @@ def test_a_rollout_of_too_many_units_to_be_played_says_so() -> None:
     assert "approximate, because the spread of failed is not known" in repr(large)
 
 
-def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.planning.Rollout) -> None:
+def test_who_gets_in_has_a_new_version_or_is_compared(plan: bs.planning.Rollout) -> None:
     assert plan.audience == {"ramp": [[0.0, 0.02], [86400.0, 0.2], [3 * 86400.0, 1.0]]}
+    three = bs.plan_rollout([SCORE], [("0d", 0.1), ("1d", 0.667)], 50, arms=3, runs=5)
+    assert three.design.arms == ("present", "new-1", "new-2")
+    # A tenth has a new version, half as many the present one; then everyone is in the test.
+    assert three.audience == {"ramp": [[0.0, 0.15], [86400.0, 1.0]]}
+    assert "10 % after 0 d (15 % in the test), 66.7 % after 1 d (100 % in the test)" in repr(three)
     assert plan.design.decides == "guardrails"
     assert plan.to_dict()["cases"]["unchanged"]["shipped"] > 0.95
     assert "rolled back with probability at most 5 %" in repr(plan)
@@ -78,7 +83,8 @@ def test_who_gets_in_is_twice_the_share_of_the_new_version(plan: bs.planning.Rol
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"ramp": [("0d", 0.9)]}, "between 0 and 0.5"),
+        ({"ramp": [("0d", 0.9)]}, "2 arms must lie between 0 and 0.5"),
+        ({"ramp": [("0d", 0.7)], "arms": 3}, "3 arms must lie between 0 and 0.667"),
         ({"ramp": [("1d", 0.1)]}, "begin at 0 and rise"),
         ({"ramp": [("0d", 0.2), ("1d", 0.1)]}, "begin at 0 and rise"),
         ({"ramp": "1%"}, "list of pairs"),

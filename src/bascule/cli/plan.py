@@ -43,8 +43,8 @@ PARAMETERS = parameters(OUTCOMES)
 
 FORMS = named(
     rollout=Option(
-        "Plan a guarded rollout instead: the share of the traffic that gets the new version, "
-        "step by step, while no guardrail (--metric) is harmed.",
+        "Plan a guarded rollout instead: the share of the traffic that gets a new version, of "
+        "several all together, step by step, while no guardrail (--metric) is harmed.",
         metavar="0d:1%,1d:5%,...",
         excludes=(*(name for name in PLAN if name not in ROLLOUT), *PARAMETERS, "segment", "by"),
     ),
@@ -205,7 +205,7 @@ def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bo
     from bascule.planning.ramp import ramp_of
     from bascule.planning.rollout import plan_rollout
 
-    numbers = {name: given[name] for name in ROLLOUT if name in given}
+    numbers = read({name: PLAN[name] for name in ROLLOUT}, given)
     if "active_users" in given:
         crowd = (FORMS[name].read(given[name]) for name in ("active_users", "requests_per_day"))
         numbers["units_per_day"] = Returning(*crowd)

@@ -20,9 +20,9 @@ LONGEST_DAYS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """New units at a steady rate.
+    """New units at a steady rate. Steps have the share of the traffic that is in the test.
 
-    >>> Steady(1000.0).units_after(((0.0, 0.05), (86400.0, 0.5)), 2.0)
+    >>> Steady(1000.0).units_after(((0.0, 0.1), (86400.0, 1.0)), 2.0)
     1100.0
     """
 
@@ -34,7 +34,7 @@ class Steady:
         return f"{self.units_per_day:,.6g} units a day"
 
     def units_after(self, steps: Steps, days: float) -> float:
-        """Return how many units are in the test by then: twice those with the new version."""
+        """Return how many units are in the test by then."""
         return sum(
             speed * (min(days, end) - start)
             for start, end, speed in self._parts(steps)
@@ -55,7 +55,7 @@ class Steady:
         """The first and the last day of each step, and the units a day that it brings."""
         starts = [at / SECONDS["d"] for at, _ in steps]
         ends = [*starts[1:], math.inf]
-        speeds = [2.0 * share * self.units_per_day for _, share in steps]
+        speeds = [share * self.units_per_day for _, share in steps]
         return list(zip(starts, ends, speeds, strict=True))
 
 
@@ -102,16 +102,16 @@ class Returning:
         return self.users * passed / (1.0 + passed)
 
     def units_after(self, steps: Steps, days: float) -> float:
-        """Return how many users are in the test by then: twice those with the new version."""
+        """Return how many users are in the test by then."""
         before, total = 0.0, 0.0
         for at, share in steps:
-            total += 2.0 * (share - before) * self.come(days - at / SECONDS["d"])
+            total += (share - before) * self.come(days - at / SECONDS["d"])
             before = share
         return total
 
     def days_until(self, steps: Steps, units: float) -> float:
         """Return after how many days a number of users is in the test; infinite if never."""
-        if units >= 2.0 * steps[-1][1] * self.users:
+        if units >= steps[-1][1] * self.users:
             return math.inf
         return smallest(lambda days: self.units_after(steps, days) >= units, 0.0, LONGEST_DAYS)
 

@@ -29,7 +29,8 @@ from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
 from bascule.planning.arrivals import Arrivals, Returning, Steady
-from bascule.planning.ramp import Ramp, Steps, checked_ramp
+from bascule.planning.ramp import Ramp, Steps, checked_ramp, traffic_of
+from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
 from bascule.planning.rollout_result import Rollout, RolloutCase
 from bascule.simulation import simulate
@@ -60,7 +61,7 @@ def plan_rollout(
     *,
     deadline_days: float | str = 28.0,
     harm_error: float | str = DEFAULT_HARM_ERROR,
-    arms: Sequence[str] = ("present", "new"),
+    arms: int | Sequence[str] | None = None,
     outcome: Outcome | None = None,
     goal: Goal | None = None,
     measure: Measure | None = None,
@@ -68,12 +69,13 @@ def plan_rollout(
     runs: int | None = None,
     seed: int = 0,
 ) -> Rollout:
-    """Plan a rollout whose guardrails are `metrics`, at the shares of the new version in `ramp`.
+    """Plan a rollout whose guardrails are `metrics`, at the shares of new versions in `ramp`.
 
     `outcome`, `goal` and `measure` are those of the primary metric, which is shown and does not
     decide; without them it is the first guardrail, whose outcomes are then recorded under both
-    names. Of several new versions the first one that every guardrail allows is shipped, and in the
-    cases all of them are alike.
+    names. `arms` are their names, the present version first, or their number. Of several new
+    versions the first one that every guardrail allows is shipped, and in the cases all of them are
+    alike; shares in `ramp` are those of all of them together.
     `units_per_day` is the traffic as a whole, or `Returning(users, requests_per_day)` where it is
     that of users who come back; shares then need no spread. Days have the longest window in them.
     `runs` is how many rollouts of each kind are simulated; without it 1,000, or
@@ -86,7 +88,9 @@ def plan_rollout(
     ['unchanged', 'latency worse by half its margin', 'latency at its margin',
      'latency worse by twice its margin']
     """
-    steps = checked_ramp(ramp)
+    names = arm_names(2 if arms is None else arms, None, "present", "new")
+    ramp_steps = checked_ramp(ramp, len(names))
+    steps = traffic_of(ramp_steps, len(names))
     arrivals: Arrivals = (
         units_per_day
         if isinstance(units_per_day, Returning)
@@ -111,7 +115,7 @@ def plan_rollout(
         )
     cap = arrivals.units_after(steps, days - wait)
     design = Design(
-        arms,
+        names,
         first.outcome if outcome is None else outcome,
         Tilt(1),
         measure=measured,
@@ -125,8 +129,8 @@ def plan_rollout(
     spreads = [_spread(metric) for metric in guardrails]
     kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
     affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
-    known = len(arms) == 2 and all(metric.outcome.known_spread for metric in guardrails)
-    played = not known and (runs is not None or affordable >= FEWEST or len(arms) > 2)
+    known = len(names) == 2 and all(metric.outcome.known_spread for metric in guardrails)
+    played = not known and (runs is not None or affordable >= FEWEST or len(names) > 2)
     if runs is None:
         runs = max(1, min(PATHS, int(affordable))) if played else PATHS
     if played:
@@ -135,7 +139,7 @@ def plan_rollout(
         cases = _cases_by_paths(
             design, spreads, partial(_days, arrivals, steps, wait), cap, runs, seed
         )
-    return Rollout(design, steps, arrivals, days, runs, tuple(cases), played)
+    return Rollout(design, ramp_steps, arrivals, days, runs, tuple(cases), played)
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
@@ -187,7 +191,7 @@ def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list
         result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
         assert result.guarded is not None
         units = result.decision_time.astype(float)
-        exposed = new / (1 + new)
+        exposed = 1.0 - result.share[0]
         columns = (result.winner >= 1, result.guarded.by_harm, units, days_of(units), exposed)
         cases.append(_case(name, *columns))
     return cases

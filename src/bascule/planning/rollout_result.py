@@ -9,7 +9,7 @@ from typing import Any
 from bascule.core.design import Design
 from bascule.core.presenter import presenter
 from bascule.planning.arrivals import Arrivals
-from bascule.planning.ramp import Steps
+from bascule.planning.ramp import Steps, traffic_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class RolloutCase:
     `shipped` and `rolled_back` are probabilities by the deadline. `median_days` and `p90_days` are
     quantiles over the rollouts that ended by then, nan if none did: where few end, they say nothing
     of the others. `exposed` is the average number of users who get the new version before the end
-    or the deadline.
+    or the deadline; of several new versions any of them counts.
     """
 
     name: str
@@ -54,9 +54,14 @@ class Rollout:
     """Whether rollouts were played unit by unit, not by the paths of their evidence."""
 
     @property
+    def traffic(self) -> Steps:
+        """The steps with the shares of the traffic that are in the test."""
+        return traffic_of(self.ramp, len(self.design.arms))
+
+    @property
     def audience(self) -> dict[str, Any]:
-        """Who gets into the test: twice the share of the new version, as half of it get that."""
-        return {"ramp": [[at, min(1.0, 2.0 * share)] for at, share in self.ramp]}
+        """Who gets into the test: those with a new version and those compared with them."""
+        return {"ramp": [[at, share] for at, share in self.traffic]}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data."""

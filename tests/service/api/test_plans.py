@@ -61,12 +61,13 @@ def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
     assert made.json()["status"]["rollout"] == {
         "version": "new",
         "traffic": 0.5,
+        "part": 0.5,
         "next_traffic": 1.0,
         "next_days": 1.0,
         "open": ["slow"],
         "held": [],
     }
-    words = "50 % of the traffic is in the rollout of new; 100 %"
+    words = "50 % of the traffic is in the rollout of new, 25 % gets new; 100 % is in it in"
     assert words in made.json()["status"]["headline"]
     service.clock.advance("1d")
     for i in range(60):

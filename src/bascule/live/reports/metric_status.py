@@ -19,8 +19,10 @@ from bascule.core.metrics.guardrails import (
 )
 from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Goal, Role
+from bascule.core.progress import next_block
 from bascule.core.statistics import Statistics
 from bascule.live.control import for_next_block, running_time
+from bascule.live.steps.assignment import without
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState
 
@@ -116,7 +118,8 @@ def _held(waits: Sequence[str]) -> str:
 class RolloutStatus:
     """How far a guarded rollout is.
 
-    `traffic` is the share of all traffic that is in the test now, which is split evenly.
+    `traffic` is the share of all traffic that is in the test now, and `part` the part of it that
+    gets a new version in the next block, of several all together; None where there are no blocks.
     `next_traffic` is the next step of the ramp, in `next_days` days; both are None after the last.
     `open` are the guardrails that have not found a new version within their margins yet, and `held`
     says which values are missing.
@@ -124,6 +127,7 @@ class RolloutStatus:
 
     version: str
     traffic: float
+    part: float | None
     next_traffic: float | None
     next_days: float | None
     open: tuple[str, ...]
@@ -133,9 +137,11 @@ class RolloutStatus:
     def words(self) -> str:
         """The rollout in a line."""
         words = f"{100 * self.traffic:g} % of the traffic is in the rollout of {self.version}"
+        if self.part is not None:
+            words += f", {100 * self.traffic * self.part:.3g} % gets {self.version}"
         if self.next_traffic is not None and self.next_days is not None:
             when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
-            words += f"; {100 * self.next_traffic:g} % {when}"
+            words += f"; {100 * self.next_traffic:g} % is in it {when}"
         waits = f"not shown yet to stay within the margin of {' and '.join(self.open)}"
         return "; ".join((words, waits, *self.held))
 
@@ -153,11 +159,20 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
     return RolloutStatus(
         " or ".join(design.arms[arm] for arm in new),
         control.share,
+        _new_part(design, state),
         share,
         None if at is None else (float(at) - passed) / SECONDS["d"],
         tuple(unknown),
         tuple(dict.fromkeys(why for arm in new for why in held_words(design, state.once, arm))),
     )
+
+
+def _new_part(design: Design, state: ExperimentState) -> float | None:
+    """Return which part of the next block gets a new version; None where there are no blocks."""
+    if design.procedure.assigns != "blocks":
+        return None
+    units = next_block(design, without(state.once, state.control.paused)).units
+    return 1.0 - units[design.control_index] / sum(units)
 
 
 def open_guardrails(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:

@@ -19,15 +19,17 @@ from bascule.planning.request.options import Lift
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 
-def arm_names(arms: object, lift: object) -> tuple[str, ...]:
+def arm_names(
+    arms: object, lift: object, first: str = "control", other: str = "variant"
+) -> tuple[str, ...]:
     """Return the names of the arms: as given, as many as asked for, or as there are lifts."""
     wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
     if arms is None:
         arms = 2 if wanted is None else wanted
     if isinstance(arms, int):
         count = checks.whole("arms", arms, 2, "2 is an A/B test", MOST_ARMS)
-        others = ["variant"] if count == 2 else [f"variant-{i}" for i in range(1, count)]
-        arms = ("control", *others)
+        others = [other] if count == 2 else [f"{other}-{i}" for i in range(1, count)]
+        arms = (first, *others)
     if isinstance(arms, str) or not isinstance(arms, list | tuple):
         raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
     if wanted is not None and len(arms) != wanted:

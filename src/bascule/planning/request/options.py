@@ -311,5 +311,5 @@ class PlanOptions(TypedDict, total=False):
 PLAN = {**options_of(PlanQuestion), **options_of(PlanOptions)}
 """Every option of a plan."""
 
-ROLLOUT = ("units_per_day", "deadline_days", "metrics", "harm_error")
+ROLLOUT = ("arms", "units_per_day", "deadline_days", "metrics", "harm_error")
 """Those that a guarded rollout has, too."""

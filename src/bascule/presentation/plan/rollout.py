@@ -31,10 +31,14 @@ def report(plan: Rollout) -> Report:
     if isinstance(plan.arrivals, Returning):
         tables.append(Table(tuple(_windows(plan, plan.arrivals)), "Windows of other lengths"))
         notes += _returning(plan, plan.arrivals)
-    steps = ", ".join(f"{percent(share)} after {at / 86400:g} d" for at, share in plan.ramp)
+    pairs = zip(plan.ramp, plan.traffic, strict=True)
+    steps = ", ".join(
+        f"{percent(share)} after {at / 86400:g} d ({percent(traffic)} in the test)"
+        for (at, share), (_, traffic) in pairs
+    )
     return Report(
         f"Guarded rollout: {' or '.join(plan.design.arms[1:])} is out {end} if it is unchanged",
-        f"{steps}; {plan.arrivals.words}.",
+        f"Share with a new version: {steps}; {plan.arrivals.words}.",
         tables=tuple(tables),
         notes=tuple(map(sentence, notes)),
     )
@@ -42,13 +46,17 @@ def report(plan: Rollout) -> Report:
 
 def _cases(plan: Rollout) -> list[Cells]:
     rows: list[Cells] = [
-        ("if the new version is", "rolled out", "rolled back", "open", "days", "users before")
+        (_subject(plan), "rolled out", "rolled back", "open", "days", "users before")
     ]
     for case in plan.cases:
         shares = map(percent, (case.shipped, case.rolled_back, round(case.undecided, 6)))
         days = "-" if math.isnan(case.shown_days) else f"{case.shown_days:.2g}"
         rows.append((case.name, *shares, days, two_digits(case.exposed)))
     return rows
+
+
+def _subject(plan: Rollout) -> str:
+    return f"if {'each' if len(plan.design.arms) > 2 else 'the'} new version is"
 
 
 def _promises(plan: Rollout) -> list[str]:
@@ -96,9 +104,9 @@ def _windows(plan: Rollout, crowd: Returning) -> list[Cells]:
     deadline = plan.deadline_days
     for days in (days for days in WINDOWS if days < deadline):
         needed = crowd.users_needed(plan.design, days)
-        day = crowd.days_until(plan.ramp, needed) + days
+        day = crowd.days_until(plan.traffic, needed) + days
         requests = crowd.requests_in(days)
-        counted = requests * crowd.units_after(plan.ramp, deadline - days)
+        counted = requests * crowd.units_after(plan.traffic, deadline - days)
         rows.append(
             (
                 f"{days:g} d",

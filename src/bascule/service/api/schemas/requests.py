@@ -287,8 +287,9 @@ class SegmentsRequest(NewPlan):
 class RolloutRequest(Model):
     """A request for the plan of a guarded rollout, in the terms of `bascule.plan_rollout`.
 
-    `ramp` has pairs of a time since the start and the share of the traffic that gets the new
-    version from then on. The answer has the `design` and the `audience` to create it with.
+    `ramp` has pairs of a time since the start and the share of the traffic that gets a new version
+    from then on, of several all together. `arms` are their names, the present version first, or
+    their number, 2 if left out. The answer has the `design` and the `audience` to create it with.
     """
 
     metrics: list[Metric] = Field(
@@ -311,7 +312,7 @@ class RolloutRequest(Model):
     units_per_day: Number | Returning = _field(PLAN["units_per_day"])
     deadline_days: Number = _field(PLAN["deadline_days"])
     harm_error: Number = _field(PLAN["harm_error"])
-    arms: list[str] = ["present", "new"]
+    arms: int | list[str] | None = None
     outcome: Outcome | None = Field(None, discriminator="kind")
     goal: Goal | None = None
     measure: Measure | None = None

@@ -63,9 +63,10 @@ class LiveOptions(TypedDict, total=False):
     ramp: Annotated[
         str,
         Option(
-            "Empty for a test. With steps such as 0d:1%, 1d:10%, 3d:50% the second arm is rolled "
-            "out to this share of the traffic while no guardrail is harmed, to everyone once all "
-            "have found it within their margins, and back by itself if one is harmed.",
+            "Empty for a test. With steps such as 0d:1%, 1d:10%, 3d:50% the other arms are rolled "
+            "out to this share of the traffic, all together, while no guardrail is harmed; the "
+            "first that all have found within their margins goes to everyone, and the control if "
+            "every other arm is harmed.",
             label="Rollout schedule",
             excludes=(
                 "control",
