@@ -1,6 +1,6 @@
 """Twenty million rows in Parquet: today's answer and the days, against tea-tasting and plain SQL.
 
-A row a unit with outcomes of 0 and 1 or with revenue, ten events a unit, and a CSV file in which
+A row per unit with outcomes of 0 and 1 or with revenue, ten events a unit, and a CSV file in which
 one value is no number. Each answer is taken in a process of its own, imports included, which also
 tells its peak memory. What is compared is how long a core is busy.
 """
@@ -18,8 +18,8 @@ from bench.measure import Figure
 
 ROWS, DAYS = 20_000_000, 28
 SHAPES = {
-    "a row a unit, 0 or 1": (ROWS, "converted"),
-    "a row a unit, revenue": (ROWS, "revenue"),
+    "a row per unit, 0 or 1": (ROWS, "converted"),
+    "a row per unit, revenue": (ROWS, "revenue"),
     "ten events a unit": (ROWS // 10, "revenue"),
 }
 """Units of a log, and the column that is compared."""

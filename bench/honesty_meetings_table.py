@@ -173,7 +173,7 @@ COLUMNS = [
         "share",
         "sets the share of traffic to 0 at such moments, and then back to 1",
         "operators.md",
-        refused=((HASHED, "everyone has an arm for good in a static population"),),
+        refused=((HASHED, "the units of a static population keep their arms"),),
     ),
     Column(
         "ramp",
@@ -192,7 +192,7 @@ COLUMNS = [
         "drops the arms that stand between b and a win",
         "ends.md",
         more_arms=1,
-        refused=((HASHED, "everyone has an arm for good in a static population"),),
+        refused=((HASHED, "the units of a static population keep their arms"),),
     ),
     Column(
         "drop by guardrail",

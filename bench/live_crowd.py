@@ -57,8 +57,8 @@ def main(kind: str, programs: int, units: int) -> None:
                 (events,) = fetch(
                     connection, "SELECT count(*), count(DISTINCT event) FROM outcomes"
                 )
-            assert len(rows) == len({row[0] for row in rows}) == units, "a unit is there twice"
-            assert tuple(events) == (units, units), "an outcome is there twice"
+            assert len(rows) == len({row[0] for row in rows}) == units, "a unit occurs twice"
+            assert tuple(events) == (units, units), "an outcome occurs twice"
             sizes = Counter((row[2], row[1]) for row in rows)
             found = test.verify()
             assert found.agrees, str(found)

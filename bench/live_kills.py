@@ -47,7 +47,7 @@ def main(kind: str, kills: int, seed: int = 0) -> None:
             assert answered.items() <= stored.items(), "an assignment is lost"
             assert len(stored) == len(rows), "a unit has two arms"
             assert {f"event {i}" for i in recorded} <= set(events), "an outcome is lost"
-            assert set(events.values()) <= {1}, "an outcome is there twice"
+            assert set(events.values()) <= {1}, "an outcome occurs twice"
             found = store.get("test").verify()
             assert found.agrees, str(found)
     print(

@@ -42,7 +42,7 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         ),
         (log(), {"outcome": bs.Bernoulli(), "aggregate": "last"}, "not every outcome is 0 or 1"),
         (log(), {"outcome": "normal"}, "outcome must be one of"),
-        (log(), {"weights": [1.0]}, "weights must be 2 numbers, one an arm: a, b"),
+        (log(), {"weights": [1.0]}, "weights must be 2 numbers, one per arm: a, b"),
         (log(), {"weights": {"a": 1, "c": 1}}, "weights must name every arm: a, b"),
         (log(), {"until": "yesterday"}, "until must be a day or a time"),
         (log(), {"memory": "much"}, "memory must be an amount"),

@@ -16,7 +16,7 @@ UNITS = 2000
 
 
 def log(absent: Any, share: tuple[int, int] = (10, 10), **columns: Any) -> dict[str, list[Any]]:
-    """A row a unit, every third with 1; of each arm one in so many has `absent` as its value."""
+    """A row per unit, every third with 1; of each arm one in so many has `absent` as its value."""
     values: list[Any] = [float(i % 3 == 0) for i in range(UNITS)]
     for arm in (0, 1):
         for place in range(arm, UNITS, 2 * share[arm]):

@@ -17,7 +17,7 @@ UNITS = 600
 
 
 def table(**changed: Any) -> dict[str, Any]:
-    """A log with a row a unit over 20 days, with columns replaced, added or (None) left out."""
+    """A log with a row per unit over 20 days, with columns replaced, added or (None) left out."""
     rng = np.random.default_rng(3)
     columns = {
         "user_id": list(range(UNITS)),

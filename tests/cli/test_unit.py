@@ -48,7 +48,9 @@ def test_a_unit_is_shown_and_erased(capsys: pytest.CaptureFixture[str]) -> None:
     (known,) = json.loads(run(capsys, "unit", "show", "ann"))["experiments"]
     assert [outcome["value"] for outcome in known["outcomes"]] == [1.0]
     unasked = run(capsys, "unit", "erase", "ann", code=2)
-    assert unasked.endswith("in all experiments for good? Nobody can be asked here: give --yes\n")
+    assert unasked.endswith(
+        "in all experiments for good? There is no terminal to ask on: give --yes\n"
+    )
     said = run(capsys, "unit", "erase", "ann", "--yes")
     assert said.startswith("erased in button: its name is gone; outcomes of a unit that has not ")
     assert json.loads(run(capsys, "unit", "show", "ann"))["experiments"] == []

@@ -45,7 +45,7 @@ def test_a_delta_that_proves_nothing_says_so() -> None:
     ("changes", "field", "words"),
     [
         ({"arms": ["a"]}, "arms", "at least 2"),
-        ({"arms": ["a", "a"]}, "arms", "'a' is there twice"),
+        ({"arms": ["a", "a"]}, "arms", "'a' occurs twice"),
         ({"arms": "ab"}, "arms", "a list of names"),
         ({"arms": ["a", ""]}, "arms", "named with text"),
         ({"arms": ["a", 3]}, "arms", "named with text"),

@@ -123,7 +123,9 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
         weights = [weights[arm] for arm in arms]
     if not isinstance(weights, (list, tuple)) or len(weights) != len(arms):
         raise InputError(
-            "weights", f"weights must be {len(arms)} numbers, one an arm: {', '.join(arms)}"
+            "weights",
+            f"weights must be {len(arms)} numbers, one per arm: {', '.join(arms)} "
+            f"(got {weights!r:.60})",
         )
     try:
         numbers = [float(weight) for weight in weights]

@@ -30,7 +30,7 @@ MODELS = tuple(
     for kind in OUTCOMES.kinds
     if not (OUTCOMES.get(kind).pairs or OUTCOMES.get(kind).recurring)
 )
-"""Outcome models of one number a unit; ratios, and means of repeated outcomes, have `per`."""
+"""Outcome models of one number per unit; ratios, and means of repeated outcomes, have `per`."""
 
 Column = str | None
 """The name of a column; None where it is to be found, or is not there."""

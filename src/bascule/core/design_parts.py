@@ -35,7 +35,7 @@ def checked_arms(arms: object) -> tuple[str, ...]:
         raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
     twice = sorted({name for name in arms if arms.count(name) > 1})
     if twice:
-        raise InputError("arms", f"arms must have different names ({twice[0]!r} is there twice)")
+        raise InputError("arms", f"arms must have different names ({twice[0]!r} occurs twice)")
     return tuple(arms)
 
 

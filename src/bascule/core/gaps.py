@@ -20,9 +20,9 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
         raise InputError("means", f"means must be a list of numbers (got {means!r})")
     if len(means) != arms:
         raise InputError(
-            "means", f"means must give one number an arm: {arms} arms, but {len(means)} means"
+            "means", f"means must give one number per arm: {arms} arms, but {len(means)} means"
         )
-    accepted = tuple(checks.finite("means", mean, "give one number an arm") for mean in means)
+    accepted = tuple(checks.finite("means", mean, "give one number per arm") for mean in means)
     for mean in accepted:
         outcome.check_mean(mean)
     return accepted

@@ -73,7 +73,7 @@ class ArmStatistics:
 
     @property
     def linearised(self) -> ArmStatistics:
-        """The sums of one number a unit: of a ratio, `r + (n - r d) / w`.
+        """The sums of one number per unit: of a ratio, `r + (n - r d) / w`.
 
         Here r is the arm's own ratio and w its own mean denominator. The mean of these numbers is
         the ratio, and their spread is what that of the ratio follows from.

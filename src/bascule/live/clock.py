@@ -97,7 +97,7 @@ class ClockGuard:
         now = self._clock.now()
         if not math.isfinite(now):
             raise StoreError(
-                f"the clock says {now}, which is no time; nothing of this call was kept"
+                f"the clock gives {now}, which is not a time; nothing of this call was kept"
             )
         if self.kind != "machine" and kind != "machine":
             return now

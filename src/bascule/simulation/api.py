@@ -243,7 +243,7 @@ def world_of(
         _once(world if means is not None else None, means)
     elif world is None or isinstance(world, str):
         if means is None:
-            raise InputError("means", "means are missing: give one number an arm, or a world")
+            raise InputError("means", "means are missing: give one number per arm, or a world")
         base = World(means)
         lowest = design.goal == "decrease"
         world = base if world is None else named_world(world, base, outcome, lowest)

@@ -77,7 +77,7 @@ def _check_arriving(design: Design, world: World) -> None:
     if design.max_units is None and min(rival_gaps(last)) == 0 and not matters:
         raise InputError(
             "means",
-            f"means must have one best arm ({max(last):g} is there twice), or the test never "
+            f"means must have one best arm ({max(last):g} occurs twice), or the test never "
             "ends: change means, set max_units to study a test without a difference, "
             "or min_effect to find that none matters",
         )

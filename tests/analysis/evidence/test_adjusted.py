@@ -13,7 +13,7 @@ from bascule.analysis.call import call_of
 
 @pytest.fixture(scope="module")
 def shop() -> Any:
-    """One row a unit: sessions, revenue that follows them, and what was spent before."""
+    """One row per unit: sessions, revenue that follows them, and what was spent before."""
     import pandas as pd
 
     rng = np.random.default_rng(4)

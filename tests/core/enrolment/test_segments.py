@@ -45,7 +45,7 @@ def test_what_knows_nothing_of_segments_refuses_them(part: str) -> None:
     ("given", "said"),
     [
         ({"names": ["fr"]}, "segments must be 2 to 100"),
-        ({"names": ["fr", "fr"]}, "'fr' is there twice"),
+        ({"names": ["fr", "fr"]}, "'fr' occurs twice"),
         ({"names": ["fr", "United States"]}, "letters, digits"),
         ({"names": "fr"}, "must be a list"),
         ({"names": ["fr", "de"], "shares": [0.5, 0.6]}, "add up to 1"),

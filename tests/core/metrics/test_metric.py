@@ -45,7 +45,7 @@ def test_a_metric_that_makes_no_sense_is_refused(changes: dict[str, Any], words:
     [
         ({"metrics": metric()}, "metrics must be a list"),
         ({"metrics": ["latency"]}, "Metric"),
-        ({"metrics": [metric(), metric()]}, "latency is there twice"),
+        ({"metrics": [metric(), metric()]}, "latency occurs twice"),
         ({"metrics": [metric(measure=bs.Measure("7d", "mean"))]}, "metric latency has a measure"),
         ({"metrics": [metric()], "measure": bs.Measure("7d", "any")}, "the design has a measure"),
         ({"metrics": [metric()], "harm_error": 0.0}, "harm_error must"),

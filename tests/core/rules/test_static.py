@@ -91,7 +91,7 @@ def test_a_large_error_leaves_a_delta_below_one() -> None:
         (lambda: bs.Static(100, 1.5), "horizon", "whole number"),  # type: ignore[arg-type]
         (lambda: bs.Static(100, stop="horizon"), "horizon", "give the last stage"),
         (lambda: bs.Static(100, stop="paper"), "stop", "must be"),  # type: ignore[arg-type]
-        (lambda: design(bs.Static([1, 2, 3])), "population", "one number an arm"),
+        (lambda: design(bs.Static([1, 2, 3])), "population", "one number per arm"),
         (lambda: design(bs.Static(2), 3), "population", "a unit for each of 3 arms"),
         (lambda: design(bs.Static(100), max_units=50), "max_units", "set horizon"),
         (lambda: bs.Static(100, stop="looks"), "stop", "must be"),  # type: ignore[arg-type]

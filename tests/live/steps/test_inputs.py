@@ -81,7 +81,7 @@ def test_a_deadline_that_has_passed_is_refused() -> None:
         reports="always",
     )
     with bs.open(":memory:") as store:
-        with pytest.raises(bs.InputError, match="deadline must lie ahead"):
+        with pytest.raises(bs.InputError, match="deadline must be in the future"):
             store.create("past", design)
         assert store.experiments() == []
 

@@ -71,7 +71,7 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
 def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
     """Fold the units in the order of their assignment, as long as outcomes are there.
 
-    `units` has a row a unit with its number, block and probability besides.
+    `units` has a row per unit with its number, block and probability besides.
     """
     aggregate = "sum" if design.measure is None else design.measure.aggregate
     outcomes = units_with_events(events, units, design.measure, aggregate)

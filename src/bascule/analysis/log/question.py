@@ -9,7 +9,7 @@ from bascule.core.errors import InputError
 
 OTHER_SUMS = (
     "for sums of other numbers export the sum of the squares of the units' values as well, and "
-    'name its column, squares="COLUMN" (--squares COLUMN), or export one row a unit'
+    'name its column, squares="COLUMN" (--squares COLUMN), or export one row per unit'
 )
 """What a log needs whose rows are sums, and whose units give other numbers than 0 and 1."""
 

@@ -42,7 +42,9 @@ def latest(rows: Any) -> Any:
     (row,) = run(rows.agg(fallen=rows.count(where=rows["count"] < rows.most)))
     if row["fallen"]:
         raise InputError(
-            "count", "count falls, though rows are to have what was counted up to their time"
+            "count",
+            "count falls, though with cumulative rows have what was counted up to their time: "
+            "is it the right column?",
         )
     return rows.mutate(time=rows.time.max().over())
 
@@ -73,7 +75,7 @@ def _checked(row: Row, arms: tuple[str, ...]) -> Row:
     if units < 0.0:
         raise InputError("count", f"count is below 0 on {day} for {arm!r}: is it the right column?")
     if units != int(units):
-        raise InputError("count", "count must have whole numbers of units")
+        raise InputError("count", "count must have whole numbers: it is the number of units")
     if "squares" in row:
         return row | {"cubes": None, "low": float("nan"), "high": float("nan")}
     fraction = row.pop("fraction")

@@ -50,7 +50,7 @@ def _of_day(rows: Any, time: Any, how: Growing) -> dict[str, Any]:
 
 
 def _grown(days: Any, how: Growing) -> Any:
-    """Steps of the outcome, of its square and of its cube, from one row a unit and day."""
+    """Steps of the outcome, of its square and of its cube, from one row per unit and day."""
     if how.aggregate == "sum" and how.missing == 0.0:
         # The usual case needs one window less, which halves the time.
         value = days["sum"].fill_null(0.0)

@@ -43,7 +43,7 @@ def without_value(events: Any, units: Any) -> list[Row]:
 def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = None) -> list[Row]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
-    `units` has a row a unit. A unit without any value has the outcome `missing`, or is not counted
+    `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
     if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
     have the entry of their arm are grouped by it first, and `entries` says which arm it means.
     """

@@ -207,12 +207,12 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
     if not final and any(name.startswith(OWN) for name in rows.columns):
         raise InputError(
             "probability",
-            "probability needs outcomes that are final: give window, or one row a unit",
+            "probability needs outcomes that are final: give window, or one row per unit",
         )
     if request.exclude and not at_once:
         raise InputError(
             "missing",
-            'missing="exclude" needs outcomes that are final: give window, or one row a unit, or '
+            'missing="exclude" needs outcomes that are final: give window, or one row per unit, or '
             "ask for today's answer alone",
         )
 
@@ -248,7 +248,7 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
     assert design is not None
     assert columns is not None
     assert columns.unit is not None
-    # Nothing but the numbers of what was logged is added, and it is one row a unit already.
+    # Nothing but the numbers of what was logged is added, and it is one row per unit already.
     assigned = clean(assignment_table, columns, log.arms, None, text=True)
     numbers = assignment_table.select(
         unit=assignment_table[columns.unit].cast("string"),

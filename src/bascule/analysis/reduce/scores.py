@@ -74,7 +74,7 @@ class Scores:
 
 
 def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
-    """The sums that `Scores` is made of, as expressions over a table with one row a unit.
+    """The sums that `Scores` is made of, as expressions over a table with one row per unit.
 
     Units whose value is null are excluded, and count for nothing.
     """

@@ -17,7 +17,7 @@ CONSTANT = ("covariate", "cluster")
 
 
 def units_of(rows: Any) -> Any:
-    """Assignments: a row a unit with its arms, its first moment and the number of its rows.
+    """Assignments: a row per unit with its arms, its first moment and the number of its rows.
 
     A unit of two arms or segments has the lowest and the highest of them.
     """

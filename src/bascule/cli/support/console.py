@@ -64,7 +64,7 @@ def confirm(question: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InputError("yes", f"{question} Nobody can be asked here: give --yes")
+        raise InputError("yes", f"{question} There is no terminal to ask on: give --yes")
     if not typer.confirm(question):
         raise typer.Abort
 

@@ -251,7 +251,7 @@ def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, l
         except ValueError:
             raise InputError(
                 option,
-                f"--{option} must be NAME=MEAN,MEAN with one mean an arm (got {text!r:.60})",
+                f"--{option} must be NAME=MEAN,MEAN with one mean per arm (got {text!r:.60})",
             ) from None
     return means
 

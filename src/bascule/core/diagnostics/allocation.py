@@ -67,7 +67,7 @@ class AllocationStatistics:
         units, arms = chances.shape
         joined = np.asarray(assigned)
         if joined.shape != (units,) or not np.issubdtype(joined.dtype, np.integer):
-            raise InputError("assigned", f"assigned must name one arm a unit ({units} units)")
+            raise InputError("assigned", f"assigned must name one arm per unit ({units} units)")
         if units and not (joined.min() >= 0 and joined.max() < arms):
             raise InputError("assigned", f"assigned must be arms from 0 to {arms - 1}")
         expected = chances.sum(axis=0)
@@ -201,7 +201,9 @@ def _checked_probabilities(probabilities: Sequence[Sequence[float]]) -> FloatArr
     except (TypeError, ValueError):
         chances = np.empty(0)
     if chances.ndim != 2 or chances.shape[1] < 2:
-        raise InputError("probabilities", "probabilities must give one number an arm for each unit")
+        raise InputError(
+            "probabilities", "probabilities must give one number per arm for each unit"
+        )
     total_off = np.abs(chances.sum(axis=1) - 1.0)
     if not (np.all(chances >= 0.0) and np.all(total_off <= CLOSE_TO_ONE)):
         raise InputError(

@@ -58,7 +58,7 @@ class Segments:
                 )
         twice = sorted({name for name in self.all if self.all.count(name) > 1})
         if twice:
-            raise InputError("segments", f"segments must differ ({twice[0]!r} is there twice)")
+            raise InputError("segments", f"segments must differ ({twice[0]!r} occurs twice)")
         if not 2 <= len(self.all) <= MOST_SEGMENTS:
             raise InputError(
                 "segments",

@@ -142,9 +142,7 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
             )
     twice = sorted(name for name, n in Counter(one.name for one in metrics).items() if n > 1)
     if twice:
-        raise InputError(
-            "metrics", f"metrics must have different names ({twice[0]} is there twice)"
-        )
+        raise InputError("metrics", f"metrics must have different names ({twice[0]} occurs twice)")
     if len(metrics) > MOST_METRICS:
         raise InputError(
             "metrics",

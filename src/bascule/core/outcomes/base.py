@@ -59,7 +59,7 @@ class Outcome(Declared, Limits, ABC):
     @property
     def unit_spreads(self) -> tuple[float, float]:
         """The spread between units and within them, of models whose outcomes recur."""
-        raise InputError("outcome", f"{self!r} gives one outcome a unit: use Recurrent here")
+        raise InputError("outcome", f"{self!r} gives one outcome per unit: use Recurrent here")
 
     @property
     def strict(self) -> bool:

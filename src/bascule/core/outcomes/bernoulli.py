@@ -12,7 +12,7 @@ from bascule.core.outcomes.noise import Coin, Discrete, Noise
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli(Outcome):
-    """One outcome a unit, 0 or 1; the mean of an arm is the probability of a 1.
+    """One outcome per unit, 0 or 1; the mean of an arm is the probability of a 1.
 
     The paper's rules use `sigma`, 1/2: every outcome within 0 and 1 is 1/2-sub-Gaussian. Tilted
     blocks bet on differences instead, and need no spread.

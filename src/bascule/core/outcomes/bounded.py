@@ -16,7 +16,7 @@ NARROWEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Bounded(Outcome):
-    """One outcome a unit, never below `low` and never above `high`.
+    """One outcome per unit, never below `low` and never above `high`.
 
     Tilted blocks bet on differences and need nothing but the limits. The paper's rules use
     `sigma`, half the width, unless they are given the radius that follows the spread as it is seen.

@@ -1,4 +1,4 @@
-"""Outcomes with a known spread: one number a unit, sigma-sub-Gaussian around its arm's mean."""
+"""Outcomes with a known spread: one number per unit, sigma-sub-Gaussian around its arm's mean."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bascule.core.outcomes.noise import Noise, Normal
 
 @dataclass(frozen=True, slots=True)
 class Gaussian(Outcome):
-    """One outcome a unit with standard deviation (or sub-Gaussian proxy) `sigma`.
+    """One outcome per unit with standard deviation (or sub-Gaussian proxy) `sigma`.
 
     >>> Gaussian(sigma=2.0)
     Gaussian(sigma=2.0)

@@ -44,7 +44,7 @@ class Estimated(Outcome):
 
 @dataclass(frozen=True, slots=True)
 class Numeric(Estimated):
-    """One outcome a unit, any number, whose spread is estimated while the test runs.
+    """One outcome per unit, any number, whose spread is estimated while the test runs.
 
     The guarantee is "asymptotic": right once arms have many units. Nothing is decided before an
     arm has `20 * skewness^2` units. Money without a cap can have more wrong decisions than stated

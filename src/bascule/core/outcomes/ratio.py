@@ -1,4 +1,4 @@
-"""Ratios of two sums, such as revenue per session or clicks per view, as one number a unit."""
+"""Ratios of two sums, such as revenue per session or clicks per view, as one number per unit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Value = float | Pair
 
 @dataclass(frozen=True, slots=True)
 class Ratio(Estimated):
-    """A numerator and a denominator a unit; arms are compared by the ratio of their sums.
+    """A numerator and a denominator per unit; arms are compared by the ratio of their sums.
 
     Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. Each arm is counted
     around the ratio and the mean denominator that it has shown itself, so that nothing has to be
@@ -68,7 +68,7 @@ class Ratio(Estimated):
 
     @classmethod
     def of(cls, numerators: Sequence[float], denominators: Sequence[float]) -> Ratio:
-        """Return the model that earlier outcomes suggest, one numerator and denominator a unit.
+        """Return the model that earlier outcomes suggest, one numerator and denominator per unit.
 
         >>> Ratio.of([1, 0, 3, 2], [10, 5, 15, 10]).at
         0.15

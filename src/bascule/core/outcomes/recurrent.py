@@ -40,7 +40,7 @@ class Recurrent(Outcome):
         if self.sigma == 0:
             raise InputError(
                 "sigma_unit",
-                "sigma_unit and sigma_noise cannot both be 0: then one outcome an arm says all",
+                "sigma_unit and sigma_noise cannot both be 0: give one of them above 0",
             )
 
     @property

@@ -30,7 +30,7 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 AnyStatistics = Statistics | CohortStatistics
-"""What a test has shown: one outcome a unit, or cohorts where outcomes recur."""
+"""What a test has shown: one outcome per unit, or cohorts where outcomes recur."""
 
 EndReason = Literal["horizon", "futility"]
 """Why the plan of a test ends it without a decision."""

@@ -107,7 +107,7 @@ class Rule(Declared, ABC):
         """Return the rule with its knob at another value, within the limits that it states."""
         knob = self.knob
         if knob is None:
-            raise InputError("rule", f"{self.label} has no knob to turn")
+            raise InputError("rule", f"{self.label} has no knob")
         changed: Any = replace(self, **{knob.name: value})  # type: ignore[type-var]
         if not knob.least <= value <= knob.most:
             limits = f"from {knob.least:g} to {knob.most:g}" if knob.most < math.inf else ""

@@ -146,7 +146,7 @@ class Static(Rule):
         if not isinstance(self.population, int) and len(self.population) != arms:
             raise InputError(
                 "population",
-                f"population must give one number an arm: {arms} arms, but {len(self.population)} "
+                f"population must give one number per arm: {arms} arms, but {len(self.population)} "
                 "numbers; or give one number for all, to be split evenly",
             )
         if min(self.sizes(arms)) < 1:
@@ -185,7 +185,7 @@ def delta_for(error: float, differ: bool, noisy: bool) -> float:
 
 
 def _checked_population(given: object) -> int | tuple[int, ...]:
-    remedy = "give the number of all units, or one number an arm"
+    remedy = "give the number of all units, or one number per arm"
     if not isinstance(given, str) and hasattr(given, "__len__") and hasattr(given, "__iter__"):
         return tuple(checks.whole("population", size, 1, remedy, MOST_UNITS) for size in given)
     return checks.whole("population", given, 2, remedy, MOST_UNITS)

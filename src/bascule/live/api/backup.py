@@ -53,7 +53,7 @@ def restore(path: str | Path, location: str) -> None:
     if "://" not in location:
         if Path(location).exists():
             raise InputError(
-                "store", f"{location} is there already: move it away, or restore to another path"
+                "store", f"{location} already exists: move it away, or restore to another path"
             )
         with copies.new_store(Path(location)) as connection:
             copies.restore(Path(path), connection, location)

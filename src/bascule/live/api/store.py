@@ -98,7 +98,7 @@ class Store(ErasableStore):
         design = read_design(design, measure, reports)
         check_name(name)
         if design.segments is not None:
-            raise InputError("segments", "a design with segments: use create_segments")
+            raise InputError("segments", "the design has segments: use create_segments")
         check_live(design)
         check_readable(design)
         delivery = checked_delivery(design, audience, values)
@@ -196,7 +196,7 @@ class Store(ErasableStore):
         now = guard.now(guard.kind, database_time(connection))
         if design.deadline is not None and design.deadline.timestamp() <= now:
             raise InputError(
-                "deadline", f"deadline must lie ahead (got {design.deadline.isoformat()})"
+                "deadline", f"deadline must be in the future (got {design.deadline.isoformat()})"
             )
         state = ExperimentState.empty(design)._replace(clock=guard.kind)
         if start:

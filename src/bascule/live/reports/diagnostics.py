@@ -168,7 +168,7 @@ def between(before: Statistics, after: Statistics) -> Statistics:
 
 
 def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
-    """Return periods with one number a unit: a ratio is counted around that of its arm's units."""
+    """Return periods with one number per unit: a ratio is counted around that of its arm."""
     if not any(arm.per for period in periods for arm in period.arms):
         return periods
     whole = [

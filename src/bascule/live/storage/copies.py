@@ -196,9 +196,9 @@ def _check_tables(connection: Connection) -> None:
 def _new_file(target: Path) -> Iterator[Path]:
     """Yield the path of a file that takes the name of `target` when all has gone well."""
     if target.exists():
-        raise InputError("file", f"{target} is there already: give another name")
+        raise InputError("file", f"{target} already exists: give another name")
     if not target.parent.is_dir():
-        raise InputError("file", f"the folder {target.parent} is not there: create it first")
+        raise InputError("file", f"the folder {target.parent} does not exist: create it first")
     # Only its owner can read it: it has hashes of keys and names of units.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(descriptor)

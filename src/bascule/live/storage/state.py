@@ -256,7 +256,7 @@ class ExperimentState(NamedTuple):
 
     @property
     def once(self) -> Statistics:
-        """The statistics, in tests of one outcome a unit."""
+        """The statistics, in tests of one outcome per unit."""
         assert isinstance(self.statistics, Statistics)
         return self.statistics
 
@@ -267,7 +267,7 @@ class ExperimentState(NamedTuple):
 
     @property
     def latest_once(self) -> Statistics:
-        """The latest statistics, in tests of one outcome a unit: the next block goes by them."""
+        """The latest statistics, in tests of one outcome per unit: the next block goes by them."""
         return self.once if self.ending.final is None else self.ending.final
 
     @property

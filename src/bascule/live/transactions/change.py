@@ -164,7 +164,7 @@ def release(work: UnitOfWork) -> None:
 def _refuse_static(work: UnitOfWork) -> None:
     if work.design.procedure.assigns == "hash":
         raise InputError(
-            "arm", "everyone has an arm for good in a static population: stop the test instead"
+            "arm", "the units of a static population keep their arms: stop the test instead"
         )
 
 

@@ -80,7 +80,9 @@ def outcome_of(sample: Sample) -> Outcome:
 
 def _varying(sample: Sample) -> float:
     if sample.low == sample.high:
-        raise InputError("sample", "sample has one and the same outcome throughout: nothing varies")
+        raise InputError(
+            "sample", "sample has the same outcome in every row: give outcomes that vary"
+        )
     return sample.sigma
 
 

@@ -47,7 +47,7 @@ def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
     if gap == 0:
         raise InputError(
             "means",
-            f"means must have one best arm ({max(means):g} is there twice): "
+            f"means must have one best arm ({max(means):g} occurs twice): "
             "without it no rule is right",
         )
     return oracle_information(gap, spread_between(means, outcome), error)

@@ -246,7 +246,7 @@ def check_same_site(request: Request) -> None:
     """Raise if another site made the browser send the request."""
     origin = request.headers.get("origin")
     if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
-        raise Problem(403, "another site sent this request")
+        raise Problem(403, "this request came from another site: use the page of the service")
 
 
 # Inside

@@ -103,7 +103,7 @@ async def finish(request: Request) -> Response:
     nonce, _, verifier = secrets_kept.partition(".")
     # The browser that comes back must be the one that was sent.
     if not state or not secrets.compare_digest(state.encode(), given.get("state", "").encode()):
-        raise Problem(401, "this sign-in was begun elsewhere: sign in again")
+        raise Problem(401, "this sign-in was started in another browser: sign in again")
     if not nonce or not verifier or "code" not in given:
         raise Problem(401, "this sign-in was refused, or took too long: sign in again")
     claims = await _claims(request, settings, given["code"], nonce, verifier)

@@ -156,7 +156,7 @@ def read_knob(name: str, text: str) -> float:
 def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Question:
     knob = knob_of(design)
     if knob is None or status.state not in OPEN:
-        raise InputError("knob", f"{status.name} has no knob to turn now")
+        raise InputError("knob", f"{status.name} has no knob that can be changed now")
     (name, stands), new = knob, read_knob(knob[0], value)
     # The rule refuses what it cannot have.
     replace(design, rule=design.rule.with_knob(new))

@@ -71,7 +71,7 @@ def metric_means(
             if metric.baseline is None:
                 raise InputError(
                     "metrics",
-                    f"metrics: the means of {metric.name} are missing: give one number an arm, as "
+                    f"metrics: the means of {metric.name} are missing: give one number per arm, as "
                     f"in metrics={{{metric.name!r}: [...]}}, or the metric a baseline",
                 )
             means = (metric.baseline,) * arms

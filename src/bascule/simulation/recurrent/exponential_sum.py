@@ -1,7 +1,7 @@
 """Functions of a unit's age as sums of powers: `f(age) = sum of weight_k * node_k ** (age - 1)`.
 
 A power needs no memory of who arrived when: a stage multiplies it by its node, for all units at
-once. So what costs a simulation one number a unit costs it one number a term, and a dozen terms
+once. So what costs a simulation one number per unit costs it one number a term, and a dozen terms
 give 1/age to a relative error of 1e-5 up to age 1,000. `docs/research/exponential-sums.md` has
 the derivation.
 

@@ -250,11 +250,11 @@ class World:
         given: object = self.means
         if given is None:
             if follow is None:
-                raise InputError("means", "means are missing: give a world one mean an arm")
+                raise InputError("means", "means are missing: give a world one mean per arm")
             return follow
         if isinstance(given, str) or not hasattr(given, "__iter__"):
             raise InputError("means", f"means must be a list of numbers (got {given!r})")
-        means = tuple(checks.finite("means", x, "give one number an arm") for x in given)
+        means = tuple(checks.finite("means", x, "give one number per arm") for x in given)
         if follow is not None and (
             len(means) != len(follow)
             or any(not math.isclose(x, y, abs_tol=1e-9) for x, y in zip(means, follow, strict=True))
@@ -332,7 +332,7 @@ class World:
         if len(self.start) != arms:
             raise InputError(
                 "means",
-                f"means must give one number an arm: {arms} arms, but {len(self.start)} means",
+                f"means must give one number per arm: {arms} arms, but {len(self.start)} means",
             )
         noise = outcome.noise(self.start) if self.noise is None else self.noise
         outcome.check_noise(noise)

@@ -1,6 +1,6 @@
 """The arms of one test as a stretch of a flat array, and the steps every rule is made of.
 
-One test takes five stretches with a number an arm: units, totals, scores, lower ends and upper
+One test takes five stretches with a number per arm: units, totals, scores, lower ends and upper
 ends.
 
 The functions take the whole array and where a test or a stretch begins, so that the same code runs

@@ -92,7 +92,7 @@ class StaticProcedure(Procedure):
         if not self.is_counted:
             raise InputError(
                 "population",
-                "population must have one number an arm in a live test: count them with "
+                "population must have one number per arm in a live test: count them with "
                 "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
             )
 

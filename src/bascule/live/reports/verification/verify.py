@@ -149,7 +149,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
 
 
 class _UnitLog:
-    """The log of a test of one outcome a unit: read row by row, checked and replayed."""
+    """The log of a test of one outcome per unit: read row by row, checked and replayed."""
 
     names: tuple[str, ...] = (
         *("statistics", "block.sums", "block.metrics", "folding.folded", "enrolment.under_way"),

@@ -72,7 +72,7 @@ def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
 
 
 def table(units: tuple[UnitLine, ...]) -> list[Row]:
-    """One row a unit."""
+    """One row per unit."""
     return [
         {
             "unit": line.unit,

@@ -95,7 +95,7 @@ class Covariates(NamedTuple):
 
 
 class Calendar(NamedTuple):
-    """When a decision is announced, in units that arrive until then, and room for a number an arm.
+    """When a decision is announced, in units that arrive until then, and room for a number per arm.
 
     `least` is the minimum duration, and `week` the length of a week, or 0 if any moment will do.
     """
