@@ -15,7 +15,10 @@ project = "bascule"
 author = "the bascule authors"
 release = bascule.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml", "plain_docstrings", "command_options"]
+extensions = [
+    *("myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"),
+    *("mathml", "plain_docstrings", "command_options"),
+]
 myst_enable_extensions = ["amsmath", "dollarmath"]
 myst_heading_anchors = 3
 

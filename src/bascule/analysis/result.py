@@ -90,53 +90,66 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What a log says; `bascule.analyze` makes it.
-
-    `evidence` says how the arms are compared, and with which kind of proof. `effects` are the
-    differences of all pairs of arms now, and `days` the same day by day; `once` has those of a test
-    with a fixed sample, for a log that is looked at once. `contrasts` are treatments minus the
-    control, with relative lifts. `decided` is the first
-    day on which the decision was allowed. `cost` is what all units lost against giving each the
-    arm that looks best now, and `saved` what stopping on that day would have saved of it.
-    `days_left` is how long a decision is expected to take from here. `reading` says which columns
-    were used. `excluded` says how much of the log does not count, by reason, and `examples` has
-    some of what was not readable. With segments, each one is an analysis of its own in
-    `segments`, and all that is said here is about the log as a whole, without a decision. Other
-    metrics of the same log are in `metrics`: each of them has its `metric` where it was declared,
-    and a guardrail has what it says of each treatment in `standings`. `decides` says whether the
-    first metric decides, or the guardrails. `test_headline` is what a live test says itself, where
-    guardrails or removed arms have a part in it.
-    """
+    """What a log says; `bascule.analyze` makes it."""
 
     design: Design
+    """The design by which the log was analysed."""
     evidence: Evidence
+    """How the arms are compared, and with which guarantee."""
     error: float
+    """Bound on the probability that a worse arm wins."""
     rows: int
+    """Number of rows of the log."""
     units: int
+    """Number of units that count."""
     first_day: str | None
+    """First day of the log."""
     last_day: str | None
+    """Last day of the log."""
     arms: tuple[ArmAnswer, ...]
+    """Each arm with its units and mean."""
     effects: tuple[Effect, ...]
+    """Differences of all pairs of arms."""
     decision: Decision | None
+    """The decision; None while there is none."""
     decided: str | None
+    """The first day on which the log allowed the decision."""
     days: tuple[Day, ...]
+    """Differences and decision, day by day."""
     cost: float | None
+    """What all units lost compared with giving each the arm that looks best now."""
     saved: float | None
+    """The part of `cost` that stopping on the day of the decision would have saved."""
     days_left: float | None
+    """Days that a decision is expected to take from now on."""
     checks: tuple[Check, ...]
+    """Checks of the log, such as the sample ratio."""
     excluded: dict[str, int]
+    """Number of rows or units that do not count, by reason."""
     reading: Reading
+    """Which columns were used, and how they were read."""
     contrasts: tuple[Contrast, ...] = ()
+    """Each treatment minus the control, with the relative lift."""
     once: tuple[OneLook, ...] = ()
+    """Differences by a test with a fixed sample, for a log that is looked at once."""
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Examples of what could not be read, by reason."""
     notes: tuple[str, ...] = ()
+    """Remarks on how the log was analysed."""
     segment: str | None = None
+    """Name of the segment that the analysis is about."""
     segments: tuple[Analysis, ...] = ()
+    """An analysis for each segment; the log as a whole then has no decision."""
     metrics: tuple[Analysis, ...] = ()
+    """Analyses of the other metrics of the log."""
     metric: LogMetric | None = None
+    """The metric as it was declared."""
     standings: dict[str, Standing] = field(default_factory=dict)
+    """For a guardrail: what it says of each treatment."""
     test_headline: str | None = None
+    """Headline of a live test in which guardrails or removed arms have a part."""
     decides: Decides = "primary"
+    """Whether the first metric decides, or the guardrails."""
 
     @property
     def headline(self) -> str:

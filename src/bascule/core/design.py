@@ -75,31 +75,7 @@ class Design(DesignFields):
     """Arms, outcome model, rule and error of a test; an immutable, serialisable value.
 
     Give `error`, the proven probability of a wrong decision, or `delta`, the paper's nominal
-    parameter, whose proven error `calibration` then reports. With neither, the error is 0.05. It
-    is two-sided: it bounds that either of two equal arms is declared the winner. A worse arm wins
-    with at most half of it, and an error of 0.05 gives 95 % intervals. With `sides=1` it bounds
-    that a worse arm is declared the winner, and gives 90 % intervals.
-    `max_units` or a `deadline` ends a test undecided. While `max_pending` units have not counted
-    yet, nobody is enrolled, and so it is while those that have not counted suffice for the horizon
-    of the rule; whoever arrives then is served the `overflow`: the control, or the leader.
-    A decision is withheld until the test has lasted `min_days`, and with `whole_weeks` a whole
-    number of weeks, since its first unit; until then it goes on. With `measure_on` the units
-    that were enrolled before the decision are measured until their windows close.
-    `min_effect` is the smallest difference that matters: a test also ends when all differences are
-    proven smaller. `measure` says what a unit's outcome is in a live test: what happens within its
-    conversion window. A test without a window
-    needs `reports="always"`: the outcome is then the first number recorded for a unit, and one that
-    never reports holds up all that came after it. With the goal "decrease" the arm with the lowest
-    mean is the best, as for infections, latency or churn. `control` names the arm that others are
-    compared with, the first one unless said. `metrics` are guardrails and secondary metrics of the
-    same units; an arm that is not harmful on any guardrail is removed as harmful with probability
-    at most `harm_error`. With `decides="guardrails"` the question is whether a new version is not
-    worse (a guarded rollout): the first arm is shipped, in the order of the arms, that every
-    guardrail has found within its margin, whatever the primary metric.
-    `covariates` are numbers known of a unit before its assignment, by which outcomes of the primary
-    metric are adjusted. With `segments` each of them has a test and a winner of its own
-    (`by_segment`), and `error` bounds a wrong decision in any of them; `max_units` and the deadline
-    are those of each.
+    parameter. With neither, the error is 0.05, two-sided. `DesignFields` documents every field.
 
     >>> import bascule as bs
     >>> design = bs.Design(arms=["control", "green"], outcome=bs.Gaussian(1), rule=bs.UCB(2))

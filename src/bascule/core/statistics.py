@@ -162,31 +162,33 @@ def linearised(units: float, sums: Sequence[float]) -> tuple[float, float, float
 class Statistics:
     """What all arms have shown, and which of them are out of the test.
 
-    `dropped` arms were beaten, `removed` ones were removed by hand. Rules that work in blocks
-    keep `pairs` too, a row for each of (0, 1), (0, 2) and so on: the first two numbers are the S
-    and V of tilted blocks, the first arm less the second (the second less the first where the goal
-    is to decrease the outcomes), and the others belong to the family of evidence
-    (`core.evidence.families`). The order of blocks matters to these, so only statistics of which
-    one has no pairs can be added. `bounds` are the narrowest interval so far of the difference of
-    each pair, or nothing where none are kept; they tell of looks, not of data, so that two
-    statistics are equal whatever their bounds, and a sum has none. `metrics` has what other metrics
-    of the same units have shown: there arms that were found harmful are dropped, and `bounds` say
-    by how much each arm is better than the control. `covariates` are the sums of
-    `core.covariates.adjustment`. `lacking` has a row for each arm (`core.metrics.coverage`), or
-    nothing before the first unit without a value.
+    Statistics can be added if at most one of them has `pairs`, because these depend on the order of
+    the blocks. A sum has no `bounds`.
 
     >>> Statistics.empty(2).record(1, 0.5).arms[1]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
     """
 
     arms: tuple[ArmStatistics, ...]
+    """Sums of each arm."""
     dropped: frozenset[int] = frozenset()
+    """Arms that were beaten."""
     removed: frozenset[int] = frozenset()
+    """Arms that were removed by hand."""
     pairs: tuple[PairRow, ...] = ()
+    """For rules in blocks: a row for each pair of arms (0, 1), (0, 2) and so on. The first two
+    numbers are the S and V of tilted blocks, first arm minus second (second minus first with the
+    goal "decrease"); the others belong to the family of evidence (`core.evidence.families`)."""
     bounds: tuple[tuple[float, float], ...] = field(default=(), compare=False)
+    """The narrowest interval so far of the difference of each pair, if they are kept. They depend
+    on when somebody looked, so they do not count when statistics are compared."""
     metrics: tuple[Statistics, ...] = field(default=(), kw_only=True)
+    """Statistics of the other metrics of the same units. In these, arms that were found harmful are
+    dropped, and `bounds` say by how much each arm is better than the control."""
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
+    """Sums of `core.covariates.adjustment`."""
     lacking: tuple[LackingRow, ...] = field(default=(), kw_only=True)
+    """A row for each arm (`core.metrics.coverage`); empty before the first unit without a value."""
 
     @classmethod
     def empty(cls, arms: int) -> Statistics:

@@ -50,28 +50,6 @@ LEAST_POWER, MOST_POWER, MOST_ERROR = 0.5, 0.999, 0.5
 class PlanRequest:
     """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
-    `lift` is what a new arm adds to the mean of the first, `baseline`: a number in outcome units,
-    or text such as "10%" for a part of the baseline. One lift for several arms is that of the
-    second, and the others are at the baseline; if it is for the worse all but the first share it. A
-    list has one for each arm after the first. `covariate` is known of each unit before it is
-    assigned, a `Covariate` or its name, and has this `correlation` with the outcome. `spread` is
-    that of outcomes within limits as they really are, and `outcomes_per_day` what each unit gives
-    where outcomes recur. `window` is how long a unit's events count: seconds, or text such as "7d".
-    Its outcome is then known when the window closes, and no unit is enrolled whose window would
-    close after the deadline. A decision is withheld until the test has lasted `min_days`, and with
-    `whole_weeks` a whole number of weeks. `delay` is how long a conversion takes on average, and
-    `early_signals` tilts by conversions of open windows. `share` is the share of the traffic that
-    gets in.
-    `waiting_cost` is what a day is worth, in outcome units. With the goal "decrease" the lowest
-    mean is the best, and a lift is usually negative. `error` bounds that
-    either of two equal arms is declared the winner, or with `sides=1` that a worse arm is.
-    `metrics` are guardrails and secondary metrics of the design; a plan says how long the
-    guardrails take. `power` is the probability with which a design has to decide by the
-    deadline if the lift is as requested. `guarantee` is the weakest that is accepted: "proven",
-    "gaussian" for designs that are exact for normal outcomes, or "asymptotic" for those that
-    are right in the long run. `futility` ends designs with a horizon early, once the
-    probability to find the lift by their end is below it.
-
     >>> PlanRequest().means
     (0.05, 0.06)
     >>> PlanRequest(lift="-10%").words
@@ -79,32 +57,62 @@ class PlanRequest:
     """
 
     outcome: Outcome = ZERO_OR_ONE
+    """The outcome model."""
     baseline: float = BASELINE
+    """Mean of the first arm."""
     lift: Lift = LIFT
+    """Difference of a new arm from the baseline, in outcome units or as text such as "10%". A list
+    has one for each arm after the first. A single lift is that of the second arm, or of all new
+    arms if it makes them worse."""
     arms: int | Sequence[str] | None = None
+    """Number of arms, or their names."""
     error: float = DEFAULT_ERROR
+    """Bound on the probability that either of two equal arms wins (with `sides=1`, a worse arm)."""
     units_per_day: float = 5000.0
+    """New units a day, of all arms together."""
     deadline_days: float = 28.0
+    """Days by which a decision is needed."""
     window: float | str | None = None
+    """How long a unit's events count, in seconds or as "7d"; its outcome is then known. No unit is
+    enrolled whose window would close after the deadline."""
     share: float = 1.0
+    """Share of the traffic that gets into the test."""
     min_days: float | None = None
+    """Days that the test lasts at least before a decision is announced."""
     whole_weeks: bool = False
+    """Whether a decision is announced only after a whole number of weeks."""
     delay: float | str | None = None
+    """How long a conversion takes on average."""
     early_signals: EarlySignals | None = None
+    """Whether conversions of open windows affect the next blocks."""
     waiting_cost: float | None = None
+    """What a day of waiting costs, in outcome units."""
     spread: float | None = None
+    """Standard deviation to expect of outcomes within limits."""
     outcomes_per_day: float | None = None
+    """Outcomes of each unit a day, where outcomes recur."""
     covariate: Covariate | str | None = None
+    """A `Covariate` known of each unit before its assignment, or its name."""
     correlation: float = 0.0
+    """Correlation of the covariate with the outcome."""
     sample: Sample | None = None
+    """Earlier outcomes, from which the baseline and the spread were taken."""
     goal: Goal = "increase"
+    """With "decrease" the lowest mean is the best, and a lift is usually negative."""
     control: str | None = None
+    """Name of the control; the first arm if not given."""
     sides: int | None = None
+    """2 for a two-sided error, 1 for a one-sided one."""
     metrics: Sequence[Metric] = ()
+    """Guardrails and secondary metrics of the design."""
     harm_error: float = DEFAULT_ERROR
+    """Bound on the probability that an arm without harm is removed."""
     guarantee: AcceptedGuarantee = "proven"
+    """The weakest guarantee that is accepted: "proven", "gaussian" or "asymptotic"."""
     power: float = 0.9
+    """Probability of a decision by the deadline if the lift is as requested."""
     futility: float | None = None
+    """End designs with a horizon early, once the probability of finding the lift is below this."""
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
