@@ -1,7 +1,7 @@
 """Docstrings are plain text with `code` in single backticks, and fields are documented one by one.
 
-A class that is a dataclass lists its fields as parameters: each with the text below its
-declaration, or with the help of its option.
+A class that is a dataclass lists its fields as parameters, unless its docstring has a list of them:
+each with the text below its declaration, or with the help of its option.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from sphinx.pycode import ModuleAnalyzer
 from bascule.core.options import options_of
 
 SINGLE_BACKTICKS = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+LISTED = re.compile(r"^- `(\w+)`", re.MULTILINE)
 ANNOTATED = re.compile(r"Annotated\[")
 
 
@@ -26,7 +27,9 @@ def mark_code(_app: Sphinx, what: str, _name: str, value: object, *rest: Any) ->
     """List the fields of a dataclass, then double the backticks, line by line, in place."""
     lines: list[str] = rest[-1]
     if what == "class" and is_dataclass(value):
-        lines += ["", *(f":param {name}: {text}" for name, text in documented(value).items())]
+        listed = set(LISTED.findall("\n".join(lines)))
+        texts = documented(value).items()
+        lines += ["", *(f":param {name}: {text}" for name, text in texts if name not in listed)]
     lines[:] = [
         line if line.lstrip().startswith((">>>", "...")) else SINGLE_BACKTICKS.sub(r"``\1``", line)
         for line in lines

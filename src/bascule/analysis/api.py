@@ -84,6 +84,8 @@ def analyze(
         1 for a log that nobody looked into before its planned end, which is the narrower answer of
         a fixed sample; "now" for the answer of today alone, which is quicker.
 
+    Examples
+    --------
     >>> import bascule as bs
     >>> log = {"unit": list(range(4000)), "arm": ["a", "b"] * 2000,
     ...        "value": [0, 0, 0, 1] * 1000, "day": [i // 400 for i in range(4000)]}

@@ -56,7 +56,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only by `advance`, so that a month passes in a second.
+    """A clock that moves only by `advance`, for tests and examples.
 
     >>> clock = ManualClock(datetime(2026, 1, 1, tzinfo=UTC))
     >>> clock.advance("7d")

@@ -28,18 +28,39 @@ def plan(
 ) -> Plan:
     """Return the design to run, how long it will take and what it will cost.
 
-    It is the cheapest that decides by the deadline with probability `power` if the lift is as
-    requested; with a `waiting_cost`, cost and waiting together. A request may be given whole, as a
-    `PlanRequest`, or by its parts; `options` are declared in `PlanOptions`. A `sample` is a file of
-    outcomes from which baseline and spread are taken where they are not given. A `cap` plans for
-    `Bounded(0, cap)`: an amount, or a quantile of the sample such as "99%".
-    `rules` are considered beside the usual ones. What is shown was simulated, `runs` times for the
-    recommended design.
+    It is the cheapest design that decides by the deadline with probability `power` if the lift is
+    as requested; with a `waiting_cost`, cost and waiting count together.
 
+    Parameters
+    ----------
+    outcome
+        The outcome model, or a whole `PlanRequest`.
+    baseline
+        Mean of the first arm.
+    lift
+        Difference that the test should find: a number in outcome units, or "20%" of the baseline.
+    rules
+        Rules to consider besides the usual ones.
+    runs
+        Number of simulated tests of the recommended design.
+    seed
+        Seed of the random numbers.
+    threads
+        Number of threads; all cores if not given.
+    progress
+        Called with what is being done, how much is done, and how much there is in all.
+    options
+        The other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount
+        or a quantile of the sample such as "99%". `sample` may be a file of outcomes, from which
+        the baseline and the spread are taken if they are not given.
+
+    Examples
+    --------
     >>> import bascule as bs
     >>> answer = bs.plan(bs.Gaussian(5), baseline=20, lift="10%", units_per_day=20, runs=100)
     >>> answer.possible
     True
+
     """
     from bascule.planning.request.read import plan_request
     from bascule.planning.request.request import PlanRequest

@@ -71,22 +71,43 @@ def plan_rollout(
 ) -> Rollout:
     """Plan a rollout whose guardrails are `metrics`, at the shares of new versions in `ramp`.
 
-    `outcome`, `goal` and `measure` are those of the primary metric, which is shown and does not
-    decide; without them it is the first guardrail, whose outcomes are then recorded under both
-    names. `arms` are their names, the present version first, or their number. Of several new
-    versions the first one that every guardrail allows is shipped, and in the cases all of them are
-    alike; shares in `ramp` are those of all of them together.
-    `units_per_day` is the traffic as a whole, or `Returning(users, requests_per_day)` where it is
-    that of users who come back; shares then need no spread. Days have the longest window in them.
-    `runs` is how many rollouts of each kind are simulated; without it 1,000, or
-    fewer where units are played one by one.
+    Parameters
+    ----------
+    metrics
+        The guardrails, and secondary metrics.
+    ramp
+        Pairs of a time since the start and the share of the users who get a new version, all new
+        versions together.
+    units_per_day
+        New units a day, or `Returning(users, requests_per_day)` for users who come back; ratios
+        that are shares then need no spread.
+    deadline_days
+        Days by which the rollout should have ended; they include the longest window.
+    harm_error
+        Bound on the probability that a version without harm is rolled back.
+    arms
+        Names of the versions, the present one first, or their number. Of several new versions the
+        first one that every guardrail allows is shipped; in the cases of the plan all are alike.
+    outcome, goal, measure
+        Of the primary metric, which is shown and does not decide. Without an outcome it is the
+        first guardrail, whose outcomes are then recorded under both names.
+    reports
+        With "always" every unit reports an outcome, and no window is needed.
+    runs
+        Number of simulated rollouts of each kind; 1,000 if not given, or fewer where units are
+        simulated one by one.
+    seed
+        Seed of the random numbers.
 
+    Examples
+    --------
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
     >>> plan = plan_rollout([latency], [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)], 10_000)
     >>> [case.name for case in plan.cases]  # doctest: +NORMALIZE_WHITESPACE
     ['unchanged', 'latency worse by half its margin', 'latency at its margin',
      'latency worse by twice its margin']
+
     """
     names = arm_names(2 if arms is None else arms, None, "present", "new")
     ramp_steps = checked_ramp(ramp, len(names))

@@ -43,12 +43,14 @@ def plan_segments(
     threads: int | None = None,
     **options: Unpack[PlanOptions],
 ) -> SegmentedPlan:
-    """Return one design for all segments of a test, chosen for the smallest, and the plan of it.
+    """Return one design for all segments of a test, chosen for the smallest, and its plan.
 
-    `weights` name the segments of an attribute of the context, each with its part of the units;
-    all other arguments are those of `plan`, for the test as a whole: `units_per_day` are the units
-    of all segments, and `error` bounds a wrong decision in any of them. A segment with more units
-    takes less time, in proportion, beyond the conversion window.
+    A segment with more units takes less time, in proportion, apart from the conversion window. All
+    other arguments are those of `plan`, for the test as a whole: `units_per_day` is the number of
+    units of all segments, and `error` bounds a wrong decision in any of them.
+
+    - `attribute`: the attribute of the context that says which segment a unit belongs to.
+    - `weights`: the segments, each with its share of the units.
 
     >>> import bascule as bs
     >>> weights = {"mobile": 0.75, "desktop": 0.25}

@@ -69,32 +69,55 @@ def simulate(
     device: Device | None = None,
     precision: Precision = "single",
 ) -> Simulation:
-    """Play a design `runs` times on arms with these means, or in a world that has them.
+    """Simulate a design `runs` times on arms with these means, or in a world.
 
-    A `world` is a `World`, the same as plain data, or the name of one together with means. With its
-    `units_per_day` the window, the minimum duration and the whole weeks of the design are played.
-    Run k of
-    a seed draws the same numbers whatever the number of threads. An interruption raises and gives
-    no result. With `Recurrent` outcomes the engine is "fast", whose cost does not grow with the
-    number of units, or "plain", which draws every outcome. Rules in blocks draw every outcome
-    unless the engine is "fast": it draws the sum of each arm's outcomes in a block at once, which
-    has the same distribution. Units and noise are normal unless their
-    `shape` is "signs" or "uniform", which takes the plain engine.
+    Run k of a seed draws the same numbers whatever the number of threads. An interruption raises
+    `KeyboardInterrupt`, without a result.
 
-    An `executor` (any of `concurrent.futures`, or that of a Dask client) plays the runs on its
-    workers instead of on our threads, with the same result. `device="cuda"` plays them on a GPU,
-    with normals in single precision unless `precision` is "double".
+    Parameters
+    ----------
+    design
+        The design to simulate.
+    means
+        The mean of each arm; leave them out if `world` has them.
+    runs
+        Number of runs.
+    seed
+        Seed of the random numbers.
+    threads
+        Number of threads; all cores if not given.
+    progress
+        Called now and then with the number of finished runs.
+    world
+        A `World`, the same as plain data, or a name, which needs `means`. With its
+        `units_per_day` the simulation includes the window and the calendar of the design.
+    engine
+        "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
+        grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
+        outcomes in a block at once, with the same distribution. With `metrics`, "plain" runs the
+        design step by step instead of in a compiled loop, with the same result.
+    shape
+        Distribution of units and noise of `Recurrent` outcomes: "normal", or "signs" or
+        "uniform", which need the plain engine.
+    executor
+        An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
+        the same.
+    metrics
+        The means of the arms on each other metric of the design, which are drawn independently. A
+        metric that is left out has its baseline as the mean of every arm.
+    device
+        "cuda" for a GPU.
+    precision
+        On a GPU, "single" or "double" for normal outcomes.
 
-    `metrics` has the means of the arms on each other metric of the design; those that are left out
-    are at the metric's baseline in every arm. Metrics are drawn independently of each other. With
-    metrics, `engine="plain"` plays a design step by step instead of in a compiled loop, with the
-    same result.
-
+    Examples
+    --------
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> result = bs.simulate(design, means=[0.0, 1.0], runs=200, seed=1)
     >>> result.error_rate <= 0.05
     True
+
     """
     world = world_of(design, means, world)
     arms = len(design.arms)

@@ -27,12 +27,15 @@ RESERVED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Covariate:
-    """A number known of a unit before its assignment that goes along with its outcome.
+    """A number known of a unit before its assignment that is correlated with its outcome.
 
-    Outcomes are compared after what it explains has been subtracted, so that a test needs fewer
-    units. It never decides which arm is better, and need not be related to the outcome. A unit that
-    comes without it counts with `missing`, and how many did is shown. Where outcomes have limits
-    (bets), `low` and `high` are needed, and values beyond them count as the nearer one.
+    Outcomes are compared after subtracting what the covariate explains, so that a test needs fewer
+    units. A covariate that is not related to the outcome does no harm.
+
+    - `name`: the name under which the value is given with an assignment.
+    - `low`, `high`: limits of the values, needed if outcomes have limits; values beyond them count
+      as the nearest limit.
+    - `missing`: the value of a unit that comes without one; the status says how many did.
 
     >>> Covariate("spend_before").missing
     0.0

@@ -33,8 +33,9 @@ LONGEST_NAME = 100
 class Layer:
     """A part of a layer: no unit is in two tests of a layer at the same time.
 
-    `share` is the part of the layer's units that this test has for itself, in thousandths. `slots`
-    are its ranges of slots, from the first to before the last; the store fills them in.
+    - `name`: the name of the layer.
+    - `share`: the part of the layer's units that this test has, in thousandths.
+    - `slots`: its ranges of slots, from the first to before the last; the store fills them in.
 
     >>> Layer("checkout", 0.25).needed
     250
@@ -85,15 +86,16 @@ class Holdout:
 
 @dataclass(frozen=True)
 class Audience:
-    """Who gets into a live test; everyone, unless something is said.
-
-    `share` is the part of the traffic that may get in, by a hash of the unit. `ramp` raises it by a
-    schedule: pairs of a time for which the test has run and the share from then on, as
-    `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`. `where` is a rule on attributes of the context, as
-    `{"==": [{"var": "country"}, "FR"]}`. `layer` and `holdout` keep tests apart and units out of
-    all of them.
+    """Who gets into a live test; everyone by default.
 
     A unit that is in a test stays in it, whatever changes later.
+
+    - `share`: the part of the traffic that may get in, by a hash of the unit.
+    - `ramp`: a schedule of shares, pairs of a time since the start of the test and the share from
+      then on, as `[("0d", 0.05), ("1d", 0.5), ("3d", 1)]`.
+    - `where`: a rule on attributes of the context, as `{"==": [{"var": "country"}, "FR"]}`.
+    - `layer`: the part of a layer that the test has; tests of a layer share no units.
+    - `holdout`: units that get into no test with this holdout.
 
     >>> Audience(share=0.1).keeps_out("button", "user-42", {})
     'share'

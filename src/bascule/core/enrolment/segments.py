@@ -24,10 +24,13 @@ MOST_SEGMENTS = 100
 class Segments:
     """The segments of a test, by an attribute of a unit's context.
 
-    A unit belongs to the segment whose name the attribute has when it is assigned, and stays in it.
-    `other` names a segment for all other units; without it, they are refused. `shares` are the
-    parts of the error that the segments get, in the order of their names with `other` last; equal
-    parts unless said.
+    A unit belongs to the segment that the attribute names when it is assigned, and stays in it.
+
+    - `attribute`: the attribute of the context, such as "country".
+    - `names`: the values of the attribute that are segments.
+    - `other`: a segment for all other units; without it, they are refused.
+    - `shares`: the parts of the error that the segments get, in the order of their names with
+      `other` last; equal parts if not given.
 
     >>> Segments("country", ["fr", "de"], other="rest").segment_of({"country": "it"})
     'rest'

@@ -48,21 +48,22 @@ def seconds(name: str, given: object) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A unit's outcome: what its events of the first `window` add up to.
+    """A unit's outcome: how the events of its conversion window are combined.
 
-    At the end of its window a unit is mature and counts, with `missing` if it had no event: a
-    number, "zero", or, for a metric beside the primary one, "exclude", if it is not to count there.
-    The sum of no events is 0; a mean or a last value that need not exist has to be given. Events
-    may arrive up to `grace` later, as those of a nightly upload do; the unit then waits that long.
-    Durations are seconds, or text such as "12h" or "7d".
+    At the end of its window a unit is mature and counts. Durations are seconds, or text such as
+    "12h" or "7d".
 
-    `coverage` is the share of an arm's units that must have a value before the arm can be shipped:
-    0.5 where others are left out, and 0.8 where they count as a number, unless given. With 0 a
-    missing value is an outcome as good as any, and neither few values nor arms that differ in it
-    hold up a decision.
-
-    Units whose outcomes keep coming have a `period` instead of a window: each gives one number for
-    every period since its arrival, `missing` where nothing happened.
+    - `window`: how long events count, from the assignment of the unit on.
+    - `aggregate`: how they are combined: "sum", "any" (1 if one is not 0), "mean" or "last".
+    - `missing`: the outcome of a unit without events: a number, "zero", or for metrics other than
+      the primary one "exclude", which leaves the unit out. The default is 0 for a sum and "any"; a
+      mean and a last value have none.
+    - `grace`: how much later events may arrive, as those of a nightly upload do; units wait for it.
+    - `period`: instead of a window, for recurring outcomes: each unit gives one number for every
+      period since its assignment, `missing` if nothing happened.
+    - `coverage`: the share of an arm's units that must have a value before the arm can be shipped;
+      0.5 with "exclude" and 0.8 otherwise. With 0 a missing value is a regular outcome, and neither
+      few values nor differences between arms delay a decision.
 
     >>> Measure("7d", "any").window, Measure(period="1d").period
     (604800.0, 86400.0)

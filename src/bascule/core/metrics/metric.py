@@ -38,14 +38,19 @@ MOST_METRICS = 100
 
 @dataclass(frozen=True, slots=True)
 class Metric(Declared):
-    """A metric beside the primary one, measured on the same units.
+    """A guardrail or a secondary metric, measured on the same units as the primary one.
 
-    A guardrail has a `margin`, in the units of its outcome: how much worse than the control an arm
-    may be. An arm that is worse by the margin or more is shipped with probability at most `error`.
-    An arm that is proven `harm`ful is removed: worse than the margin, worse at "any" amount, or
-    "never". A secondary metric has no say, and an `error` of 0.05 gives 95 % intervals. `measure`
-    says what a unit's outcome is, where the design has one. `baseline` is the control's mean, for
-    plans and simulations.
+    - `name`: the name under which outcomes are recorded.
+    - `outcome`: the outcome model.
+    - `goal`: with "decrease" lower values are better.
+    - `role`: "guardrail", or "secondary", which is shown only.
+    - `margin`: for a guardrail: how much worse than the control an arm may be, in outcome units.
+    - `error`: for a guardrail: bound on the probability that an arm is shipped that is worse by the
+      margin or more. For a secondary metric 0.05 gives 95 % intervals.
+    - `measure`: what a unit's outcome is, if the design has a measure.
+    - `harm`: when an arm is removed: if it is proven worse than the "margin", by "any" amount, or
+      "never".
+    - `baseline`: the mean of the control, for plans and simulations.
 
     >>> import bascule as bs
     >>> Metric("latency", bs.Gaussian(30), goal="decrease", margin=5).role

@@ -18,8 +18,8 @@ NARROWEST = 1e-4
 class Bounded(Outcome):
     """One outcome per unit, never below `low` and never above `high`.
 
-    Tilted blocks bet on differences and need nothing but the limits. The paper's rules use
-    `sigma`, half the width, unless they are given the radius that follows the spread as it is seen.
+    Tilted blocks bet on differences and need only the limits. The paper's rules use `sigma`, half
+    the width, unless their radius is "bernstein", which follows the observed spread.
 
     >>> Bounded(0, 500).sigma
     250.0

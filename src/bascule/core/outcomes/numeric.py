@@ -46,13 +46,14 @@ class Estimated(Outcome):
 class Numeric(Estimated):
     """One outcome per unit, any number, whose spread is estimated while the test runs.
 
-    The guarantee is "asymptotic": right once arms have many units. Nothing is decided before an
-    arm has `20 * skewness^2` units. Money without a cap can have more wrong decisions than stated
-    where most of an arm's mean is in outcomes that nobody has seen yet; where a cap is acceptable,
-    `Bounded(0, cap)` is proven.
-    `spread` is the standard deviation to expect; planning and simulation need it, the test itself
-    does not use it. Outcomes that are far from 0 for their spread (a million times) are to be
-    counted from a nearer point.
+    The guarantee is "asymptotic": approximate, and better with more units. Nothing is decided
+    before an arm has `20 * skewness^2` units. With money without a cap, wrong decisions can be more
+    frequent than stated if most of an arm's mean comes from rare large outcomes that have not
+    occurred yet; `Bounded(0, cap)` is proven. Shift outcomes that are a million times their spread
+    away from 0.
+
+    - `spread`: the standard deviation to expect, for planning and simulation; the test itself does
+      not use it.
 
     >>> Numeric(35.0).estimated, Numeric().variance(0.0)
     (True, None)

@@ -28,13 +28,16 @@ Value = float | Pair
 class Ratio(Estimated):
     """A numerator and a denominator per unit; arms are compared by the ratio of their sums.
 
-    Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. Each arm is counted
-    around the ratio and the mean denominator that it has shown itself, so that nothing has to be
-    known beforehand, and arms may differ in their denominators. A unit whose denominators are all 0
-    is in the test, and says nothing of the ratio. The spread is estimated, and the guarantee is
-    "asymptotic". `at`, `per` and `spread` are for planning and simulation: the ratio to expect, the
-    mean denominator of a unit, and the standard deviation of `at + (n - at d) / per` over units;
-    `Ratio.of` takes all three from earlier outcomes.
+    Outcomes are recorded as `(numerator, denominator)`; those of a unit add up. Each arm is
+    compared around its own ratio and mean denominator, so that nothing has to be known beforehand,
+    and arms may differ in their denominators. A unit whose denominators are all 0 is in the
+    test and does not change the ratio. The spread is estimated, and the guarantee is "asymptotic".
+
+    The fields are for planning and simulation; `Ratio.of` takes all three from earlier outcomes.
+
+    - `at`: the expected ratio.
+    - `per`: the mean denominator of a unit.
+    - `spread`: the standard deviation of `at + (n - at d) / per` over units.
 
     >>> earlier = Ratio.of([1, 0, 3, 2], [10, 5, 15, 10])
     >>> earlier.at, earlier.per, round(earlier.spread, 4)

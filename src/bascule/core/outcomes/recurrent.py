@@ -14,10 +14,10 @@ from bascule.core.outcomes.noise import Noise, Normal
 
 @dataclass(frozen=True, slots=True)
 class Recurrent(Outcome):
-    """Units that differ by `sigma_unit`, each with outcomes that scatter by `sigma_noise`.
+    """Units that differ by `sigma_unit`, each with outcomes that vary by `sigma_noise`.
 
-    A unit has a mean of its own, drawn around its arm's when it arrives; an outcome is that mean
-    and fresh noise. Both spreads are standard deviations, or sub-Gaussian proxies.
+    A unit has its own mean, drawn around that of its arm when it arrives; an outcome is this mean
+    plus noise. Both are standard deviations, or sub-Gaussian proxies.
 
     >>> Recurrent(sigma_unit=1.0, sigma_noise=3.0)
     Recurrent(sigma_unit=1.0, sigma_noise=3.0)

@@ -36,9 +36,10 @@ LAST_STAGE = 10**9
 class Static(Rule):
     """A static population: `population` units, which all give an outcome at every stage.
 
-    `population` is how many there are in all, split evenly, or how many each arm has. `horizon` is
-    the last stage. With a horizon the test looks once, there; without one it looks at every stage
-    (`stop="intervals"`), which it may also do with a horizon.
+    - `population`: the number of units in all, split evenly, or the number in each arm.
+    - `horizon`: the last stage.
+    - `stop`: "horizon" looks once, at the last stage, which is the default with a horizon;
+      "intervals" looks at every stage, with or without a horizon.
 
     >>> Static(10_000, horizon=30).stop, Static([5012, 4988]).stop
     ('horizon', 'intervals')

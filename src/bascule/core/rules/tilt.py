@@ -59,25 +59,28 @@ MANY = 20
 class Tilt(Rule):
     """Tilted blocks: a larger `tilt` costs less regret, a smaller one decides sooner.
 
-    `effect` is the difference worth finding, in outcome units: the test decides sooner around it
-    and keeps its error for every other. `batch` units of each challenger are assigned at once.
+    With an `effect` and a `power` (or a `reach`) the test has an information horizon, at which it
+    ends, and it spends its error up to there instead of over an endless test.
 
-    With a `power` the test also ends: it has an information horizon by which an arm that is better
-    than every other by `effect` wins with at least this probability, and it spends its error up to
-    there instead of over an endless test. `baseline` is the mean that 0/1 outcomes are expected to
-    have without the effect; with a horizon the outcomes correct it, and without one the bets stake
-    most on it. `guarantee="gaussian"` takes outcomes with a known spread as normal, which is exact
-    for them; the default is proven for all, and asymptotic for `Numeric` outcomes. Instead of
-    `power`, `reach` sets the horizon: there `effect` is `reach` standard errors of its estimate.
-
-    `futility` ends a test sooner, undecided: once the probability to find `effect` by the horizon,
-    given the outcomes so far, is below it. With `on_futility="advise"` the test goes on, and its
-    status says so. Either way the error can only be lower.
-
-    `early_signals` lets the next block also go by events of units whose windows are open, which
-    saves cost if conversions come as soon in one arm as in another. With "auto" the tilt is 3 at
-    most until matured units show whether they do, and the signals are not used once these show that
-    they do not; with "always" nothing is checked. Decisions go by matured outcomes alone.
+    - `tilt`: units of the leader for each unit of another arm, once the evidence is strong.
+    - `effect`: the difference that the test is to find, in outcome units. The test decides sooner
+      around it and keeps its error for every other.
+    - `batch`: units of each challenger that are assigned at once.
+    - `power`: the probability, at least, with which an arm that is better than every other by
+      `effect` wins by the horizon.
+    - `baseline`: the mean of 0/1 outcomes without the effect. With a horizon the outcomes correct
+      it; without one the bets are sized for it.
+    - `guarantee`: "gaussian" takes outcomes with a known spread as normal. The default is proven,
+      and asymptotic for `Numeric` outcomes.
+    - `reach`: instead of `power`: at the horizon `effect` is `reach` standard errors of its
+      estimate.
+    - `futility`: the test ends undecided once the probability of finding `effect` by the horizon
+      is below this. The error can only be lower.
+    - `on_futility`: with "advise" a futile test goes on, and its status says so.
+    - `early_signals`: the next block also uses events of units whose windows are open, which
+      saves cost if conversions take equally long in every arm. With "auto" the tilt is at most 3
+      until matured units show that, and signals are not used if delays differ; "always" does not
+      check. Decisions use matured outcomes only.
 
     >>> Tilt(3).label, Tilt(3, effect=0.1, power=0.9).label
     ('Tilt_3', 'Tilt_3, effect 0.1, power 0.9')

@@ -80,10 +80,12 @@ def bernstein_interval(
 class UCB(Rule):
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
-    A `radius` or a `stop` from a normal mixture decides sooner and costs less at the same proven
-    error; the radius of Bernstein follows the spread of outcomes within limits as it is seen. A
-    radius shapes both the intervals and the allocation; the stop does without the intervals. The
-    paper's "alternative" radius is for `Recurrent` outcomes.
+    - `alpha`: the knob, from 1 on.
+    - `radius`: the radius of the intervals that allocate and decide. "mixture" (a normal mixture)
+      decides sooner and costs less than "paper" at the same proven error. "bernstein" follows the
+      spread of outcomes within limits as they come in. "alternative" is the paper's other radius
+      for `Recurrent` outcomes.
+    - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
 
     >>> UCB(2).label
     'UCB_2'

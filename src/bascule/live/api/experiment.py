@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Experiment(Units):
-    """A live test. `Store.create` makes it, and `Store.get` finds it again.
+    """A live test; `Store.create` makes it, and `Store.get` returns it again.
 
     >>> import bascule as bs
     >>> store = bs.open(":memory:")

@@ -95,15 +95,16 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Outcomes that come late: after `mean` more units were assigned.
+    """Outcomes that arrive late: after `mean` more units were assigned.
 
-    A "random" delay is exponential. Outcomes above the middle of the means take `high_outcomes`
-    times as long. What has not come `window` units after its assignment counts as missing.
-
-    A fixed delay is also a conversion window. `events` is then how long after its assignment the
-    event of a unit is known, on average, one number for all arms or one for each: this time is
-    exponential, given that it is shorter than the delay. Rules that use early signals go by it.
-    Units whose outcome is `event`, the high or the low one of two, have an event.
+    - `mean`: the delay, in units.
+    - `kind`: "fixed", or "random", which is exponential.
+    - `high_outcomes`: how many times as long outcomes above the middle of the means take.
+    - `window`: an outcome that has not arrived after this many units counts as missing.
+    - `events`: for a fixed delay, which is a conversion window: how long after its assignment the
+      event of a unit is known, on average; one number, or one for each arm. The time is
+      exponential, given that it is shorter than the delay. Rules with early signals use it.
+    - `event`: which of two outcomes, the "high" or the "low" one, is an event.
 
     >>> Delay(200, "random", high_outcomes=5).words
     'random delay of 200 units, 5 times as long for high outcomes'
@@ -195,14 +196,19 @@ PARTS: dict[str, Any] = {"noise": Noise, "trend": Trend, "change": Change, "dela
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What a simulated test meets; without anything but means, what its design expects.
+    """The conditions of a simulated test; with means alone, those that its design assumes.
 
-    `noise` is that of the design's outcome model unless given. The rule sees outcomes only when a
-    `batch` of units is full, when their `delay` is over, and never with a probability of `missing`:
-    this is known when the delay's window ends, and at once when there is none. `correlation` is
-    that of an outcome with the first covariate of the design. `units_per_day` is how many units
-    arrive a day: the conversion window, the minimum duration and the whole weeks of the design are
-    played then, and results have days.
+    - `means`: the mean of each arm, unless they follow from the noise.
+    - `noise`: how outcomes spread; that of the design's outcome model if not given.
+    - `trend`: a movement that all arms share.
+    - `change`: a change of the mean of one arm.
+    - `batch`: outcomes are reported when this many units are assigned.
+    - `delay`: how long outcomes take to arrive.
+    - `missing`: the probability that an outcome never arrives. This is known when the window of the
+      delay ends, and at once if there is no window.
+    - `correlation`: the correlation of an outcome with the first covariate of the design.
+    - `units_per_day`: how many units arrive a day. The simulation then includes the conversion
+      window, the minimum duration and the whole weeks of the design, and results have days.
 
     >>> World([0.0, 0.1], trend=Trend("fading", -0.5, 2000), batch=50).words
     'trend -0.5 exp(-t / 2000); batches of 50'
