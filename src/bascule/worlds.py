@@ -1,4 +1,4 @@
-"""What a simulated test is played in: means, noise, trends, changes, delays, missing outcomes."""
+"""Worlds, the conditions of a simulated test: means, noise, trends, delays, missing outcomes."""
 
 from __future__ import annotations
 

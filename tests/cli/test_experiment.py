@@ -57,7 +57,7 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     assert watched.startswith("Ship b")
     assert watched.endswith("\n")
     assert "to the last digit" in run(capsys, "verify", "button")
-    assert "unknown unit" in run(capsys, "set-aside", "button")
+    assert "unknown unit" in run(capsys, "excluded", "button")
     assert "Decided: b" in run(capsys, "log", "button")
     run(capsys, "export", "button", "--out", "files")
     with Path("files/button-assignments.csv").open(encoding="utf-8") as file:
@@ -92,7 +92,7 @@ def test_names_that_look_like_markup_are_data(
         test.alarms()
     for command in ("status", "watch", "log", "diagnose", "verify", "release"):
         assert "\x1b" not in run(capsys, command, "button")
-    listed = run(capsys, "set-aside", "button")
+    listed = run(capsys, "excluded", "button")
     assert f"{MARKUP} nobody\\x1b]0;title" in listed
     assert not {"\x1b", "\x07"} & set(listed)
     shown = run(capsys, "status", "button")
@@ -124,7 +124,7 @@ def test_where_there_is_nothing_yet_it_is_said(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(capsys, "create", "button", "--design", "design.json")
-    assert run(capsys, "set-aside", "button") == "no outcome was excluded\n"
+    assert run(capsys, "excluded", "button") == "no outcome was excluded\n"
     assert run(capsys, "diagnose", "button").startswith("there is not enough data")
     run(capsys, "stop", "button", "--yes")
     run(capsys, "delete", "button", "--yes")

@@ -91,7 +91,7 @@ def test_it_reads_only_unless_told_otherwise(service: Service) -> None:
     plans = {"post_plan", "post_plan_segments", "post_plan_rollout"}
     assert {name for name in names if not name.startswith("get_")} == plans
     # Nothing about single units.
-    about_units = ("assign", "outcomes", "units", "link", "export", "set_aside")
+    about_units = ("assign", "outcomes", "units", "link", "export", "excluded")
     assert not [name for name in names for part in about_units if part in name]
     assert [failed for failed, _ in answers] == [True, False, True]
     assert "there is no tool" in answers[0][1]

@@ -219,7 +219,7 @@ class Load:
         await asyncio.sleep(0.3)
 
     async def _reports(self, caller: Caller, number: int, turn: int) -> None:
-        verbs = ["status", "history", "audit", "diagnostics", "set-aside", "report?form=json"]
+        verbs = ["status", "history", "audit", "diagnostics", "excluded", "report?form=json"]
         url = path("test", verbs[turn % len(verbs)])
         # Reports give way to assignments, and may come to their deadline.
         await self._ask("report", caller, url, role="viewer", fine=(200, 503))

@@ -1,4 +1,4 @@
-"""What may be wrong with a log: things that no evidence can see in itself."""
+"""Checks of a log: problems that its evidence does not show."""
 
 from __future__ import annotations
 

@@ -298,13 +298,13 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     print_rows(as_json, {"audit": entries}, lines)
 
 
-@app.command("set-aside")
-def set_aside(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
+@app.command("excluded")
+def excluded(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List excluded outcomes, each with its reason."""
     with store_at(store, there=True) as opened:
         rows = opened.get(name).excluded()
     lines = (f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows)
-    print_rows(as_json, {"set_aside": rows}, lines, "no outcome was excluded")
+    print_rows(as_json, {"excluded": rows}, lines, "no outcome was excluded")
 
 
 @app.command("diagnose")

@@ -1,4 +1,4 @@
-"""Shares, numbers and times as people say them: one way of writing each, everywhere."""
+"""Shares, numbers and times in words: one way of writing each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What units whose outcomes keep coming have shown. Halves of the units add up to the whole.
+"""Statistics of recurring outcomes. Those of two halves of the units can be added.
 
 A cohort is the units of one arm that have given equally many outcomes. Within it every estimator
 gives all units the same weight, so their sum is all that has to be kept.

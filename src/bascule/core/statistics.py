@@ -1,4 +1,4 @@
-"""What a test has seen, reduced to what the rules need. Halves of the data add up to the whole."""
+"""Statistics of a test: the sums that the rules need. Those of parts of the data can be added."""
 
 from __future__ import annotations
 

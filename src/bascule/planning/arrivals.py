@@ -1,4 +1,4 @@
-"""Who comes into a rollout: new units at a steady rate, or users who come back and are finite."""
+"""The units of a rollout: new ones at a steady rate, or a finite number of returning users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plan a guarded rollout: when a new version is out or rolled back, and how many users meet it.
+"""Plan a guarded rollout: when it is rolled out or back, and how many users get it before.
 
 The new version is compared with the present one in even blocks while its share of the traffic is
 raised by a schedule. Guardrails with a known spread are simulated by the path of their evidence at

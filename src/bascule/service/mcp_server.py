@@ -29,7 +29,7 @@ LEFT_OUT = (
     "/assign",
     "/outcomes",
     "/link",
-    "/set-aside",
+    "/excluded",
     "/export",
 )
 """Parts of paths that are for programs, or about single units."""

@@ -1,4 +1,4 @@
-"""Whether a simulation can end at all, asked before anybody waits for it."""
+"""Whether a simulation can end at all, checked before it starts."""
 
 from __future__ import annotations
 

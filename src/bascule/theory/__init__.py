@@ -1,4 +1,4 @@
-"""Proven bounds, predictions and constants of the paper, in the reading that its slips call for.
+"""Proven bounds, predictions, and constants of the paper with its errors corrected.
 
 - `bounds`: our proof: decision time and regret that hold with probability 1 - error
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically

@@ -25,7 +25,7 @@ def units(admin: httpx.Client, name: str) -> None:
 
 def read_all(caller: httpx.Client, name: str) -> str:
     path = f"/v1/experiments/{name}"
-    parts = ("export", "export?table=outcomes", "set-aside", "status", "audit", "history", "")
+    parts = ("export", "export?table=outcomes", "excluded", "status", "audit", "history", "")
     answers = [caller.get(f"{path}/{part}".rstrip("/")) for part in parts]
     assert {answer.status_code for answer in answers} == {200}
     return "\n".join(answer.text for answer in answers)

@@ -47,7 +47,7 @@ def test_a_time_that_no_calendar_has_is_refused_and_breaks_no_listing(
         connection.execute(
             table.insert(), {**row, "at": -6.3e10, "received": 1e300, "detail": "early"}
         )
-    (listed,) = admin.get(f"{base}/set-aside").json()["set_aside"]
+    (listed,) = admin.get(f"{base}/excluded").json()["excluded"]
     assert listed["at"] == "-63000000000.0 s after 1970-01-01"
 
 

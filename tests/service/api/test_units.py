@@ -88,7 +88,7 @@ def test_a_unit_that_did_not_see_its_arm_counts_and_is_listed(
     sent = {"unit": "ann", "value": 1, "exposed": False}
     (told,) = admin.post(path(name, "outcomes"), json={"outcomes": [sent]}).json()["outcomes"]
     assert (told["accepted"], told["reason"]) == (True, "not exposed")
-    (listed,) = admin.get(path(name, "set-aside")).json()["set_aside"]
+    (listed,) = admin.get(path(name, "excluded")).json()["excluded"]
     assert (listed["unit"], listed["reason"]) == ("ann", "not exposed")
     assert admin.get(path(name, "status")).json()["matured"] == 1
 

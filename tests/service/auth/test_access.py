@@ -28,7 +28,7 @@ DOORS: list[tuple[str, str, str]] = [
     ("DELETE", "/v1/experiments/{}", "admin"),
     *[
         ("GET", f"/v1/experiments/{{}}/{part}", "viewer")
-        for part in ("status", "history", "audit", "diagnostics", "set-aside", "export", "report")
+        for part in ("status", "history", "audit", "diagnostics", "excluded", "export", "report")
     ],
     ("GET", "/v1/experiments/{}/segments", "viewer"),
     *[
@@ -184,7 +184,7 @@ def test_a_limited_key_does_not_learn_of_other_tests(service: Service, name: str
     assert told["outcomes"][0]["reason"] == never["outcomes"][0]["reason"] == "unknown unit"
     assert told["outcomes"][0]["detail"] == "unit 'ann' was never assigned"
     with service.caller(key=keys["viewer"]) as viewer:
-        paths = ("", "/status", "/set-aside", "/audit", "/history", "/export", "/diagnostics")
+        paths = ("", "/status", "/excluded", "/audit", "/history", "/export", "/diagnostics")
         answers = [viewer.get(f"/v1/experiments/{name}{path}") for path in paths]
         answers += [viewer.get("/v1/experiments"), viewer.get("/metrics")]
         assert viewer.post("/sign-in", data={"key": keys["viewer"]}).is_redirect

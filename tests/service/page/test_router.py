@@ -279,7 +279,7 @@ def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, 
             assert f'value="{wrong}"' in answer.text
 
 
-def test_what_was_set_aside_is_counted_and_all_can_be_downloaded(
+def test_what_was_excluded_is_counted_and_all_can_be_downloaded(
     service: Service, name: str
 ) -> None:
     test = service.store.get(name)

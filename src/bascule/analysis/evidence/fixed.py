@@ -1,4 +1,4 @@
-"""The answer for one look: Welch's t-test, or the score test where outcomes are 0 or 1.
+"""The test for a single look: Welch's t-test, or the score test for 0/1 outcomes.
 
 It holds if the log is looked at once, at a time that was fixed before the test. Its intervals are
 narrower than those that hold at all looks. docs/research/analyse.md has the formulas.

@@ -1,4 +1,4 @@
-"""Times as logs write them: dates, texts of any form, numbers; none is guessed wrongly in silence.
+"""Times as logs write them: dates, text of any form, numbers.
 
 Times are in UTC, and without a zone from here on.
 """

@@ -1,4 +1,4 @@
-"""From rows to sums per arm and day, in the database: only the small table of sums travels."""
+"""From rows to sums per arm and day, computed in the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small table that travels: sums per arm and day, laid out as arrays."""
+"""The table of sums per arm and day, as arrays."""
 
 from __future__ import annotations
 

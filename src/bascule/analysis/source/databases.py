@@ -1,4 +1,4 @@
-"""Databases that hold a log: a file of DuckDB, PostgreSQL, and whatever else Ibis speaks."""
+"""Databases that hold a log: a file of DuckDB, PostgreSQL, and others that Ibis supports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test cannot see in its own decision: drift, late outcomes, lost units."""
+"""Diagnostics: drift, late outcomes and lost units, which a decision does not show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything that can be checked in what a test has seen, in one call."""
+"""All diagnostics of a test in one call."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who gets into a live test, and what the arms of a test are worth to a program."""
+"""Who gets into a live test, and which values its arms have."""

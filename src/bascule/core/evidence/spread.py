@@ -1,4 +1,4 @@
-"""An unknown spread of outcomes, estimated so that skewed outcomes do not fool it.
+"""The estimate of an unknown spread of outcomes, which allows for skewed outcomes.
 
 The guarantee of whatever uses these estimates is "asymptotic". Two rules keep it honest for few
 units. The variance of an arm is the larger of its own and that of all arms together: a small arm

@@ -1,4 +1,4 @@
-"""Rules from outside: those that only allocate, and whose guarantees the package stands behind.
+"""Rules of other packages, and which of their guarantees bascule itself states.
 
 The evidence of blocks holds for any sizes that are fixed before the outcomes of a block are known
 (docs/research/tilted-blocks.md). So a rule may allocate as it likes and keep the proof, if evidence

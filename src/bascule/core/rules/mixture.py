@@ -1,4 +1,4 @@
-"""What the rules of the paper can borrow from the normal mixture: a radius, and a stop.
+"""The radius and the stop of the normal mixture, for the rules of the paper.
 
 The radius takes the place of the paper's and is shorter at the same proven error. The stop looks
 at the evidence for the leader against each rival, and leaves the intervals to the allocation.

@@ -1,4 +1,4 @@
-"""Static populations: everyone is there from the start, and stays in the arm that a hash gave them.
+"""Static populations: all units are assigned by a hash from the start.
 
 Every unit gives an outcome at every stage. The test ends when the difference of the arms' means has
 reached a threshold: at one stage fixed beforehand (the horizon), or at any stage. There is no next

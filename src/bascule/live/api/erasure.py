@@ -1,4 +1,4 @@
-"""What a store knows of a unit, and how it forgets it: on request, or after some time."""
+"""The data of a unit in a store, and its erasure: on request, or by age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much longer a live test will take, and what turning its knob would change. No guarantee.
+"""Forecasts of a live test: how long it will take, and what a change of its knob would do.
 
 A forecast takes the differences that are shown and decide as they look now. At another knob what is
 left takes more or less time in the same proportion as the whole test would.

@@ -1,4 +1,4 @@
-"""Words about an experiment: who runs it, why, what it is, where to read more."""
+"""The description of an experiment: owner, hypothesis, text, links and tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arms of units that a transaction brings: those that they have, or new ones for ever."""
+"""The arms of the units of a transaction: those that they have, or new ones."""
 
 from __future__ import annotations
 

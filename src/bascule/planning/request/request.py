@@ -1,4 +1,4 @@
-"""The request that a plan answers, in the terms of whoever plans, checked before any computing."""
+"""The request that a plan answers, checked before anything is computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An analysis in sentences for a reader who has never heard of this package."""
+"""An analysis in sentences, for readers who do not know bascule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a test had learnt when it decided, and the least that any test has to learn."""
+"""The information of a test at its decision, and the least that any test needs."""
 
 from __future__ import annotations
 

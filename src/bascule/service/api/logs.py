@@ -95,12 +95,12 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     return DataResponse({"diagnostics": [finite(one.to_dict()) for one in diagnosed]})
 
 
-@router.get("/experiments/{name}/set-aside", response_model=answers.SetAside, **described())
-async def set_aside(request: Request, name: str, caller: Viewer) -> Response:
+@router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
+async def excluded(request: Request, name: str, caller: Viewer) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
     rows = await calls_of(request).long(entry.test.excluded)
-    return DataResponse(set_aside_data(caller, rows))
+    return DataResponse(excluded_data(caller, rows))
 
 
 @router.get(
@@ -154,7 +154,7 @@ async def _csv(
         rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
 
 
-def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
     """Excluded outcomes as JSON data, as the caller may see them."""
     shown = []
     for row in rows:
@@ -168,4 +168,4 @@ def set_aside_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]
                 detail = detail.replace(f"{secret!r:.60}", NOT_SHOWN)
             entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
         shown.append(entry)
-    return {"set_aside": shown}
+    return {"excluded": shown}

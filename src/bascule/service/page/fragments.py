@@ -176,6 +176,6 @@ def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
         "diagnostics": fragment(
             "diagnostics",
             lines=views.diagnostic_words(diagnosed),
-            set_aside=views.set_aside_words(test.excluded_counts()),
+            excluded=views.excluded_words(test.excluded_counts()),
         ),
     }

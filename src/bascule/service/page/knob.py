@@ -1,4 +1,4 @@
-"""The knob: what turning it would change, as a table to choose from and as a sentence."""
+"""The knob: what a change of it would do, as a table to choose from and as a sentence."""
 
 from __future__ import annotations
 

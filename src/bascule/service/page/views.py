@@ -229,10 +229,10 @@ COUNTED = ("clipped", "not exposed")
 """Reasons of outcomes that are listed with the excluded ones and count."""
 
 
-def set_aside_words(counts: Mapping[str, int]) -> str:
+def excluded_words(counts: Mapping[str, int]) -> str:
     """Excluded outcomes, in a sentence.
 
-    >>> set_aside_words({"late": 2, "unknown unit": 1200})
+    >>> excluded_words({"late": 2, "unknown unit": 1200})
     '1,202 outcomes were excluded: 1,200 unknown unit, 2 late.'
     """
     # These are listed with what was excluded, and count.

@@ -1,4 +1,4 @@
-"""What a compiled loop and the threads around it tell each other."""
+"""Signals between a compiled loop and the threads around it."""
 
 from __future__ import annotations
 

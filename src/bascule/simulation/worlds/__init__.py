@@ -1,1 +1,1 @@
-"""Worlds: what a simulated test meets."""
+"""Worlds: the conditions of a simulated test."""

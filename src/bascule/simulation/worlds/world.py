@@ -1,4 +1,4 @@
-"""Worlds: what a simulated test meets. Means, noise, trend, change, batches, delays, gaps in it.
+"""Worlds, the conditions of a simulated test: means, noise, trend, change, batches, delays.
 
 A world is a value like a design: immutable, and plain data when it has to be written down. Time is
 counted in units assigned: unit t, the first being unit 0, is assigned at time t, and its outcome

@@ -1,4 +1,4 @@
-"""What to expect, far sharper than what is proven: a test with its noise, or on its mean path.
+"""Predictions of a test, with its noise or on its mean path.
 
 Each kind of procedure has its theory in `PREDICTIONS`. Tests in blocks are predicted: two arms by a
 first passage, more of them by a coarse simulation of a few paths in long steps. Everything else is

@@ -1,4 +1,4 @@
-"""What the paper's theorems are about: its own radius, and intervals that part."""
+"""Which designs the theorems of the paper cover: those with its radius, decided by intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everyone is there from the start: what the difference of two arms has to reach, and who wins.
+"""Static populations: the threshold for the difference of two arms, and which arm wins.
 
 At each stage every unit gives one outcome, and an arm's mean is that over all its units and stages.
 The difference of two arms is multiplied by sqrt(h), h = n_i n_j / (n_i + n_j), which makes its

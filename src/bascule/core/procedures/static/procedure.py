@@ -1,4 +1,4 @@
-"""The procedure of static populations: everyone is there from the start, and only time passes."""
+"""The procedure of static populations, whose units are all assigned from the start."""
 
 from __future__ import annotations
 

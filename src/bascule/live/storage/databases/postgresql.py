@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that never wait for ever.
+"""Connections to PostgreSQL, with timeouts.
 
 The server ends statements and lock waits that take too long. A server that does not answer at all
 cannot do that, so a thread of this program closes connections whose answer is overdue; the call

@@ -237,7 +237,7 @@ class Diagnostics(BaseModel):
     diagnostics: list[DiagnosticOut]
 
 
-class SetAsideEntry(BaseModel):
+class ExcludedOutcome(BaseModel):
     """An excluded or changed outcome, with the reason."""
 
     unit: str
@@ -249,10 +249,10 @@ class SetAsideEntry(BaseModel):
     detail: str
 
 
-class SetAside(BaseModel):
+class Excluded(BaseModel):
     """Excluded or changed outcomes, in the order in which they came."""
 
-    set_aside: list[SetAsideEntry]
+    excluded: list[ExcludedOutcome]
 
 
 class UnitInExperiment(BaseModel):

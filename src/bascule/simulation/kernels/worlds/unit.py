@@ -1,4 +1,4 @@
-"""What a world does to one unit: its mean, its outcome, and when the rule gets to see it.
+"""One unit in a world: its mean, its outcome, and when the outcome is known.
 
 A world is a flat array of numbers here, under the names below; `world_numbers` writes it. The loops
 of `worlds.intervals` and `worlds.blocks` call these functions.
