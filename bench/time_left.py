@@ -29,6 +29,12 @@ CONVERSIONS = bs.Tilt(3, effect=0.1, power=0.9, baseline=0.1)
 CELLS: Sequence[tuple[str, Any, Any, Sequence[Sequence[float]]]] = [
     ("normal, horizon, tilt 3", PLANNED, bs.Gaussian(1), [(0, 0), (0, 0.2), (0, 0.4), (0, 0.8)]),
     ("normal, horizon, tilt 1", bs.Tilt(1, effect=0.4, power=0.9), bs.Gaussian(1), [(0, 0.4)]),
+    (
+        "normal, horizon, tilt 8",
+        bs.Tilt(8, effect=0.4, power=0.9),
+        bs.Gaussian(1),
+        [(0, 0), (0, 0.4)],
+    ),
     ("normal, no horizon, tilt 3", bs.Tilt(3), bs.Gaussian(1), [(0, 0.4), (0, 0.8)]),
     ("0/1, horizon, tilt 3", CONVERSIONS, bs.Bernoulli(), [(0.1, 0.1), (0.1, 0.2), (0.1, 0.3)]),
     (
@@ -37,7 +43,14 @@ CELLS: Sequence[tuple[str, Any, Any, Sequence[Sequence[float]]]] = [
         bs.Gaussian(1),
         [(0, 0), (0, 0.4)],
     ),
-    ("three arms, horizon", PLANNED, bs.Gaussian(1), [(0, 0, 0.4), (0, 0.2, 0.6)]),
+    ("three arms, horizon", PLANNED, bs.Gaussian(1), [(0, 0, 0), (0, 0, 0.4), (0, 0.2, 0.6)]),
+    ("five arms, horizon", PLANNED, bs.Gaussian(1), [(0, 0, 0, 0, 0.4), (0, 0, 0.2, 0.2, 0.4)]),
+    (
+        "three arms, estimated spread",
+        PLANNED,
+        bs.Numeric(),
+        [(0, 0, 0.4)],
+    ),
 ]
 
 

@@ -131,6 +131,21 @@ class Block:
         return self.repeat * sum(self.units)
 
 
+class Prospect(NamedTuple):
+    """Where an arm stands against a rival, up to the horizon of a test."""
+
+    clock: float
+    """The information on the pair so far."""
+    left: float
+    """The information that is left until the horizon."""
+    lead: float
+    """The lead over the rival, in standard errors."""
+    room: float
+    """What is missing to beat it, in the same standard errors."""
+    planned: float
+    """The lead that the planned effect would have, in the same standard errors."""
+
+
 SignalUse = Literal["on", "gentle", "off"]
 """How the next block goes by early signals: fully, with a gentle tilt, or not at all."""
 
@@ -289,6 +304,15 @@ class Procedure(ABC):
         """Return which part of the way to the horizon is covered; 0 where there is none."""
         return 0.0
 
+    @property
+    def most_tilt(self) -> float:
+        """Units of an arm that is far ahead for each one of a challenger."""
+        return 1.0
+
+    def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
+        """Return where an arm stands against each active rival; none where nothing is known."""
+        return []
+
     def blocks_left(
         self, statistics: AnyStatistics, block: Block, under_way: Sequence[tuple[int, int, int]]
     ) -> float:
@@ -296,9 +320,9 @@ class Procedure(ABC):
         return math.inf
 
     @property
-    def futile_below(self) -> tuple[float, float]:
-        """The planned effect, and the conditional power below which the test ends; 0 for never."""
-        return 0.0, 0.0
+    def futile_below(self) -> float:
+        """The conditional power below which the test ends; 0 for never."""
+        return 0.0
 
     @property
     def has_horizon(self) -> bool:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from bascule.core.calendar import DAY
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
-from bascule.core.ends import horizon_share
 from bascule.core.metrics.effects import Effect, advantages
-from bascule.core.progress import next_block
+from bascule.core.procedures.base import Prospect
 from bascule.core.statistics import Statistics
 from bascule.live.reports.forecast import lead
 from bascule.live.reports.metric_status import open_guardrails
@@ -58,39 +57,77 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
     active = [i for i in range(len(design.arms)) if i not in statistics.out]
     if len(active) < 2 or any(statistics.arms[i].units < TELLING for i in active):
         return None
-    result = advantages(design, statistics)
-    leader, evidence = lead(design, statistics, result)
-    share, flat = horizon_share(design, statistics), design.procedure.has_horizon
-    if leader is None or (not flat and evidence < EVIDENCE):
+    effects = advantages(design, statistics)
+    name, evidence = lead(design, statistics, effects)
+    if name is None or (not design.procedure.has_horizon and evidence < EVIDENCE):
         return None
-    if design.guardrails and open_guardrails(design, statistics, design.arms.index(leader)):
+    leader = design.arms.index(name)
+    if design.guardrails and open_guardrails(design, statistics, leader):
         return None
-    planned, futility = design.procedure.futile_below
-    doubt = SIDE * _doubt(design, statistics) if share > 0.0 else 0.0
-    bounds = []
-    for ahead, low, error in _rivals(design, statistics, leader, result):
-        if error <= 0.0:
-            return None
-        place = ahead / error, (ahead - low) / error, flat
-        futile = planned / error, futility
-        most = [
-            max(0.0, (1.0 + side * doubt) / share - 1.0) if share > 0.0 else math.inf
-            for side in (-1.0, 1.0)
-        ]
-        soonest, latest = (growth_range(*place, one, futile) for one in most)
-        if soonest is None or latest is None:
-            return None
-        bounds.append((soonest[0], latest[1]))
-    if not bounds:
+    procedure, oriented = design.judging(statistics)
+    rivals = procedure.prospects(oriented, leader)
+    if not procedure.has_horizon:
+        rivals = _without_horizon(design, statistics, name, effects)
+    growths = [_growth(design, statistics, rival) for rival in rivals]
+    known = [growth for growth in growths if growth is not None]
+    if not known or len(known) < len(growths):
         return None
-    # The leader has to beat every rival.
-    soon, late = _paces(design, statistics, design.arms.index(leader)) if flat else (1.0, 1.0)
-    low = statistics.units * soon * max(one[0] for one in bounds)
-    high = statistics.units * late * max(one[1] for one in bounds)
+    soon, late = zip(*known, strict=True)
+    even, tilted = _shares(design, statistics, leader)
+    low, high = _units(soon, even), _units(late, tilted)
     if design.max_units is not None:
         rest = float(max(0, design.max_units - statistics.units))
         low, high = min(low, rest), min(high, rest)
     return low, high
+
+
+def _growth(design: Design, statistics: Statistics, rival: Prospect) -> tuple[float, float] | None:
+    """Return a range of the information that it takes to beat a rival, or to the horizon."""
+    if not math.isfinite(rival.lead) or not math.isfinite(rival.room):
+        return None
+    doubt = SIDE * _doubt(design, statistics) if math.isfinite(rival.left) else 0.0
+    soonest, latest = (
+        growth_range(
+            rival.lead,
+            rival.lead + rival.room,
+            math.isfinite(rival.left),
+            max(0.0, (1.0 + side * doubt) * (1.0 + rival.left / rival.clock) - 1.0),
+            (rival.planned, design.procedure.futile_below),
+        )
+        for side in (-1.0, 1.0)
+    )
+    if soonest is None or latest is None:
+        return None
+    return soonest[0] * rival.clock, latest[1] * rival.clock
+
+
+def _units(information: Sequence[float], leaders: float) -> float:
+    """Return the units until the leader has as much information on each rival as it takes.
+
+    Every rival gets one unit for so many of the leader, until it is beaten.
+
+    >>> _units([10.0], 1.0), _units([10.0, 10.0], 1.0), _units([5.0, 10.0], 1.0)
+    (40.0, 60.0, 50.0)
+    """
+    units, before = 0.0, 0.0
+    for beaten, until in enumerate(sorted(information)):
+        size = leaders + len(information) - beaten
+        units += (until - before) * (leaders + 1.0) / leaders * size
+        before = until
+    return units
+
+
+def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float, float]:
+    """Return how many units the leader gets for one of a rival: the fewest and the most.
+
+    Blocks are even, or tilted as far as they may be; other rules go on as so far.
+    """
+    if design.procedure.counts == "blocks":
+        return 1.0, design.procedure.most_tilt
+    active = [i for i in range(len(design.arms)) if i not in statistics.out and i != leader]
+    rivals = sum(statistics.arms[i].units for i in active) / len(active)
+    so_far = statistics.arms[leader].units / rivals
+    return so_far, so_far
 
 
 def _doubt(design: Design, statistics: Statistics) -> float:
@@ -104,41 +141,25 @@ def _doubt(design: Design, statistics: Statistics) -> float:
     return min(0.5, math.sqrt(excess / statistics.units))
 
 
-def _paces(design: Design, statistics: Statistics, leader: int) -> tuple[float, float]:
-    """Return how many units the same information takes from now on, in parts of those so far.
-
-    It is least in even blocks, and most in blocks that are tilted as far as they may be now.
-    """
-    block = next_block(design, statistics).units
-    active = [i for i in range(len(block)) if block[i]]
-    rival = max((statistics.arms[i].units for i in active if i != leader), default=0)
-    mine, all_units = statistics.arms[leader].units, statistics.units
-    if not rival or not mine or len(active) < 2:
-        return 1.0, 1.0
-    so_far = mine * rival / (mine + rival) / all_units
-    even = 0.5 / len(active)
-    lead_units, each = max(block), min(block[i] for i in active)
-    tilted = lead_units * each / (lead_units + each) / sum(block)
-    return min(1.0, so_far / even), max(1.0, so_far / tilted)
-
-
-def _rivals(
-    design: Design, statistics: Statistics, leader: str, result: Sequence[Effect]
-) -> list[tuple[float, float, float]]:
-    """Return the leader's advantage over each rival, its lower bound and its standard error."""
-    rows = []
-    for one in result:
-        if leader not in (one.first, one.second):
+def _without_horizon(
+    design: Design, statistics: Statistics, leader: str, effects: Sequence[Effect]
+) -> list[Prospect]:
+    """Return where the leader stands against each active rival, by the intervals shown."""
+    rivals = []
+    for one in effects:
+        names = (one.first, one.second)
+        if leader not in names or any(design.arms.index(it) in statistics.out for it in names):
             continue
-        pair = [statistics.arms[design.arms.index(name)] for name in (one.first, one.second)]
-        if any(design.arms.index(name) in statistics.out for name in (one.first, one.second)):
-            continue
+        pair = [statistics.arms[design.arms.index(name)] for name in names]
         parts = [arm.linearised for arm in pair]
         variances = [max(0.0, a.squares / a.units - a.mean**2) / a.units for a in parts]
-        mine = leader == one.first
-        ahead, low = (one.difference, one.low) if mine else (-one.difference, -one.high)
-        rows.append((ahead, low, math.sqrt(sum(variances))))
-    return rows
+        error = math.sqrt(sum(variances)) or math.nan
+        ahead, low = (
+            (one.difference, one.low) if leader == one.first else (-one.difference, -one.high)
+        )
+        clock = pair[0].units * pair[1].units / (pair[0].units + pair[1].units)
+        rivals.append(Prospect(clock, math.inf, ahead / error, -low / error, 0.0))
+    return rivals
 
 
 def time_left_of(

@@ -7,7 +7,7 @@ Steps are taken on these rows, and the simulator takes the same ones.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal
@@ -24,6 +24,7 @@ from bascule.core.evidence.families.rows import (
     BLOCK_SUM,
     BLOCK_UNITS,
     CLOCK,
+    TOTAL,
     Ends,
     Family,
     Params,
@@ -36,6 +37,7 @@ from bascule.core.procedures.base import (
     Block,
     EndReason,
     Procedure,
+    Prospect,
     Signals,
     SignalUse,
 )
@@ -151,7 +153,7 @@ class BlockProcedure(Procedure):
     def _params(self, futility: bool) -> Params:
         horizon, effect = self.horizon, self.effect / self.outcome.scale
         known = not (self.outcome.limited or self.outcome.estimated)
-        leaders = float(self.share(math.inf, self.tilt))
+        leaders = self.most_tilt
         # A stake is at most what the heaviest block can cost.
         least = effect * leaders / (leaders + 1.0)
         reach, prior = 0.0, (1.0, 1.0)
@@ -186,10 +188,14 @@ class BlockProcedure(Procedure):
         return (self.design.min_effect or 0.0) / self.outcome.scale
 
     @property
+    def most_tilt(self) -> float:
+        """Units of an arm that is far ahead for each one of a challenger."""
+        return float(self.share(math.inf, self.tilt))
+
+    @property
     def largest_block(self) -> int:
         """Units that a block takes at the most."""
-        most = max(self.share(0.0, self.tilt), self.share(math.inf, self.tilt))
-        return self.batch * (most + self.arms)
+        return self.batch * (max(self.share(0.0, self.tilt), int(self.most_tilt)) + self.arms)
 
     @property
     def end_error(self) -> float:
@@ -202,11 +208,9 @@ class BlockProcedure(Procedure):
         return self.horizon is not None
 
     @property
-    def futile_below(self) -> tuple[float, float]:
-        """The planned effect, and the conditional power below which the test ends; 0 for never."""
-        if self.horizon is None or self.horizon.advises:
-            return self.effect, 0.0
-        return self.effect, self.horizon.futility
+    def futile_below(self) -> float:
+        """The conditional power below which the test ends; 0 for never."""
+        return self.params.futility
 
     @property
     def even(self) -> bool:
@@ -354,15 +358,43 @@ class BlockProcedure(Procedure):
             return 0.0
         (arms, pairs), params = self.rows(statistics), self.params
         shared = self.evidence.shared(arms, self.arms, params)
-        active = [arm for arm in range(self.arms) if arm not in statistics.out]
-        furthest = dict.fromkeys(active, 0.0)
-        for i, j in combinations(active, 2):
+        shares = {}
+        for i, j in combinations(self._active(statistics), 2):
             pair = pairs[pair_index(self.arms, i, j)]
             left = self.evidence.remaining(pair, arms[i], arms[j], shared, 0.0, params)
-            share = pair[CLOCK] / (pair[CLOCK] + max(0.0, left)) if pair[CLOCK] else 0.0
-            furthest[i], furthest[j] = max(furthest[i], share), max(furthest[j], share)
-        ends_at = max if self.evidence.first_ends else min
-        return min(1.0, ends_at(furthest.values(), default=0.0))
+            shares[i, j] = pair[CLOCK] / (pair[CLOCK] + max(0.0, left)) if pair[CLOCK] else 0.0
+        return min(1.0, self._at_end(shares))
+
+    def _at_end(self, shares: Mapping[tuple[int, int], float]) -> float:
+        """Return the part of the way to its end of a test, from those of all pairs."""
+        arms = {arm for pair in shares for arm in pair}
+        furthest = [max(shares[pair] for pair in shares if arm in pair) for arm in arms]
+        return (max if self.evidence.first_ends else min)(furthest, default=0.0)
+
+    def prospects(self, statistics: AnyStatistics, arm: int) -> list[Prospect]:
+        """Return where an arm stands against each active rival; none where nothing is known."""
+        if self.horizon is None:
+            return []
+        # With a futility every family says what is missing.
+        (arms, pairs), params = self.rows(statistics), self.params._replace(futility=1.0)
+        shared, nearness, rivals = self.evidence.shared(arms, self.arms, params), {}, []
+        for i, j in combinations(self._active(statistics), 2):
+            row = pairs[pair_index(self.arms, i, j)], arms[i], arms[j]
+            sign = 1.0 if arm == i else -1.0
+            left, room = self.evidence.outlook(*row, sign, shared, params)
+            clock, rest = row[0][CLOCK], self.evidence.remaining(*row, shared, 0.0, params)
+            if clock == 0.0 or not 0.0 < left < math.inf or rest <= 0.0:
+                return []
+            nearness[i, j] = -rest
+            if arm in (i, j):
+                # The planned lead so far is the root of the same clock in units of the effect.
+                planned = math.sqrt(left * clock / rest)
+                ahead = sign * row[0][TOTAL] / clock / params.effect * planned
+                rivals.append(Prospect(clock, rest, ahead, room / planned, planned))
+        return [rival._replace(left=-self._at_end(nearness)) for rival in rivals]
+
+    def _active(self, statistics: AnyStatistics) -> list[int]:
+        return [arm for arm in range(self.arms) if arm not in statistics.out]
 
     def blocks_left(self, statistics: AnyStatistics, block: Block, under_way: OpenBlocks) -> float:
         """Return how many more such blocks it takes to the horizon, those under way counted.
