@@ -72,7 +72,7 @@ def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[
         (["--outcome", "gaussian"], "--outcome gaussian needs the spread, --sigma"),
         (["--window", "soon"], "window must be a duration"),
         (["--design", "nowhere.json"], "cannot read the design file nowhere.json"),
-        (["--csv", "nowhere/days.csv"], "the folder nowhere is not there"),
+        (["--csv", "nowhere/days.csv"], "the folder nowhere does not exist"),
     ],
 )
 def test_a_mistake_is_one_line(

@@ -118,7 +118,7 @@ def test_a_sample_tells_baseline_and_spread(
         (["--lift", "lots"], "must be a number"),
         (["--error", "0%"], "strictly between 0 and 1"),
         (["--sample", "nowhere.csv"], "cannot read the sample"),
-        (["--save", "nowhere/design.json"], "folder nowhere is not there"),
+        (["--save", "nowhere/design.json"], "folder nowhere does not exist"),
         (["--save", "."], "must name a file"),
         (["--figure", "plan.pdf"], ".png or .svg"),
         (["--outcome", "bernoulli", "--sigma", "2"], "--sigma belongs to"),

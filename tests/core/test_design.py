@@ -112,7 +112,7 @@ def test_delta_survives_its_file() -> None:
         ({"rule": None}, "rule", "rule"),
         ({"colour": "green"}, "colour", "not a field of a design:"),
         ({"rule": {"kind": "etc", "alpha": 2}}, "alpha", "not a field of a design's rule"),
-        ({"error": "x"}, "error", "valid number"),
+        ({"error": "x"}, "error", "must be a number"),
         ({"arms": ["a", "a"]}, "arms", "twice"),
         ({"outcome": {"kind": "gaussian", "sigma": -1}}, "sigma", "above 0"),
     ],

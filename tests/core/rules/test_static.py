@@ -118,9 +118,9 @@ def test_what_makes_no_sense_is_named(make: Any, field: str, words: str) -> None
     ("rule", "field", "words"),
     [
         ({}, "population", "number of all units"),
-        ({"population": "many"}, "population", "integer"),
-        ({"population": [5, "x"]}, "population", "integer"),
-        ({"population": 100, "horizon": "soon"}, "horizon", "integer"),
+        ({"population": "many"}, "population", "whole number"),
+        ({"population": [5, "x"]}, "population", "whole number"),
+        ({"population": 100, "horizon": "soon"}, "horizon", "whole number"),
         ({"population": 100, "tilt": 3}, "tilt", "not a field"),
     ],
 )

@@ -351,7 +351,7 @@ def test_a_live_test_needs_a_conversion_window_or_units_that_always_report(
     week = bs.Measure("7d", "any")
     assert store.create("window", plain, measure=week).design.measure == week
     assert store.create("always", plain, reports="always").design.reports == "always"
-    with pytest.raises(bs.InputError, match="the design says its reports already"):
+    with pytest.raises(bs.InputError, match="the design already has its reports"):
         store.create("both", COINS, measure=week)
     with pytest.raises(bs.InputError, match="reports does not go with measure"):
         bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week, reports="always")

@@ -103,7 +103,7 @@ def test_a_winner_is_above_an_arm_that_another_one_has_beaten() -> None:
     assert (by_decision.error, by_decision.level) == (0.05, 0.9)
 
 
-def test_bounds_are_stored_and_statistics_of_the_first_edition_have_none() -> None:
+def test_bounds_are_stored() -> None:
     design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), sides=1)
     seen = bs.progress.Statistics.empty(3)
     block = [bs.progress.ArmStatistics(1, y, y * y) for y in (0.0, 0.5, 1.0)]
@@ -113,8 +113,6 @@ def test_bounds_are_stored_and_statistics_of_the_first_edition_have_none() -> No
     read = statistics_from_json(statistics_to_json(seen))
     assert read.bounds == seen.bounds
     assert bs.progress.effects(design, read) == bs.progress.effects(design, seen)
-    old = '{"arms":[[3,0.0,0.0],[3,3.0,3.0]],"dropped":[],"removed":[],"pairs":[]}'
-    assert statistics_from_json(old).bounds == ()
     endless = bs.progress.CohortStatistics.empty(3)
     closed = bs.progress.close_stage(
         bs.Design(["a", "b", "c"], bs.Recurrent(1, 1), bs.ETC(), sides=1), endless
