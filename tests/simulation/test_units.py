@@ -85,31 +85,27 @@ def test_the_fast_engine_cannot_be_told_from_the_plain_one(
         assert stats.ks_2samp(getattr(fast, column), getattr(plain, column)).pvalue > 0.01
 
 
-PROMISED: dict[str, tuple[Any, Any]] = {
-    "mixture": (bs.UCB(2, radius="mixture"), "normal"),
-    "mixture stop": (bs.UCB(2, radius="mixture", stop="mixture"), "normal"),
-    "even mixture": (bs.ETC(stop="mixture"), "normal"),
-    "ETC-MM, signs": (bs.ETC(), "signs"),
+PROMISED: dict[str, Any] = {
+    "mixture": bs.UCB(2, radius="mixture"),
+    "mixture stop": bs.UCB(2, radius="mixture", stop="mixture"),
+    "even mixture": bs.ETC(stop="mixture"),
+    "ETC-MM": bs.ETC(),
 }
 
 
 @pytest.mark.parametrize("name", PROMISED)
 @pytest.mark.parametrize("outcome", [bs.Recurrent(1, 1), bs.Recurrent(0.3, 1)], ids=str)
 def test_equal_arms_are_rarely_told_apart(name: str, outcome: bs.Recurrent) -> None:
-    rule, shape = PROMISED[name]
-    error, runs = 0.1, 200 if shape == "signs" else 400
-    cap = 150 if shape == "signs" else 1000
-    result = simulate(rule, [0, 0], runs, outcome, error=error, max_units=cap, shape=shape)
+    error = 0.1
+    result = simulate(PROMISED[name], [0, 0], 400, outcome, error=error, max_units=1000)
     # Either of the two wrong claims may come true.
     assert result.error_rate <= 2 * error
 
 
 @pytest.mark.parametrize("name", PROMISED)
 def test_a_small_gap_is_rarely_decided_wrongly(name: str) -> None:
-    rule, shape = PROMISED[name]
-    error, runs = 0.2, 200 if shape == "signs" else 400
-    gap, cap = (0.5, 200) if shape == "signs" else (0.2, 1500)
-    result = simulate(rule, [0, gap], runs, error=error, max_units=cap, shape=shape)
+    error = 0.2
+    result = simulate(PROMISED[name], [0, 0.2], 400, error=error, max_units=1500)
     assert (result.winner == 0).mean() <= error
 
 
@@ -120,9 +116,3 @@ def test_three_arms() -> None:
         assert result.error_rate <= 0.05
         assert result.undecided == 0
         assert result.units[:, 1].mean() >= result.units[:, 0].mean()
-
-
-def test_units_of_another_shape_go_through_the_plain_engine() -> None:
-    result = simulate(bs.UCB(2, radius="mixture"), [0, 2], 100, error=0.05, shape="uniform")
-    assert result.engine == "plain"
-    assert result.error_rate <= 0.05

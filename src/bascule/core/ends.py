@@ -76,7 +76,7 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     if isinstance(statistics, Statistics):
         statistics = still_compared(design, statistics)
     return (
-        statistics.units + design.procedure.coming(design.oriented_statistics(statistics))
+        statistics.units + design.procedure.next_size(design.oriented_statistics(statistics))
         > design.max_units
     )
 

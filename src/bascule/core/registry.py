@@ -70,6 +70,10 @@ class Registry(Generic[Registered]):
             raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
         return cls
 
+    def has(self, value: object) -> bool:
+        """Return whether the class of a value is registered."""
+        return type(value) in self.classes.values()
+
     def forget(self, kind: str) -> None:
         """Remove a class, for tests that register one of their own."""
         self._classes.pop(kind, None)

@@ -39,7 +39,6 @@ from bascule.simulation.engines.guarded import guarded_play, metric_means
 from bascule.simulation.feasible import check_feasible
 from bascule.simulation.random.streams import checked_seed
 from bascule.simulation.recurrent.engines import EngineName
-from bascule.simulation.recurrent.unit_draws import ShapeName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
@@ -63,7 +62,6 @@ def simulate(
     world: World | Mapping[str, Any] | str | None = None,
     *,
     engine: EngineName | None = None,
-    shape: ShapeName = "normal",
     executor: Executor | None = None,
     metrics: Mapping[str, Sequence[float]] | None = None,
     device: Device | None = None,
@@ -96,9 +94,6 @@ def simulate(
         grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
         outcomes in a block at once, with the same distribution. With `metrics`, "plain" runs the
         design step by step instead of in a compiled loop, with the same result.
-    shape
-        Distribution of units and noise of `Recurrent` outcomes: "normal", or "signs" or
-        "uniform", which need the plain engine.
     executor
         An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
         the same.
@@ -130,7 +125,7 @@ def simulate(
         )
     if metrics is not None and not design.metrics:
         raise InputError("metrics", "metrics: the design has none but the primary one")
-    task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
+    task, threads, executor = _task(design, world, seed, engine, threads, executor)
     if device is not None:
         checks.choice("device", device, get_args(Device))
     checks.choice("precision", precision, get_args(Precision))
@@ -147,7 +142,7 @@ def simulate(
     if executor is not None:
         result = _collected(task, runs, executor, progress)
     else:
-        played = runs_of(*task.increasing, task.seed, runs, engine, shape)
+        played = runs_of(*task.increasing, task.seed, runs, engine)
         if (device or current_device()) == "cuda":
             effort = play_on_gpu(check_gpu(played), runs, precision, progress)
         else:
@@ -189,7 +184,6 @@ def simulate_summary(
     world: World | Mapping[str, Any] | str | None = None,
     *,
     engine: EngineName | None = None,
-    shape: ShapeName = "normal",
     executor: Executor | None = None,
 ) -> SimulationSummary:
     """Play a design as `simulate` does, and keep the summary of the runs alone.
@@ -207,7 +201,7 @@ def simulate_summary(
 
     world = world_of(design, means, world)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
-    task, threads, executor = _task(design, world, seed, engine, shape, threads, executor)
+    task, threads, executor = _task(design, world, seed, engine, threads, executor)
     started = time.perf_counter()
     total: Tally | None = None
     with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as workers:
@@ -223,7 +217,6 @@ def _task(
     world: World,
     seed: int,
     engine: EngineName | None,
-    shape: ShapeName,
     threads: int | None,
     executor: Executor | None,
 ) -> tuple[Task, int, Executor | None]:
@@ -238,7 +231,7 @@ def _task(
             f"executor must be one of concurrent.futures (got {executor!r:.60}); a Dask client "
             "gives one with client.get_executor()",
         )
-    task = Task(design, world, checked_seed(seed), engine, shape)
+    task = Task(design, world, checked_seed(seed), engine)
     check_feasible(*task.increasing)
     return task, threads, executor
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.core.covariates.model import known_of, quick_texts
+from bascule.core.covariates.model import known_of
 
 AGE, SPEND = bs.Covariate("age", 0, 100, missing=40), bs.Covariate("spend")
 
@@ -17,17 +17,6 @@ def test_values_come_in_the_order_of_the_design_and_are_counted_where_missing_or
     assert known_of((AGE, SPEND), {"spend": 3, "age": 120}) == ((100.0, 3.0), 0, 1)
     assert known_of((AGE, SPEND), {"spend": None}) == ((40.0, 0.0), 2, 0)
     assert known_of((AGE,), None).missing == 1
-
-
-@pytest.mark.parametrize(
-    "given", [{"age": 30.5}, {"age": 120.0}, {"age": -1.0}, {"age": 30}, {"age": None}, {}, None]
-)
-def test_the_quick_way_to_write_a_covariate_answers_as_the_whole_one_or_not_at_all(
-    given: Any,
-) -> None:
-    (text,), known = quick_texts((AGE,), [given]), known_of((AGE,), given)
-    assert text is None or (text == known.text and known[1:] == (0, 0))
-    assert (text is not None) == (given == {"age": 30.5})
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ order, so the arms' means of x differ by 0 on average whatever came before, and 
 difference has the mean of the plain one. docs/research/covariates.md has the proof.
 
 The coefficients are those of a regression within blocks (so that a trend that x and y share has no
-say) with a small ridge. All that is kept are sums, laid out flat for d covariates: units, the sum
-of the outcomes, d sums of x, d^2 of products of two x, and d of products with y. For the current
-block they are raw; for complete blocks products are taken about the means of their block. Plain
-functions on flat arrays: the simulator compiles them.
+say) with a small ridge. All that is kept are sums (`columns` says where each is): of the current
+block as they are, of complete blocks with products about the means of their block. Plain functions
+on flat arrays: the simulator compiles them.
 """
 
 from __future__ import annotations
@@ -45,43 +44,58 @@ Sums = tuple[float, ...]
 """What is kept of covariates, flat."""
 
 
+UNITS, OUTCOMES, FIRST = range(3)
+"""Where the number of units is kept, the sum of their outcomes, and the first sum of covariates."""
+
+
+def columns(count: int) -> tuple[int, int, int]:
+    """Return where the sums of products of two covariates begin, those with the outcome, the end.
+
+    >>> columns(2)
+    (4, 8, 10)
+    """
+    products = FIRST + count
+    with_outcome = products + count * count
+    return products, with_outcome, with_outcome + count
+
+
 def width(covariates: int) -> int:
     """Return how many numbers are kept, by the number of covariates.
 
     >>> width(1), width(2)
     (5, 10)
     """
-    return 2 + 2 * covariates + covariates * covariates
+    return columns(covariates)[2]
 
 
 def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float) -> None:
     """Add one unit to the sums of the current block; its covariates are `xs[at:]`."""
-    block[0] += 1.0
-    block[1] += value
+    products, with_outcome, _ = columns(count)
+    block[UNITS] += 1.0
+    block[OUTCOMES] += value
     for k in range(count):
         x = xs[at + k]
-        block[2 + k] += x
-        block[2 + count + count * count + k] += x * value
+        block[FIRST + k] += x
+        block[with_outcome + k] += x * value
         for other in range(count):
-            block[2 + count + k * count + other] += x * xs[at + other]
+            block[products + k * count + other] += x * xs[at + other]
 
 
 def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
     """Take a complete block into the sums, with products about its means, and clear it."""
-    units = block[0]
+    products, with_outcome, end = columns(count)
+    units = block[UNITS]
     if units > 0.0:
-        sums[0] += units
-        sums[1] += block[1]
-        products = 2 + count
-        with_outcome = products + count * count
+        sums[UNITS] += units
+        sums[OUTCOMES] += block[OUTCOMES]
         for k in range(count):
-            sums[2 + k] += block[2 + k]
-            mean = block[2 + k] / units
-            sums[with_outcome + k] += block[with_outcome + k] - mean * block[1]
+            sums[FIRST + k] += block[FIRST + k]
+            mean = block[FIRST + k] / units
+            sums[with_outcome + k] += block[with_outcome + k] - mean * block[OUTCOMES]
             for other in range(count):
                 at = products + k * count + other
-                sums[at] += block[at] - mean * block[2 + other]
-    for k in range(width(count)):
+                sums[at] += block[at] - mean * block[FIRST + other]
+    for k in range(end):
         block[k] = 0.0
 
 
@@ -93,13 +107,12 @@ def coefficients(
     `theta` has d^2 + 2 d numbers: coefficients, centres, and room to compute. Where `most` is above
     0, coefficients times `ranges` add up to no more: they are made smaller together.
     """
-    units = sums[0]
-    products = 2 + count
-    with_outcome = products + count * count
+    units = sums[UNITS]
+    products, with_outcome, _ = columns(count)
     room = 2 * count
     for k in range(count):
         theta[k] = 0.0
-        theta[count + k] = sums[2 + k] / units if units > 0.0 else 0.0
+        theta[count + k] = sums[FIRST + k] / units if units > 0.0 else 0.0
     if units >= FEWEST * (1 + count):
         ridge = 1.0 + RIDGE / units
         # A Cholesky factor, row by row; a covariate without a part of its own is left out.

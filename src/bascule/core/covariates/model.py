@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
@@ -126,31 +126,6 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
     if len(given) > len(values) - missing:
         _refuse_unknown(declared, given)
     return Known(tuple(values), missing, beyond)
-
-
-def quick_texts(declared: Sequence[Covariate], given: Sequence[object]) -> list[str | None]:
-    """Return the text that is stored for each unit's covariates, or None for `known_of` to check.
-
-    Only a dictionary with one covariate, a float within its limits, is written here: nearly all
-    units of a design with one covariate have that.
-
-    >>> quick_texts((Covariate("age", 0, 100),), [{"age": 30.0}, {"age": 130.0}])
-    ['[30.0]', None]
-    """
-    if len(declared) != 1:
-        return [None] * len(given)
-    name = declared[0].name
-    low, high = (float(declared[0].limited(end)) for end in (-checks.LARGEST, checks.LARGEST))
-    values = [one.get(name) if type(one) is dict and len(one) == 1 else None for one in given]
-    if set(map(type, values)) == {float}:
-        numbers = cast("list[float]", values)
-        # `min` and `max` may miss a NaN; the sum does not.
-        if low <= min(numbers) and max(numbers) <= high and math.isfinite(sum(numbers)):
-            return [f"[{value!r}]" for value in numbers]
-    return [
-        f"[{value!r}]" if type(value) is float and low <= value <= high else None
-        for value in values
-    ]
 
 
 def _refuse_unknown(declared: Sequence[Covariate], given: Mapping[str, object]) -> None:

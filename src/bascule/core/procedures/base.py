@@ -387,7 +387,7 @@ class Procedure(ABC):
                 intervals[i] = (difference, low, high)
         return intervals
 
-    def coming(self, statistics: AnyStatistics) -> int:
+    def next_size(self, statistics: AnyStatistics) -> int:
         """Return how many units the next step takes."""
         return 1
 

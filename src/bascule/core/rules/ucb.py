@@ -143,6 +143,11 @@ class UCB(Rule):
             return f"even split, {self.label}"
         return f"UCB, alpha {self.alpha:g}"
 
+    @property
+    def family(self) -> str:
+        """The name of the family, at infinity too."""
+        return "UCB"
+
     def explain(self, arms: int) -> str:
         """Say who gets the next unit and what ends a test."""
         who = (

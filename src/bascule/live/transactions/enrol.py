@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice, repeat
-from typing import TYPE_CHECKING, Any, cast
+from itertools import repeat
+from typing import TYPE_CHECKING, Any
 
-from bascule.core.covariates.model import Known, known_of, quick_texts
+from bascule.core.covariates.model import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context, checked_context
@@ -58,11 +58,11 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         settle(work)
     arms = work.arms
     new = [unit for unit, arm in arms.items() if arm is None]
-    known: dict[str, str | Known] = {}
+    known: dict[str, Known] = {}
     refused: dict[str, InputError] = {}
     is_known = work.design.covariates is not None or covariates.count(None) < len(covariates)
     if new and is_known:
-        known, refused = _with_covariates(work, asked, covariates, len(new))
+        known, refused = _with_covariates(work, asked, covariates)
     if new and work.delivery.member is not None:
         pairs = zip(asked, contexts, strict=True)
         refused = {**_in_another_segment(work, work.delivery.member, new, pairs), **refused}
@@ -84,24 +84,17 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
 
 
 def _with_covariates(
-    work: UnitOfWork, asked: Sequence[str], covariates: Sequence[Any], new: int
-) -> tuple[dict[str, str | Known], dict[str, InputError]]:
-    """Return the covariates of new units as they are stored, and the errors of those not valid.
-
-    Where a covariate was missing or beyond its limits, or was not a float, what is known is whole.
-    """
-    known: dict[str, str | Known] = {}
+    work: UnitOfWork, asked: Sequence[str], covariates: Sequence[Any]
+) -> tuple[dict[str, Known], dict[str, InputError]]:
+    """Return the covariates of new units, and the errors of those not valid."""
+    known: dict[str, Known] = {}
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
-    texts = quick_texts(declared, covariates)
-    if new == len(asked) and None not in texts:
-        # Nearly always: all units are new, with all covariates.
-        return dict(zip(asked, cast("list[str]", texts), strict=True)), invalid
-    for unit, given, text in zip(asked, covariates, texts, strict=True):
+    for unit, given in zip(asked, covariates, strict=True):
         if work.arms[unit] is not None or unit in known or unit in invalid:
             continue
         try:
-            known[unit] = text or known_of(declared, given)
+            known[unit] = known_of(declared, given)
         except InputError as error:
             invalid[unit] = error
     return known, invalid
@@ -163,7 +156,7 @@ def _answer(
 
 
 def _enrol(
-    work: UnitOfWork, units: Sequence[str], known: Mapping[str, str | Known], terms: Control
+    work: UnitOfWork, units: Sequence[str], known: Mapping[str, Known], terms: Control
 ) -> InputError | None:
     """Enrol new units as far as there is room; return why there was no more, or None.
 
@@ -194,19 +187,13 @@ def _enrol(
         placed.deals,
     ]
     if design.covariates is not None:
-        # Nearly always it has these units alone, in the same order.
-        its = known.values() if len(known) == len(units) else map(known.__getitem__, units)
-        chosen = [*islice(its, len(arms))]
-        texts = cast("list[str]", chosen)
-        if set(map(type, chosen)) != {str}:
-            texts = [one if isinstance(one, str) else one.text for one in chosen]
-            slow = [one for one in chosen if not isinstance(one, str)]
-            enrolment = work.state.enrolment._replace(
-                lacking=state.enrolment.lacking + sum(one.missing > 0 for one in slow),
-                beyond=state.enrolment.beyond + sum(one.beyond > 0 for one in slow),
-            )
-            work.state = work.state._replace(enrolment=enrolment)
-        columns.append(texts)
+        stored = [known[unit] for unit in units[: len(arms)]]
+        enrolment = work.state.enrolment._replace(
+            lacking=state.enrolment.lacking + sum(one.missing > 0 for one in stored),
+            beyond=state.enrolment.beyond + sum(one.beyond > 0 for one in stored),
+        )
+        work.state = work.state._replace(enrolment=enrolment)
+        columns.append([one.text for one in stored])
     work.add_all("assignments", zip(repeat(work.before.id), *columns, strict=False))
     work.arms.update(zip(units, arms, strict=False))
     return placed.full

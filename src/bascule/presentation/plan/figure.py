@@ -87,11 +87,11 @@ def main_curve(plan: Plan) -> list[Candidate]:
 
 def other_curves(plan: Plan) -> list[list[Candidate]]:
     """Return the designs of other kinds, each along its knob, that do not cost far too much."""
-    kind = plan.points[0].rule.kind
+    family = plan.points[0].rule.family
     rest = [point for point in plan.points if point not in main_curve(plan)]
     curves: dict[Rule, list[Candidate]] = {}
     for point in affordable(plan, rest):
-        if point.rule.kind != kind:
+        if point.rule.family != family:
             curves.setdefault(series(point.rule), []).append(point)
     return list(curves.values())
 

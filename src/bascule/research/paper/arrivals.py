@@ -8,7 +8,6 @@ units of different times, and takes that for a difference between the arms.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 from bascule.core.design import Design
@@ -20,9 +19,8 @@ from bascule.research.rivals import TotalMean
 from bascule.simulation import World, simulate
 from bascule.simulation.engines.backends.threads import available_threads, play_all
 from bascule.simulation.recurrent.engines import Plain
-from bascule.simulation.recurrent.kernel import Crowd, every_outcome, join_members
+from bascule.simulation.recurrent.kernel import EVERY_OUTCOME, join_members
 from bascule.simulation.recurrent.runs import UnitRuns
-from bascule.simulation.recurrent.unit_draws import FILLS
 from bascule.simulation.worlds.world import Trend
 
 SIZE, SPAN = -2.0, 200.0
@@ -48,17 +46,8 @@ def join_early(
     join_members(memory, arms, table, unit, arm, stage, effect + SIZE * math.exp(-stage / SPAN))
 
 
-CROWD = every_outcome(FILLS["normal"])._replace(join=join_early)
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyUnits(Plain):
-    """Every outcome is drawn; units are the worse the sooner they came."""
-
-    @property
-    def crowd(self) -> Crowd:
-        """Units that differ by their time of arrival."""
-        return CROWD
+EARLY_UNITS = EVERY_OUTCOME._replace(join=join_early)
+"""Every outcome is drawn; units are the worse the sooner they came."""
 
 
 @lru_cache(maxsize=16)
@@ -66,7 +55,7 @@ def winners(rule: Rule, runs: int, seed: int) -> IntArray:
     """Return the winner of each run between equal arms, or -1 where none was declared."""
     design = Design(ARMS, OUTCOME, rule, delta=DELTA, max_units=MOST_UNITS)
     procedure = recurrent_procedure(design)
-    engine = EarlyUnits(OUTCOME, procedure.shape.weight)
+    engine = Plain(OUTCOME, procedure.shape.weight, crowd=EARLY_UNITS)
     played = UnitRuns(design, procedure, engine, World(TIE), seed, runs)
     play_all(played, runs, available_threads())
     return played.winners

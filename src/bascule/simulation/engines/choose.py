@@ -21,34 +21,32 @@ from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.random.draws import Draws, draws_of
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 from bascule.simulation.recurrent.runs import UnitRuns
-from bascule.simulation.recurrent.unit_draws import ShapeName
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
 
 class Order(NamedTuple):
-    """What is to be played, and the engine and the shape of units that were asked for, if any."""
+    """What is to be played, and the engine that was asked for, if any."""
 
     design: Design
     world: World
     seed: int
     runs: int
     engine: EngineName | None
-    shape: ShapeName
 
     @property
     def written_out(self) -> World:
         """The world with its noise written out."""
         return self.world.for_outcome(self.design.outcome, len(self.design.arms))
 
-    def refuse_options(self) -> None:
-        """Raise if an engine or a shape was asked for, where there is no choice."""
-        if self.engine is not None or self.shape != "normal":
+    def refuse_engine(self) -> None:
+        """Raise if an engine was asked for, where there is no choice."""
+        if self.engine is not None:
             raise InputError(
                 "engine",
-                "engine and shape belong to Recurrent outcomes of units that arrive one by one, "
-                "and engine to blocks of normal or 0/1 outcomes in a steady world, not to "
-                f"{self.design.procedure.label} on {self.design.outcome!r}: leave them out",
+                "engine belongs to Recurrent outcomes of units that arrive one by one, and to "
+                "blocks of normal or 0/1 outcomes in a steady world, not to "
+                f"{self.design.procedure.label} on {self.design.outcome!r}: leave it out",
             )
 
 
@@ -58,17 +56,15 @@ def runs_of(
     seed: int,
     runs: int,
     engine: EngineName | None = None,
-    shape: ShapeName = "normal",
 ) -> Runs:
     """Return the runs of a design in a world, ready to be played.
 
-    `shape` is for recurring outcomes; `engine` is for those, and for rules in blocks.
+    `engine` is for recurring outcomes, and for rules in blocks.
     """
-    checks.choice("shape", shape, get_args(ShapeName))
     if engine is not None:
         checks.choice("engine", engine, get_args(EngineName))
     procedure = design.procedure
-    order = Order(design, world, seed, runs, engine, shape)
+    order = Order(design, world, seed, runs, engine)
     return ENGINES.get(procedure.kind, _by_its_steps)(procedure, order)
 
 
@@ -87,27 +83,27 @@ def quick_draws(design: Design, world: World) -> Draws | None:
 
 def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
     """Play a procedure by calling it, uncompiled."""
-    order.refuse_options()
+    order.refuse_engine()
     return PlainRuns(order.design, procedure, order.world, order.seed, order.runs)
 
 
 def _static(procedure: StaticProcedure, order: Order) -> Runs:
-    order.refuse_options()
+    order.refuse_engine()
     return StaticRuns(order.design, procedure, order.world, order.seed, order.runs)
 
 
 def _blocks(procedure: BlockProcedure, order: Order) -> Runs:
-    design, world, seed, runs, engine, shape = order
+    design, world, seed, runs, engine = order
     draws = quick_draws(design, world)
-    if draws is not None and shape == "normal":
+    if draws is not None:
         return BlockRuns(design, procedure, draws, world, seed, runs, engine)
-    order.refuse_options()
+    order.refuse_engine()
     return WorldBlockRuns(design, procedure, order.written_out, seed, runs)
 
 
 def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
-    order.refuse_options()
-    design, world, seed, runs, *_ = order
+    order.refuse_engine()
+    design, world, seed, runs, _ = order
     draws = quick_draws(design, world)
     # The quick loop decides by intervals that depend on units alone.
     if draws is not None and not procedure.follows_spread and design.min_effect is None:
@@ -116,15 +112,10 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
 
 
 def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
-    design, world, seed, runs, engine, shape = order
+    design, world, seed, runs, engine = order
     weight, outcome = procedure.shape.weight, design.outcome
-    if engine == "plain" or (engine is None and shape != "normal"):
-        return UnitRuns(design, procedure, Plain(outcome, weight, shape), world, seed, runs)
-    if shape != "normal":
-        raise InputError(
-            "engine", f'the fast engine is for normal units, not for "{shape}": use engine="plain"'
-        )
-    return UnitRuns(design, procedure, Fast(outcome, weight), world, seed, runs)
+    played = (Plain if engine == "plain" else Fast)(outcome, weight)
+    return UnitRuns(design, procedure, played, world, seed, runs)
 
 
 ENGINES: dict[str, Callable[[Any, Order], Runs]] = {

@@ -16,10 +16,9 @@ from bascule.core.procedures.recurrent.shapes import UnitRadius
 from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
-from bascule.simulation.random.streams import fill_normals
 from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
 from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
-from bascule.simulation.recurrent.kernel import CALLED, MEMBER, Crowd, Fill, build_tables
+from bascule.simulation.recurrent.kernel import CALLED, EVERY_OUTCOME, MEMBER, Crowd, build_tables
 from bascule.simulation.recurrent.noise import tables as noise_tables
 from bascule.simulation.recurrent.radii import (
     FIRST_CLOCK,
@@ -32,7 +31,6 @@ from bascule.simulation.recurrent.radii import (
     by_units,
     computed,
 )
-from bascule.simulation.recurrent.unit_draws import FILLS, ShapeName, crowd_of
 
 EngineName = Literal["fast", "plain"]
 """How units are played: by sums of powers, or outcome by outcome."""
@@ -61,10 +59,6 @@ class Engine(Protocol):
     @property
     def crowd(self) -> Crowd:
         """The functions that the loop calls."""
-
-    @property
-    def fill_effect(self) -> Fill:
-        """How the units differ."""
 
     def room(self, expected: float) -> float:
         """For how many units to make room, by how many are expected (nan if that is unknown)."""
@@ -105,22 +99,12 @@ def radii_by_clock(radius_of: UnitRadius) -> Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Every outcome of every unit is drawn: the reference, and the way for noise of any kind."""
+    """Every outcome of every unit is drawn: the reference."""
 
     outcome: Outcome
     weight: Weight
-    shape: ShapeName = "normal"
     name: EngineName = "plain"
-
-    @property
-    def crowd(self) -> Crowd:
-        """Every outcome on its own."""
-        return crowd_of(self.shape)
-
-    @property
-    def fill_effect(self) -> Fill:
-        """Units are of the same shape as the noise."""
-        return FILLS[self.shape]
+    crowd: Crowd = EVERY_OUTCOME
 
     def room(self, expected: float) -> float:
         """Little, since a run that needs more costs little up to there."""
@@ -157,7 +141,6 @@ class Fast:
     outcome: Outcome
     weight: Weight
     name: EngineName = "fast"
-    fill_effect: Fill = fill_normals
 
     def room(self, expected: float) -> float:
         """Ample, since four times the room takes two more terms."""

@@ -1,6 +1,6 @@
 """The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
 
-What the units of an arm add up to comes from a *crowd*. `every_outcome`, here, draws each outcome
+What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
 of each unit, so that a stage costs as much as there are units; those of `crowds` do not.
 Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
 """
@@ -39,17 +39,14 @@ from bascule.simulation.kernels.control import (
     RunColumns,
     finish_run,
 )
-from bascule.simulation.random.streams import WordArray, outside_layer, seed_stream
+from bascule.simulation.random.streams import WordArray, fill_normals, outside_layer, seed_stream
 from bascule.simulation.recurrent.radii import Find
 
 BURST = 64
 """Outcomes drawn at a time."""
 
 MEMBER = 4
-"""Numbers that `every_outcome` keeps of a unit: its arm, when it came, its own mean, its sum."""
-
-Fill = Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
-"""(streams, at, values, first, count, ziggurat): writes numbers of mean 0 and variance 1."""
+"""Numbers that `EVERY_OUTCOME` keeps of a unit: its arm, when it came, its own mean, its sum."""
 
 
 class Crowd(NamedTuple):
@@ -88,46 +85,46 @@ def join_members(
     memory[at + 3] = 0.0
 
 
-def every_outcome(fill: Fill) -> Crowd:
-    """The crowd that draws each outcome of each unit; `fill` draws the noise.
+def advance_members(
+    memory: FloatArray,
+    arms: int,
+    table: FloatArray,
+    shares: FloatArray,
+    units: int,
+    stage: int,
+    sigma_noise: float,
+    streams: WordArray,
+    scratch: FloatArray,
+    ziggurat: FloatArray,
+    tallies: FloatArray,
+) -> None:
+    """Draw the outcome of each unit at this stage.
 
     The table holds the weight of a unit by its number of outcomes, and the shares that weight over
     the number.
     """
+    for arm in range(arms):
+        tallies[arms + arm] = 0.0
+        tallies[2 * arms + arm] = 0.0
+    done = 0
+    while done < units:
+        burst = min(BURST, units - done)
+        fill_normals(streams, 0, scratch, 0, burst, ziggurat)
+        for i in range(burst):
+            at = np.uint64(MEMBER * (done + i))
+            joined = np.uint64(memory[at])
+            age = np.uint64(stage + 1 - memory[at + np.uint64(1)])
+            total = memory[at + np.uint64(3)] + (
+                memory[at + np.uint64(2)] + sigma_noise * scratch[i]
+            )
+            memory[at + np.uint64(3)] = total
+            tallies[np.uint64(arms) + joined] += table[age]
+            tallies[np.uint64(2 * arms) + joined] += shares[age] * total
+        done += burst
 
-    def advance(
-        memory: FloatArray,
-        arms: int,
-        table: FloatArray,
-        shares: FloatArray,
-        units: int,
-        stage: int,
-        sigma_noise: float,
-        streams: WordArray,
-        scratch: FloatArray,
-        ziggurat: FloatArray,
-        tallies: FloatArray,
-    ) -> None:
-        for arm in range(arms):
-            tallies[arms + arm] = 0.0
-            tallies[2 * arms + arm] = 0.0
-        done = 0
-        while done < units:
-            burst = min(BURST, units - done)
-            fill(streams, 0, scratch, 0, burst, ziggurat)
-            for i in range(burst):
-                at = np.uint64(MEMBER * (done + i))
-                joined = np.uint64(memory[at])
-                age = np.uint64(stage + 1 - memory[at + np.uint64(1)])
-                total = memory[at + np.uint64(3)] + (
-                    memory[at + np.uint64(2)] + sigma_noise * scratch[i]
-                )
-                memory[at + np.uint64(3)] = total
-                tallies[np.uint64(arms) + joined] += table[age]
-                tallies[np.uint64(2 * arms) + joined] += shares[age] * total
-            done += burst
 
-    return Crowd(clear_members, join_members, advance)
+EVERY_OUTCOME = Crowd(clear_members, join_members, advance_members)
+"""The crowd that draws each outcome of each unit."""
 
 
 class UnitSettings(NamedTuple):
@@ -152,7 +149,6 @@ def build(
     find: Find,
     together: bool,
     crowd: Crowd,
-    fill_effect: Fill,
     fixed_arms: int,
     fingerprint: str,
 ) -> Kernel:
@@ -226,7 +222,7 @@ def build(
                             arm += 1
                     else:
                         arm = highest(state, scores, arms)
-                    fill_effect(streams, 0, scratch, 0, 1, ziggurat)
+                    fill_normals(streams, 0, scratch, 0, 1, ziggurat)
                     join(memory, arms, table, units, arm, stage, sigma_unit * scratch[0])
                     tallies[arm] += 1.0
                     units += 1
@@ -278,7 +274,7 @@ def build(
 
 
 def build_tables(weight: Weight, fingerprint: str) -> Kernel:
-    """The loop that writes the table and the shares of `every_outcome`."""
+    """The loop that writes the table and the shares of `EVERY_OUTCOME`."""
 
     def tabulate(
         table: FloatArray, shares: FloatArray, sigma_unit: float, sigma_noise: float

@@ -16,7 +16,7 @@ from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.random.streams import WORDS
 from bascule.simulation.recurrent.engines import Engine
-from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, Fill, UnitSettings, build
+from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, UnitSettings, build
 from bascule.simulation.recurrent.radii import Find
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
@@ -33,14 +33,11 @@ def unit_loop(
     find: Find,
     together: bool,
     crowd: Crowd,
-    fill_effect: Fill,
     fixed_arms: int,
 ) -> Kernel:
     """The loop for a rule on units."""
     return compile_loop(
-        lambda fingerprint: build(
-            steps, within, find, together, crowd, fill_effect, fixed_arms, fingerprint
-        ),
+        lambda fingerprint: build(steps, within, find, together, crowd, fixed_arms, fingerprint),
         CALLED,
     )
 
@@ -73,7 +70,6 @@ class UnitRuns(Runs):
             engine.find(shape.radius),
             shape.together,
             engine.crowd,
-            engine.fill_effect,
             arms_to_fix(self.arms, runs),
         )
 

@@ -280,7 +280,7 @@ class BlockProcedure(Procedure):
         blend(statistics, pairs, early, sign, spread, self.outcome.scale)
         return statistics
 
-    def coming(self, statistics: AnyStatistics) -> int:
+    def next_size(self, statistics: AnyStatistics) -> int:
         """Return how many units the next block takes."""
         assert isinstance(statistics, Statistics)
         return self.next_block(statistics).size

@@ -60,7 +60,7 @@ class RecurrentProcedure(ArmProcedure):
                 'cannot keep to: use UCB(alpha, radius="mixture")',
             )
 
-    def coming(self, statistics: AnyStatistics) -> int:
+    def next_size(self, statistics: AnyStatistics) -> int:
         """Return how many units the next stage brings."""
         return self.arms - len(statistics.out) if self.shape.together else 1
 

@@ -100,7 +100,7 @@ class StaticProcedure(Procedure):
         """Return the statistics before the first stage."""
         return CohortStatistics.empty(self.arms)
 
-    def coming(self, statistics: AnyStatistics) -> int:
+    def next_size(self, statistics: AnyStatistics) -> int:
         """Return 0: the units are all there from the start."""
         return 0
 

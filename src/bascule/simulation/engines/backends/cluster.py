@@ -16,7 +16,6 @@ from bascule.simulation.engines.backends.threads import PROGRESS_SECONDS, Effort
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.kernels.control import STEPS, new_control
 from bascule.simulation.recurrent.engines import EngineName
-from bascule.simulation.recurrent.unit_draws import ShapeName
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
@@ -65,7 +64,6 @@ class Task:
     world: World
     seed: int
     engine: EngineName | None = None
-    shape: ShapeName = "normal"
 
     @property
     def increasing(self) -> tuple[Design, World]:
@@ -75,7 +73,7 @@ class Task:
     def play(self, first_run: int, runs: int) -> Columns:
         """Play some of the runs in this process, in one thread."""
         started = time.perf_counter()
-        played = runs_of(*self.increasing, self.seed, runs, self.engine, self.shape)
+        played = runs_of(*self.increasing, self.seed, runs, self.engine)
         played.first_run = first_run
         played.play(first_run, 0, new_control())
         compile_seconds = time.perf_counter() - started
