@@ -30,9 +30,9 @@ from bascule.simulation.kernels.covariates import (
 )
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
-from bascule.simulation.kernels.worlds.blocks import Calendar, Covariates, Ring
-from bascule.simulation.kernels.worlds.signals import MODES, room_for_signals
-from bascule.simulation.kernels.worlds.unit import source_of
+from bascule.simulation.kernels.worlds.blocks import Calendar, Covariates, Ring, WorldLoop
+from bascule.simulation.kernels.worlds.signals import MODES, has_signals, room_for_signals
+from bascule.simulation.kernels.worlds.unit import drawing, source_of
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
@@ -53,11 +53,11 @@ def interval_loop(
     )
 
 
-@lru_cache(maxsize=8)
-def block_loop(family: Family, share: Share) -> Kernel:
+@lru_cache(maxsize=16)
+def block_loop(family: Family, share: Share, compiled_for: WorldLoop) -> Kernel:
     """The loop for a family of evidence."""
     return compile_loop(
-        lambda fingerprint: world_block_kernel.build(family, share, fingerprint),
+        lambda fingerprint: world_block_kernel.build(family, share, compiled_for, fingerprint),
         world_block_kernel.CALLED,
     )
 
@@ -144,7 +144,14 @@ class WorldBlockRuns(WorldRuns):
         self.week = 7.0 * daily if design.whole_weeks else 0.0
         self.known = covariate_numbers(design, world)
         self.spreads = spreads_of(world)
-        self.loop = block_loop(procedure.drawn_evidence, procedure.share)
+        compiled_for = WorldLoop(
+            drawing(world),
+            self.arms == 2,
+            design.covariates is not None,
+            has_signals(MODES[procedure.early_signals], world.delay),
+            procedure.margin > 0.0,
+        )
+        self.loop = block_loop(self.family, procedure.share, compiled_for)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""

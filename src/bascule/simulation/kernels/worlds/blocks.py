@@ -23,14 +23,20 @@ from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
-from bascule.core.procedures.blocks.steps import FUTILE, Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import (
+    FUTILE,
+    Share,
+    begin_block,
+    clear,
+    only_active,
+    steps_of,
+)
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
 from bascule.simulation.kernels.worlds.signals import (
-    OFF,
     Early,
     clear_signals,
     expect_event,
@@ -41,12 +47,12 @@ from bascule.simulation.kernels.worlds.signals import (
 )
 from bascule.simulation.kernels.worlds.unit import (
     LAG,
+    DrawOutcome,
     Source,
     arrival,
     drift,
     event_at,
     mean_and_gap,
-    outcome_of,
 )
 from bascule.simulation.random.noise_kernel import (
     beta,
@@ -105,6 +111,21 @@ class Calendar(NamedTuple):
     active: FloatArray
 
 
+class WorldLoop(NamedTuple):
+    """What a loop is compiled for: the fewer parts it has, the sooner it is compiled."""
+
+    draw: DrawOutcome
+    """What draws an outcome."""
+    two_arms: bool
+    """Whether two arms are compared; else any number."""
+    adjusts: bool
+    """Whether outcomes are adjusted by covariates."""
+    signals: bool
+    """Whether blocks go by early signals."""
+    margin: bool
+    """Whether a test also ends when all differences are small."""
+
+
 def add_to_coming(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
     """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
     at = 0
@@ -114,9 +135,10 @@ def add_to_coming(pending: FloatArray, count: int, front: int, ahead: float, eve
             at += 1
 
 
-def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
-    """The loop for one family of evidence, for any number of arms."""
-    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family)
+def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
+    """The loop for one family of evidence."""
+    draw, two_arms, adjusts, signals, margins = compiled_for
+    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, two_arms)
     observe, split, spread = family.observe, family.split, family.spread
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
@@ -144,7 +166,6 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
         known, spreads, ranges, sums, block, theta = about
         least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
-        signals = early.mode != OFF
         covariates = math.floor(known[COUNT])
         turn = owners.size - 1
         rounds = batch if split else 1
@@ -215,8 +236,8 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                 if below_cap and not frozen:
                     arm = slots[dealt]
                     mean, gap = mean_and_gap(world, means, arm, clock)
-                    value = outcome_of(source, arm, mean)
-                    if covariates > 0:
+                    value = draw(source, arm, mean)
+                    if adjusts:
                         deviation = (value - mean) / spreads[arm]
                         at = (units & turn) * covariates
                         draw_covariates(streams, known, deviation, xs, at, cell, ziggurat)
@@ -252,7 +273,7 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                 ):
                     for arm in range(count):
                         arms[arm][BLOCK_UNITS] = 0.0
-                    if covariates > 0:
+                    if adjusts:
                         coefficients(sums, covariates, ranges, known[MOST], theta)
                     if signals:
                         lead = shares[folded & turn]
@@ -264,13 +285,13 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         if arm != MISSING:
                             arms[arm][BLOCK_UNITS] += 1.0
                             value = values[unit & turn]
-                            if covariates > 0:
+                            if adjusts:
                                 at = (unit & turn) * covariates
                                 observe_covariates(block, covariates, xs, at, value)
                                 value = adjusted(value, covariates, theta, xs, at)
                             observe(arms[arm], value)
                     fold(arms, pairs, count, params)
-                    if covariates > 0:
+                    if adjusts:
                         fold_covariates(sums, block, covariates)
                     counted = ends[folded & turn]
                     lead = shares[folded & turn]
@@ -280,7 +301,10 @@ def build(family: Family, share_of: Share, fingerprint: str) -> Kernel:
                         for arm in range(count):
                             active[arm] = arms[arm][ACTIVE]
                         drop(arms, pairs, count, params)
-                        winner = winner_of(arms, pairs, count, margin, params)
+                        if margins:
+                            winner = winner_of(arms, pairs, count, margin, params)
+                        else:
+                            winner = only_active(arms, count)
                         if winner == NOBODY:
                             ended = over(arms, pairs, count, params)
                             if ended == FUTILE and clock < least:

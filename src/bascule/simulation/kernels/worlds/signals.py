@@ -53,6 +53,11 @@ class Early(NamedTuple):
     waits: FloatArray
 
 
+def has_signals(mode: int, delay: Delay | None) -> bool:
+    """Return whether a rule uses early signals, and the world says when they come."""
+    return mode != OFF and delay is not None and delay.events is not None
+
+
 def room_for_signals(mode: int, slack: float, delay: Delay | None, arms: int, length: int) -> Early:
     """Return the signals of a test before its first unit; `length` is that of its rings."""
     lags = () if delay is None or mode == OFF else delay.events_of(arms)

@@ -7,6 +7,7 @@ of `worlds.intervals` and `worlds.blocks` call these functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -95,6 +96,10 @@ class Source(NamedTuple):
     ziggurat: FloatArray
 
 
+DrawOutcome = Callable[[Source, int, float], float]
+"""(source, arm, mean) -> an outcome of a unit of the arm, whose mean is this now."""
+
+
 def source_of(world: World, streams: WordArray | None = None) -> Source:
     """Return what is drawn from in a world whose noise is written out; the stream is as given."""
     given = np.empty(WORDS, np.uint64) if streams is None else streams
@@ -128,14 +133,25 @@ def mean_and_gap(
     return mean, best - mean
 
 
+def normal_outcome(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
+    """A normal outcome of a unit whose arm has this mean now."""
+    number = normal(source.streams, source.cell, source.ziggurat)
+    return float(mean + source.world[SPREAD] * number)
+
+
+def coin_outcome(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
+    """An outcome of 0 or 1 of a unit whose arm has this mean now."""
+    return 1.0 if uniform(source.streams, 0) < mean else 0.0
+
+
 def outcome_of(source: Source, arm: int, mean: float) -> float:
-    """The outcome of a unit of an arm whose mean is `mean` now."""
+    """The outcome of a unit of an arm whose mean is `mean` now, with any noise."""
     streams, cell, world, means, points, chances, ziggurat = source
     kind = world[NOISE]
     if kind == NORMAL:
-        value = mean + world[SPREAD] * normal(streams, cell, ziggurat)
+        value = normal_outcome(source, arm, mean)
     elif kind == COIN:
-        value = 1.0 if uniform(streams, 0) < mean else 0.0
+        value = coin_outcome(source, arm, mean)
     elif kind == BETA:
         length = world[HIGH] - world[LOW]
         share = (mean - world[LOW]) / length
@@ -145,6 +161,16 @@ def outcome_of(source: Source, arm: int, mean: float) -> float:
     else:
         value = pick(streams, points, chances, arm * points.size) + (mean - means[arm])
     return float(value)
+
+
+def drawing(world: World) -> DrawOutcome:
+    """Return what draws outcomes in a world whose noise is written out.
+
+    Loops that know the noise take less time to compile than one that draws any.
+    """
+    assert world.noise is not None
+    known: dict[str, DrawOutcome] = {"normal": normal_outcome, "coin": coin_outcome}
+    return known.get(world.noise.kind, outcome_of)
 
 
 def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
