@@ -164,5 +164,5 @@ class RivalRuns(WorldRuns):
 
 def play_rival(procedure: RivalProcedure, order: Order) -> Runs:
     """Return the runs of a rival, ready to be played."""
-    order.refuse_options()
+    order.refuse_engine()
     return RivalRuns(order.design, procedure, order.written_out, order.seed, order.runs)

@@ -87,7 +87,7 @@ class TotalMean(Rule):
 
 def play_total_mean(procedure: TotalMeanProcedure, order: Order) -> Runs:
     """Return the runs, in which every outcome is drawn."""
-    engine = Plain(order.design.outcome, outcome_weight, order.shape)
+    engine = Plain(order.design.outcome, outcome_weight)
     # What a run has room for at first is what UCB-MM is expected to take.
     like = replace(order.design, rule=UCB(procedure.alpha))
     return UnitRuns(like, procedure, engine, order.world, order.seed, order.runs)
