@@ -16,6 +16,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 import bascule as bs
+from bascule.live.storage.queries import Rows
 from bascule.live.storage.state import ExperimentState
 from bascule.live.transactions.settle import read_stage
 from bench.live_places import place
@@ -62,7 +63,7 @@ def main(kind: str, stages: int) -> None:
 
 
 def _taken(connection: Connection, experiment: int, state: ExperimentState, stage: int) -> float:
-    return seconds(partial(read_stage, connection, experiment, MEASURE, state, stage))
+    return seconds(partial(read_stage, Rows(connection, experiment), MEASURE, state, stage))
 
 
 if __name__ == "__main__":

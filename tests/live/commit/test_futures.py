@@ -250,12 +250,12 @@ def test_what_is_remembered_is_not_looked_for_on_disk(
 ) -> None:
     looked: list[list[str]] = []
 
-    def find(connection: Any, experiment: int, units: list[str]) -> dict[str, int]:
+    def find(rows: queries.Rows, units: list[str]) -> dict[str, int]:
         looked.append(units)
-        return find_arms(connection, experiment, units)
+        return find_arms(rows, units)
 
-    find_arms = queries.find_arms
-    monkeypatch.setattr(queries, "find_arms", find)
+    find_arms = queries.Rows.find_arms
+    monkeypatch.setattr(queries.Rows, "find_arms", find)
     test.assign_many(range(5))
     test.assign_many(range(3, 8))
     assert looked == []

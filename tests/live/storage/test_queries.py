@@ -52,8 +52,8 @@ def test_there_are_such_statements() -> None:
 def test_an_empty_list_finds_nothing(store: bs.Store) -> None:
     store.create("test", DESIGN)
     with store.reading() as connection:
-        assert queries.find_units(connection, 1, []) == {}
-        assert queries.taken_ids(connection, 1, []) == {}
+        assert queries.Rows(connection, 1).find_units([]) == {}
+        assert queries.Rows(connection, 1).taken_ids([]) == {}
 
 
 def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
@@ -62,12 +62,14 @@ def test_what_is_found_belongs_to_the_experiment(store: bs.Store) -> None:
     second.assign_many(["bob", "cleo"])
     first.record_many([("ann", 1.0, None, "sale 1"), ("bob", 1.0, None, "sale 2")])
     with store.reading() as connection:
-        assert set(queries.find_units(connection, first.id, ["ann", "cleo", "'); --"])) == {"ann"}
-        assert queries.taken_ids(connection, first.id, ["sale 2", "sale 3"]) == {
+        assert set(queries.Rows(connection, first.id).find_units(["ann", "cleo", "'); --"])) == {
+            "ann"
+        }
+        assert queries.Rows(connection, first.id).taken_ids(["sale 2", "sale 3"]) == {
             ("sale 2", None): (1, 1.0)
         }
-        assert queries.taken_ids(connection, second.id, ["sale 2"]) == {}
-        assert queries.answered(connection, first.id, [1, 7]) == {(1, None)}
+        assert queries.Rows(connection, second.id).taken_ids(["sale 2"]) == {}
+        assert queries.Rows(connection, first.id).answered([1, 7]) == {(1, None)}
 
 
 @pytest.mark.parametrize("rows", [1, 31, 32, 33, 70])
@@ -86,4 +88,4 @@ def test_rows_of_any_number_are_inserted_or_none_of_them(store: bs.Store, rows: 
     with store.reading() as connection:
         assert connection.execute(counted).scalar() == rows
         names = [unit for _, unit, _ in given]
-        assert queries.identities(connection, test.id, names) == dict.fromkeys(names, "ann")
+        assert queries.Rows(connection, test.id).identities(names) == dict.fromkeys(names, "ann")

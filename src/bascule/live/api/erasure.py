@@ -155,11 +155,12 @@ def _in_experiment(
     store: StoreContext, connection: Connection, experiment: int, name: str, unit: str
 ) -> dict[str, Any]:
     data: dict[str, Any] = {"experiment": name, "assignment": None, "outcomes": [], "excluded": []}
-    identity = queries.identities(connection, experiment, [unit]).get(unit, unit)
-    names = {identity, *queries.names_of(connection, experiment, [identity])} - {unit}
+    log = queries.Rows(connection, experiment)
+    identity = log.identities([unit]).get(unit, unit)
+    names = {identity, *log.names_of([identity])} - {unit}
     if names:
         data["linked"] = sorted(names)
-    assigned = queries.find_units(connection, experiment, [identity]).get(identity)
+    assigned = log.find_units([identity]).get(identity)
     if assigned is not None:
         design = store.load(connection, experiment, name).design
         data["assignment"] = {

@@ -17,7 +17,7 @@ from bascule.live.commit.jobs import Call, Reply, Result
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, events_of
 from bascule.live.steps.maturity import Receipt
-from bascule.live.storage.queries import find_units, identities
+from bascule.live.storage.queries import Rows
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.link import link
 
@@ -92,8 +92,9 @@ class Units:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
         named = checked_unit(unit)
         with self.store.reading() as connection:
-            identity = identities(connection, self.id, [named]).get(named, named)
-            return find_units(connection, self.id, [identity]).get(identity)
+            rows = Rows(connection, self.id)
+            identity = rows.identities([named]).get(named, named)
+            return rows.find_units([identity]).get(identity)
 
     def record(
         self,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
@@ -55,12 +53,8 @@ _RUNS_AFTER = "SELECT number, slots FROM blocks WHERE experiment = ? AND number 
 BLOCKS = "SELECT number, slots FROM blocks WHERE experiment = ? ORDER BY number"
 _DEAL_AGAIN = "UPDATE blocks SET slots = ? WHERE experiment = ? AND number = ?"
 _EVENTS = (
-    "SELECT number, value, per FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
-    "AND metric IS NULL ORDER BY number, at, id"
-)
-_METRIC_EVENTS = (
     "SELECT number, metric, value, per FROM outcomes "
-    "WHERE experiment = ? AND number BETWEEN ? AND ? AND metric IS NOT NULL ORDER BY number, at, id"
+    "WHERE experiment = ? AND number BETWEEN ? AND ? ORDER BY number, at, id"
 )
 _EVENTS_OF_STAGE = (
     "SELECT number, at, value FROM outcomes WHERE experiment = ? AND stage = ? "
@@ -92,10 +86,6 @@ _SET_ASIDE = (
 _FIRST_EVENTS = (
     "SELECT number, min(received) FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED "
     "AND metric IS NULL AND outcomes.value <> 0 GROUP BY number"
-)
-_FIRST_EVENTS_BETWEEN = (
-    "SELECT number, min(received) FROM outcomes WHERE experiment = ? AND number BETWEEN ? AND ? "
-    "AND metric IS NULL AND value <> 0 GROUP BY number"
 )
 
 
@@ -197,70 +187,6 @@ def delete_experiment(connection: Connection, number: int) -> None:
     execute(connection, "DELETE FROM experiments WHERE id = ?", (number,))
 
 
-def find_arms(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, int]:
-    """The arms of those of the units that have one."""
-    return dict(tuple(row) for row in fetch_listed(connection, _ARMS, experiment, units))
-
-
-def find_units(
-    connection: Connection, experiment: int, units: Sequence[str]
-) -> dict[str, Assignment]:
-    """The assignments of those of the units that have one."""
-    rows = fetch_listed(connection, _UNITS, experiment, units)
-    return {row[0]: Assignment(*row) for row in rows}
-
-
-def identities(connection: Connection, experiment: int, units: Sequence[str]) -> dict[str, str]:
-    """The identities of those of the names that were linked to another."""
-    return dict(map(tuple, fetch_listed(connection, _IDENTITIES, experiment, units)))
-
-
-def names_of(connection: Connection, experiment: int, identities: Sequence[str]) -> list[str]:
-    """All names that were linked to one of the identities."""
-    return [row[0] for row in fetch_listed(connection, _NAMES_OF, experiment, identities)]
-
-
-def add_link(connection: Connection, experiment: int, unit: str, identity: str) -> None:
-    """Make an identity the unit of a name, and of all names that were linked to that before."""
-    execute(connection, _MOVE_LINKS, (identity, experiment, unit))
-    execute(connection, _ADD_LINK, (experiment, unit, identity))
-
-
-def find_deals(connection: Connection, experiment: int, first: int, last: int) -> dict[int, Deal]:
-    """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
-    rows = [
-        *fetch(connection, _RUN, experiment, first),
-        *fetch(connection, _RUNS_AFTER, experiment, first, last),
-    ]
-    return {deal.number: deal for row in rows for deal in run_from_json(*row)}
-
-
-def deal_again(connection: Connection, experiment: int, deal: Deal) -> None:
-    """Replace a block by what is left of it."""
-    ((first, slots),) = fetch(connection, _RUN, experiment, deal.number)
-    run = run_from_json(first, slots)
-    run[deal.number - first] = deal
-    written = run_to_json((one.parts, one.struck, one.used) for one in run)
-    execute(connection, _DEAL_AGAIN, (written, experiment, first))
-
-
-def assigned_from(
-    connection: Connection, experiment: int, number: int, most: int
-) -> list[Assignment]:
-    """Units from that number on, in the order of their assignment."""
-    rows = fetch(connection, _ASSIGNED, experiment, number, most)
-    return [Assignment(*row) for row in rows]
-
-
-def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
-    """Return when the first unit came that has not counted; None if there is none."""
-    state = loaded.state
-    if loaded.design.procedure.counts == "stages" or state.pending <= 0:
-        return None
-    rows = assigned_from(connection, loaded.id, state.folding.folded, 1)
-    return rows[0].time if rows else None
-
-
 def event_value(value: float, per: float | None) -> Value:
     """Return the value of an event as it is stored: a number, or a pair of them for a ratio."""
     return value if per is None else Pair(value, per)
@@ -278,83 +204,118 @@ def with_parts(row: tuple[object, ...]) -> tuple[object, ...]:
     return (*row[:2], value.numerator, *row[3:], value.denominator)
 
 
-def events_of(
-    connection: Connection, experiment: int, first: int, last: int
-) -> Iterator[tuple[int, list[Value]]]:
-    """Numbers of units that have events, each with their values in the order of their times."""
-    rows = fetch(connection, _EVENTS, experiment, first, last)
-    for number, its in groupby(rows, key=itemgetter(0)):
-        yield number, [event_value(value, per) for _, value, per in its]
+Events = dict[str | None, list[Value]]
+"""The values of a unit's events by metric, None for the primary one, in the order of time."""
 
 
-def events_of_stage(
-    connection: Connection, experiment: int, stage: int
-) -> Sequence[tuple[int, int, float, float, float]]:
-    """Events that count at the end of a stage, by unit: its number, arm and arrival, when, value.
+class Rows(NamedTuple):
+    """The rows of one experiment: its units, blocks, events and links."""
 
-    The arms and arrivals are looked up by number; a join would be left to the planner.
-    """
-    events = fetch(connection, _EVENTS_OF_STAGE, experiment, stage)
-    numbers = [*dict.fromkeys(number for number, _, _ in events)]
-    rows = fetch_listed(connection, _ARRIVALS, experiment, numbers)
-    units = {number: (arm, time) for number, arm, time in rows}
-    return [(number, *units[number], at, value) for number, at, value in events if number in units]
+    connection: Connection
+    experiment: int
+
+    def _read(self, statement: str, *values: Any) -> Sequence[Any]:
+        return fetch(self.connection, statement, self.experiment, *values)
+
+    def _listed(self, statement: str, values: Sequence[Any]) -> Sequence[Any]:
+        return fetch_listed(self.connection, statement, self.experiment, values)
+
+    def find_arms(self, units: Sequence[str]) -> dict[str, int]:
+        """The arms of those of the units that have one."""
+        return dict(map(tuple, self._listed(_ARMS, units)))
+
+    def find_units(self, units: Sequence[str]) -> dict[str, Assignment]:
+        """The assignments of those of the units that have one."""
+        return {row[0]: Assignment(*row) for row in self._listed(_UNITS, units)}
+
+    def identities(self, units: Sequence[str]) -> dict[str, str]:
+        """The identities of those of the names that were linked to another."""
+        return dict(map(tuple, self._listed(_IDENTITIES, units)))
+
+    def names_of(self, identities: Sequence[str]) -> list[str]:
+        """All names that were linked to one of the identities."""
+        return [row[0] for row in self._listed(_NAMES_OF, identities)]
+
+    def add_link(self, unit: str, identity: str) -> None:
+        """Make an identity the unit of a name, and of all names that were linked to that before."""
+        execute(self.connection, _MOVE_LINKS, (identity, self.experiment, unit))
+        execute(self.connection, _ADD_LINK, (self.experiment, unit, identity))
+
+    def find_deals(self, first: int, last: int) -> dict[int, Deal]:
+        """Blocks as they were dealt, by their numbers: all of those, and maybe some around them."""
+        rows = [*self._read(_RUN, first), *self._read(_RUNS_AFTER, first, last)]
+        return {deal.number: deal for row in rows for deal in run_from_json(*row)}
+
+    def deal_again(self, deal: Deal) -> None:
+        """Replace a block by what is left of it."""
+        ((first, slots),) = self._read(_RUN, deal.number)
+        run = run_from_json(first, slots)
+        run[deal.number - first] = deal
+        written = run_to_json((one.parts, one.struck, one.used) for one in run)
+        execute(self.connection, _DEAL_AGAIN, (written, self.experiment, first))
+
+    def assigned_from(self, number: int, most: int) -> list[Assignment]:
+        """Units from that number on, in the order of their assignment."""
+        return [Assignment(*row) for row in self._read(_ASSIGNED, number, most)]
+
+    def events_of(self, first: int, last: int) -> dict[int, Events]:
+        """The events of units, by their numbers."""
+        events: dict[int, Events] = {}
+        for number, metric, *value in self._read(_EVENTS, first, last):
+            events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
+        return events
+
+    def events_of_stage(self, stage: int) -> Sequence[tuple[int, int, float, float, float]]:
+        """Events that count at the end of a stage: number, arm, arrival of the unit, when, value.
+
+        The arms and arrivals are looked up by number; a join would be left to the planner.
+        """
+        events = self._read(_EVENTS_OF_STAGE, stage)
+        numbers = [*dict.fromkeys(number for number, _, _ in events)]
+        rows = self._listed(_ARRIVALS, numbers)
+        units = {number: (arm, time) for number, arm, time in rows}
+        return [
+            (number, *units[number], at, value) for number, at, value in events if number in units
+        ]
+
+    def first_events(self, numbers: Sequence[int]) -> dict[int, float]:
+        """Return when each of the units had its first event, if it had one."""
+        return dict(map(tuple, self._listed(_FIRST_EVENTS, numbers)))
+
+    def taken_ids(self, ids: list[str]) -> dict[tuple[str, str | None], tuple[int, object]]:
+        """Which event ids were used for which metric, each with the unit's number and the value."""
+        rows = self._listed(_TAKEN, ids)
+        return {
+            (event, metric): (number, event_value(value, per))
+            for event, number, value, metric, per in rows
+        }
+
+    def units_with_ids(self, ids: list[str]) -> dict[str, str]:
+        """The names of the units that have events with these ids."""
+        taken = self.taken_ids(ids)
+        numbers = {number for number, _ in taken.values()}
+        names = dict(map(tuple, self._listed(_NAMED, sorted(numbers))))
+        return {
+            event: names[number] for (event, _), (number, _) in taken.items() if number in names
+        }
+
+    def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:
+        """Which of the units have an event, with the metrics that they have one of."""
+        rows = self._listed(_ANSWERED, numbers)
+        return {(number, metric) for number, metric in rows}
+
+    def listed(self, ids: list[str]) -> set[tuple[Any, ...]]:
+        """Return which events were excluded before, each with its reason and its metric."""
+        return set(map(tuple, self._listed(_SET_ASIDE, ids)))
 
 
-def metric_events_of(
-    connection: Connection, experiment: int, first: int, last: int
-) -> dict[int, dict[str, list[Value]]]:
-    """The events of other metrics: by unit and metric, in the order of their times."""
-    events: dict[int, dict[str, list[Value]]] = {}
-    for number, metric, *value in fetch(connection, _METRIC_EVENTS, experiment, first, last):
-        events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
-    return events
-
-
-def first_events(
-    connection: Connection, experiment: int, numbers: Sequence[int]
-) -> dict[int, float]:
-    """Return when each of the units had its first event, if it had one."""
-    return dict(map(tuple, fetch_listed(connection, _FIRST_EVENTS, experiment, numbers)))
-
-
-def first_events_between(
-    connection: Connection, experiment: int, first: int, last: int
-) -> dict[int, float]:
-    """Return when units from one number to another had their first events."""
-    return dict(map(tuple, fetch(connection, _FIRST_EVENTS_BETWEEN, experiment, first, last)))
-
-
-def taken_ids(
-    connection: Connection, experiment: int, ids: list[str]
-) -> dict[tuple[str, str | None], tuple[int, object]]:
-    """Which event ids were used for which metric, each with the unit's number and the value."""
-    rows = fetch_listed(connection, _TAKEN, experiment, ids)
-    return {
-        (event, metric): (number, event_value(value, per))
-        for event, number, value, metric, per in rows
-    }
-
-
-def units_with_ids(connection: Connection, experiment: int, ids: list[str]) -> dict[str, str]:
-    """The names of the units that have events with these ids."""
-    taken = taken_ids(connection, experiment, ids)
-    numbers = {number for number, _ in taken.values()}
-    names = dict(map(tuple, fetch_listed(connection, _NAMED, experiment, sorted(numbers))))
-    return {event: names[number] for (event, _), (number, _) in taken.items() if number in names}
-
-
-def answered(
-    connection: Connection, experiment: int, numbers: list[int]
-) -> set[tuple[int, str | None]]:
-    """Which of the units have an event, with the metrics that they have one of."""
-    rows = fetch_listed(connection, _ANSWERED, experiment, numbers)
-    return {(number, metric) for number, metric in rows}
-
-
-def listed(connection: Connection, experiment: int, ids: list[str]) -> set[tuple[Any, ...]]:
-    """Return which events were excluded before, each with its reason and its metric."""
-    return set(map(tuple, fetch_listed(connection, _SET_ASIDE, experiment, ids)))
+def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
+    """Return when the first unit came that has not counted; None if there is none."""
+    state = loaded.state
+    if loaded.design.procedure.counts == "stages" or state.pending <= 0:
+        return None
+    rows = Rows(connection, loaded.id).assigned_from(state.folding.folded, 1)
+    return rows[0].time if rows else None
 
 
 def homes(
@@ -364,13 +325,14 @@ def homes(
     numbers: dict[str, int] = {}
     for experiment in experiments:
         left = [unit for unit in units if unit not in numbers]
-        numbers |= dict.fromkeys(find_arms(connection, experiment, left), experiment)
+        numbers |= dict.fromkeys(Rows(connection, experiment).find_arms(left), experiment)
     for experiment in experiments:
         left = [unit for unit in units if unit not in numbers]
         if not left or not fetch(connection, _HAS_LINKS, experiment):
             continue
-        names = identities(connection, experiment, left)
-        known = find_arms(connection, experiment, [*names.values()])
+        rows = Rows(connection, experiment)
+        names = rows.identities(left)
+        known = rows.find_arms([*names.values()])
         numbers |= {unit: experiment for unit, name in names.items() if name in known}
     return numbers
 

@@ -53,7 +53,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     """
     key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
-    rows = queries.find_units(work.connection, work.before.id, [*names]).values()
+    rows = work.rows.find_units([*names]).values()
     present = [one for one in rows if not is_erased(one.unit)]
     _refuse_static(work, len(present))
     connection, experiment = work.connection, work.before.id
@@ -61,7 +61,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     _forget_ids(work, key, [one.number for one in present])
     # A name that was erased, linked and assigned again may have an earlier unit under its hash:
     # outcomes go to that one, and the later unit gets a random name.
-    taken = queries.find_units(connection, experiment, [hidden[one.unit] for one in present])
+    taken = work.rows.find_units([hidden[one.unit] for one in present])
     for one in present:
         name = hidden[one.unit]
         name = f"{PREFIX}{secrets.token_hex(8)}" if name in taken else name
@@ -70,10 +70,10 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
         work.add("erased", one.number, work.now)
     # The other names of a unit that has not counted still lead to it; so do those of an earlier
     # erasure, if a name was linked again since.
-    linked = queries.identities(connection, experiment, [hidden[name] for name in roots])
+    linked = work.rows.identities([hidden[name] for name in roots])
     for name, root in roots.items():
         if hidden[name] not in linked:
-            queries.add_link(connection, experiment, hidden[name], hidden[root])
+            work.rows.add_link(hidden[name], hidden[root])
     forgotten = [(f"{PREFIX}{secrets.token_hex(8)}", experiment, name) for name in names]
     statements.execute(connection, _FORGET_EXCLUDED, forgotten)
     before = work.state.names
@@ -94,11 +94,9 @@ def _names_and_roots(
     if not work.state.names.links:
         return units, {}
     connection, experiment = work.connection, work.before.id
-    identities = queries.identities(connection, experiment, units)
+    identities = work.rows.identities(units)
     roots = [*dict.fromkeys(identities.get(unit, unit) for unit in units)]
-    linked = {
-        name: root for root in roots for name in queries.names_of(connection, experiment, [root])
-    }
+    linked = {name: root for root in roots for name in work.rows.names_of([root])}
     statements.execute(connection, _FORGET_LINKS, [(experiment, root) for root in roots])
     return [*dict.fromkeys([*units, *roots, *linked])], linked
 
@@ -149,7 +147,7 @@ def finish(work: UnitOfWork) -> None:
 def _forget(work: UnitOfWork, number: int) -> None:
     """Replace the hash that stands for the name of a unit by a random text."""
     connection, experiment = work.connection, work.before.id
-    (row,) = queries.assigned_from(connection, experiment, number, 1)
+    (row,) = work.rows.assigned_from(number, 1)
     name = f"{PREFIX}{secrets.token_hex(8)}"
     statements.execute(connection, _RENAME, (name, experiment, number))
     statements.execute(connection, _FORGET_LINKS, (experiment, row.unit))
@@ -158,9 +156,8 @@ def _forget(work: UnitOfWork, number: int) -> None:
 
 def _collapse(work: UnitOfWork, number: int) -> None:
     connection, experiment = work.connection, work.before.id
-    (row,) = queries.assigned_from(connection, experiment, number, 1)
-    values = dict(queries.events_of(connection, experiment, number, number)).get(number)
-    others = queries.metric_events_of(connection, experiment, number, number).get(number, {})
+    (row,) = work.rows.assigned_from(number, 1)
+    events = work.rows.events_of(number, number).get(number, {})
     before = statements.fetch(connection, _TIME_BEFORE, experiment, number - 1)
     # The moment of arrival tells who it was; of its day, the one of the unit before does not.
     time = max(before[0][0] if before else work.before.created, math.floor(row.time / DAY) * DAY)
@@ -174,12 +171,10 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
     if number >= work.state.folding.folded:
         return
-    if values:
-        counted = unit_outcome(work.design, values)[0]
-        _keep(work, number, counted, time, None, heard)
-    for name, events in others.items():
-        counted = unit_outcome(work.design.metric_design(name), events)[0]
-        _keep(work, number, counted, time, name, time)
+    for name, values in events.items():
+        design = work.design if name is None else work.design.metric_design(name)
+        counted = unit_outcome(design, values)[0]
+        _keep(work, number, counted, time, name, heard if name is None else time)
 
 
 def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
@@ -187,7 +182,7 @@ def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
 
     That of a unit that has not counted and never will is no early signal any more.
     """
-    heard = queries.first_events(work.connection, work.before.id, [row.number]).get(row.number)
+    heard = work.rows.first_events([row.number]).get(row.number)
     if heard is None:
         return time
     if row.number >= work.state.folding.folded and row.deal is not None:

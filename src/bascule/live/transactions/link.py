@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.core.errors import InputError
-from bascule.live.storage import queries
 
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -39,17 +38,16 @@ def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[Linked]:
 
 
 def _link(work: UnitOfWork, first: str, other: str) -> Linked:
-    connection, experiment = work.connection, work.before.id
-    names = queries.identities(connection, experiment, [first, other])
+    names = work.rows.identities([first, other])
     here, there = names.get(first, first), names.get(other, other)
-    rows = queries.find_units(connection, experiment, [here, there])
+    rows = work.rows.find_units([here, there])
     if here == there:
         return Linked(rows[here].arm if here in rows else None)
     # The name that was assigned first is the unit; before that, the name that was given first.
     number = {name: rows[name].number for name in (here, there) if name in rows}
     root = min(number, key=number.__getitem__) if number else here
     gone = there if root == here else here
-    queries.add_link(connection, experiment, gone, root)
+    work.rows.add_link(gone, root)
     arm, before = (rows[name].arm if name in rows else None for name in (root, gone))
     has_moved = before is not None and before != arm
     known = work.state.names

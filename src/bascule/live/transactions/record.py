@@ -53,13 +53,13 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     if work.state.names.key:
         events = [_with_hidden_id(work, event) for event in events]
     ids = [event[3] for event in events if event[3] is not None]
-    taken = {**queries.taken_ids(work.connection, work.before.id, ids)}
+    taken = {**work.rows.taken_ids(ids)}
     owners = {name: number for (name, _), (number, _) in taken.items()}
     answered: set[tuple[int, str | None]] = set()
     if once:
         units = (work.known[event.unit] for event in events)
         numbers = [assigned.number for assigned in units if assigned is not None]
-        answered = queries.answered(work.connection, work.before.id, numbers)
+        answered = work.rows.answered(numbers)
     receipts = []
     refused: list[tuple[Event, Receipt]] = []
     known, news, now = work.known, work.news, work.now
@@ -103,7 +103,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         _end_miscounted(work)
     # A retry of what was excluded is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
-    listed = queries.listed(work.connection, work.before.id, ids)
+    listed = work.rows.listed(ids)
     for event, receipt in refused:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
@@ -118,7 +118,7 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
     """Count the units that have their first event now, in tests with early signals."""
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
-    before = queries.first_events(work.connection, work.before.id, numbers)
+    before = work.rows.first_events(numbers)
     units = {one.number: one for one in work.known.values() if one is not None}
     for number in numbers:
         unit = units[number]
@@ -134,7 +134,7 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     asked = [event.id for event in events if not event.unit and event.id is not None]
     key = work.state.names.key
     hidden = {pseudonym(key, name): name for name in asked} if key else {}
-    rows = queries.units_with_ids(work.connection, work.before.id, [*asked, *hidden])
+    rows = work.rows.units_with_ids([*asked, *hidden])
     rows = {hidden.get(name, name): unit for name, unit in rows.items()}
     rows |= {one.id: one.unit for one in events if one.id is not None and one.unit}
     return [

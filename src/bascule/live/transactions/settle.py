@@ -27,15 +27,12 @@ from bascule.live.steps.folding import (
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.steps.signals import with_delay
-from bascule.live.storage import queries
-from bascule.live.storage.queries import Loaded
+from bascule.live.storage.queries import Events, Loaded, Rows
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json
 from bascule.live.transactions.erase import finish
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
@@ -171,35 +168,32 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     measure = design.measure
     work.write("assignments")
     first = work.state.folding.folded
-    rows = queries.assigned_from(work.connection, work.before.id, first, size)
+    rows = work.rows.assigned_from(first, size)
     ready = rows
     if measure is not None:
         ready = [*takewhile(lambda row: (design.matures(row.time) or 0.0) <= end, rows)]
     last = first + len(ready) - 1
-    events = dict(queries.events_of(work.connection, work.before.id, first, last))
-    others: dict[int, dict[str, list[Value]]] = {}
-    if design.metrics:
-        others = queries.metric_events_of(work.connection, work.before.id, first, last)
+    events = work.rows.events_of(first, last)
     heard: dict[int, float] = {}
     if design.procedure.uses_signals:
-        heard = queries.first_events_between(work.connection, work.before.id, first, last)
+        heard = work.rows.first_events([row.number for row in ready])
     work.read_deals([row.deal for row in ready if row.deal is not None])
     ahead = {which for front in work.state.folding.fronts for which in front.metrics}
     for row in ready:
-        its = others.get(row.number, {})
-        if measure is None and (row.number not in events or len(its) < len(design.metrics)):
+        its = events.get(row.number, {})
+        if measure is None and len(its) < 1 + len(design.metrics):
             work.state = _with_backlog(work.state, False)
             return False
-        value = _outcome(work, row, events.get(row.number, ()))
+        value = _outcome(work, row, its.get(None, ()))
         assert value is not None
-        metrics, lacking = [], [lacks_value(design, events.get(row.number, ()))]
+        metrics, lacking = [], [lacks_value(design, its.get(None, ()))]
         for which, metric in enumerate(design.metrics):
             its_events = its.get(metric.name, ())
             counted = which in ahead
             metrics.append(None if counted else _outcome(work, row, its_events, 1 + which))
             lacking.append(lacks_value(design.metric_designs[which], its_events))
         deal = work.deal(row.deal) if row.deal is not None else None
-        some = len(events.get(row.number, ())) + sum(map(len, its.values()))
+        some = sum(map(len, its.values()))
         counts = work.state.counts._replace(events=work.state.counts.events + some)
         work.state = work.state._replace(counts=counts)
         if row.number in heard:
@@ -251,12 +245,11 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
     if state.ending.verdict is not None or front.folded >= state.units or not is_due:
         return False
     work.write("assignments")
-    rows = queries.assigned_from(work.connection, work.before.id, front.folded, most)
+    rows = work.rows.assigned_from(front.folded, most)
     ready = [*takewhile(lambda row: row.time + front.wait <= end, rows)]
-    events: dict[int, dict[str, list[Value]]] = {}
+    events: dict[int, Events] = {}
     if ready:
-        numbers = ready[0].number, ready[-1].number
-        events = queries.metric_events_of(work.connection, work.before.id, *numbers)
+        events = work.rows.events_of(ready[0].number, ready[-1].number)
         work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         assert row.deal is not None
@@ -342,19 +335,17 @@ def _close_stages(work: UnitOfWork, end: float) -> bool:
         work.state = stages.closed(
             work.design,
             work.state,
-            read_stage(work.connection, work.before.id, measure, work.state, stage),
+            read_stage(work.rows, measure, work.state, stage),
             work.now,
         )
     return True
 
 
-def read_stage(
-    connection: Connection, experiment: int, measure: Measure, state: ExperimentState, stage: int
-) -> stages.Sums:
+def read_stage(rows: Rows, measure: Measure, state: ExperimentState, stage: int) -> stages.Sums:
     """Return the sums of the events that count at the end of a stage."""
     assert state.enrolment.origin is not None
-    rows = queries.events_of_stage(connection, experiment, stage)
-    return stages.sums_of(measure, state.enrolment.origin, stage, rows)
+    events = rows.events_of_stage(stage)
+    return stages.sums_of(measure, state.enrolment.origin, stage, events)
 
 
 def _horizon_met(work: UnitOfWork) -> bool:

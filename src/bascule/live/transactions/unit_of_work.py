@@ -58,6 +58,7 @@ class UnitOfWork:
     ) -> None:
         self.connection = connection
         self.before = before
+        self.rows = queries.Rows(connection, before.id)
         self.design: Design = before.design
         self.phase: Phase = before.phase
         self.state: ExperimentState = before.state
@@ -81,13 +82,13 @@ class UnitOfWork:
             return
         unread = [unit for unit, arm in self.arms.items() if arm is None]
         if unread:
-            self.arms.update(queries.find_arms(self.connection, self.before.id, unread))
+            self.arms.update(self.rows.find_arms(unread))
 
     def look_up(self, units: Iterable[str]) -> None:
         """Set `known` to the assignments of the units, also those of this transaction."""
         self.write("assignments")
         names = self.identify([*dict.fromkeys(units)])
-        rows = queries.find_units(self.connection, self.before.id, [*names.values()])
+        rows = self.rows.find_units([*names.values()])
         self.known = {unit: rows.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
@@ -96,16 +97,15 @@ class UnitOfWork:
         That of a unit that was erased before it has counted is its pseudonym.
         """
         names = dict(zip(units, units, strict=True))
-        connection, experiment = self.connection, self.before.id
         if self.state.names.links:
-            names |= queries.identities(connection, experiment, units)
+            names |= self.rows.identities(units)
         key = self.state.names.key
         if key:
             hidden = {unit: pseudonym(key, unit) for unit in units}
             if self.state.names.links:
-                linked = queries.identities(connection, experiment, [*hidden.values()])
+                linked = self.rows.identities([*hidden.values()])
                 hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
-            arms = queries.find_arms(connection, experiment, [*hidden.values()])
+            arms = self.rows.find_arms([*hidden.values()])
             names |= {unit: name for unit, name in hidden.items() if name in arms}
         return names
 
@@ -158,13 +158,13 @@ class UnitOfWork:
         """Replace a block by what is left of it."""
         self.write("blocks")
         self.deals[deal.number] = deal
-        queries.deal_again(self.connection, self.before.id, deal)
+        self.rows.deal_again(deal)
 
     def read_deals(self, numbers: Sequence[int]) -> None:
         """Read the blocks from the first of the numbers to the last, unless they are known."""
         if numbers and (numbers[0] not in self.deals or numbers[-1] not in self.deals):
             self.write("blocks")
-            deals = queries.find_deals(self.connection, self.before.id, numbers[0], numbers[-1])
+            deals = self.rows.find_deals(numbers[0], numbers[-1])
             self.deals.update(deals)
 
     def deal(self, number: int) -> Deal:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sqlalchemy import Connection
@@ -14,7 +14,7 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.replay import Replay
 from bascule.live.steps.signals import sizes_of, with_delay, with_events
 from bascule.live.storage.deals import Deal, Early, Used
-from bascule.live.storage.queries import Loaded, first_events_between
+from bascule.live.storage.queries import Loaded, Rows
 
 
 class SignalCheck:
@@ -33,10 +33,11 @@ class SignalCheck:
         self._choices = self._read() if self.is_used else iter(())
         self._next = next(self._choices, None)
 
-    def read(self, first: int, last: int) -> None:
+    def read(self, rows: Sequence[Assignment]) -> None:
         """Read when units had their first events."""
         if self.is_used:
-            self._heard = first_events_between(self.connection, self.stored.id, first, last)
+            log = Rows(self.connection, self.stored.id)
+            self._heard = log.first_events([row.number for row in rows])
 
     def take(self, row: Assignment, deal: Deal | None) -> None:
         """Count the event of a unit, if it had one."""

@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from bascule.core.errors import InputError
 from bascule.core.metrics.guardrails import empty_metrics
-from bascule.core.outcomes import Pair, Value
+from bascule.core.outcomes import Pair
 from bascule.core.statistics import Statistics
 from bascule.live.reports.verification.row_checks import (
     AUDIT,
@@ -41,7 +41,7 @@ from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal, UnderWay, with_blocks
-from bascule.live.storage.queries import Loaded
+from bascule.live.storage.queries import Events, Loaded
 from bascule.live.storage.state import ExperimentState, Folding, Front
 from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import read_stage
@@ -159,6 +159,7 @@ class _UnitLog:
     def __init__(self, connection: Connection, stored: Loaded, findings: Findings) -> None:
         self.connection, self.stored, self.findings = connection, stored, findings
         self.units = 0
+        self._log = queries.Rows(connection, stored.id)
         self._rows = RowCheck(stored, findings)
         self._folds = True
         self._since: int | None = None
@@ -167,7 +168,6 @@ class _UnitLog:
         self._block = 0
         self._dealt: UnderWay = ()
         self._deals: dict[int, Deal] = {}
-        self._others: dict[int, dict[str, list[Value]]] = {}
         self._signals = SignalCheck(connection, stored, findings)
         fronts = tuple(Front(*front[:2]) for front in stored.state.folding.fronts)
         self._ahead = ExperimentState.empty(stored.design)._replace(folding=Folding(fronts=fronts))
@@ -178,21 +178,16 @@ class _UnitLog:
     def run(self) -> None:
         """Read the units in their order, and fold as many as are folded."""
         first = 0
-        while rows := queries.assigned_from(self.connection, self.stored.id, first, READ_AT_ONCE):
+        while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
-            events = dict(
-                queries.events_of(self.connection, self.stored.id, rows[0].number, first - 1)
-            )
-            self._others = queries.metric_events_of(
-                self.connection, self.stored.id, rows[0].number, first - 1
-            )
-            self._signals.read(rows[0].number, first - 1)
+            events = self._log.events_of(rows[0].number, first - 1)
+            self._signals.read(rows)
             numbers = [row.deal for row in rows if row.deal is not None]
             if numbers:
                 # A block may have begun in the rows before, or some after it have no unit.
                 self._deals = self._find_deals(self._block or 1, numbers[-1])
             for row in rows:
-                self._take(row, events.get(row.number, []))
+                self._take(row, events.get(row.number, {}))
         self._rows.end()
         self._check_block()
         if self._folds:
@@ -255,7 +250,7 @@ class _UnitLog:
         if not is_ratio and not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
             self.findings.add(f"total stored as {stored[1]!r}, computed as {self._total!r}")
 
-    def _take(self, row: Assignment, values: list[Value]) -> None:
+    def _take(self, row: Assignment, its: Events) -> None:
         self.units += 1
         slot = None
         if row.deal is not None:
@@ -268,7 +263,7 @@ class _UnitLog:
             self._signals.take(row, self._deals.get(row.deal))
         sound = self._rows.check(row, self._chances(row, slot))
         if sound and self._folds:
-            self._take_ahead(row)
+            self._take_ahead(row, its)
         if row.number >= self.stored.state.folding.folded:
             return
         if not self._folds and self._since is None:
@@ -276,7 +271,7 @@ class _UnitLog:
         if not sound:
             self._folds = False
             return
-        design = self.stored.design
+        design, values = self.stored.design, its.get(None, [])
         try:
             if design.measure is None and not values:
                 raise ValueError("it has no outcome")
@@ -288,8 +283,7 @@ class _UnitLog:
                 self._since, self._folds = row.number, False
             if not self._folds:
                 return
-            its = self._others.get(row.number, {})
-            if design.measure is None and len(its) < len(design.metrics):
+            if design.measure is None and len(its) < 1 + len(design.metrics):
                 raise ValueError("it has no outcome of some metric")
             others = [
                 (one, its.get(metric.name, ()))
@@ -301,8 +295,8 @@ class _UnitLog:
                 row.deal,
                 value,
                 metrics=[
-                    None if which in self._places_ahead else unit_outcome(*its)[0]
-                    for which, its in enumerate(others)
+                    None if which in self._places_ahead else unit_outcome(*one)[0]
+                    for which, one in enumerate(others)
                 ],
                 covariates=row.known,
                 lacking=[lacks_value(one, events) for one, events in ((design, values), *others)],
@@ -316,9 +310,9 @@ class _UnitLog:
         """The places of the metrics that count before their units do."""
         return frozenset(which for front in self._ahead.folding.fronts for which in front.metrics)
 
-    def _take_ahead(self, row: Assignment) -> None:
+    def _take_ahead(self, row: Assignment, its: Events) -> None:
         """Fold a unit into the metrics that count before it does, as far as they have."""
-        design, its = self.stored.design, self._others.get(row.number, {})
+        design = self.stored.design
         for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
                 continue
@@ -392,7 +386,7 @@ class _UnitLog:
 
     def _find_deals(self, first: int, last: int) -> dict[int, Deal]:
         try:
-            return queries.find_deals(self.connection, self.stored.id, first, last)
+            return self._log.find_deals(first, last)
         except DAMAGE:
             # One of them cannot be read, and is listed with all that is left over.
             runs = readable_runs(self.connection, self.stored.id)
@@ -432,7 +426,7 @@ class _StageLog(_UnitLog):
         chances = frozenset((1.0 / len(design.arms) if is_hashed else 1.0,))
         counted = sum(some.units for some in wanted.enrolment.crowd)
         first = 0
-        while rows := queries.assigned_from(self.connection, self.stored.id, first, READ_AT_ONCE):
+        while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
             sound = [row for row in rows if self._rows.check(row, chances)]
             # After the decision everyone gets the winner, and is not part of the test.
@@ -442,6 +436,6 @@ class _StageLog(_UnitLog):
             self.units += len(rows)
         self._rows.end()
         for stage in range(1, wanted.progress + 1):
-            read = (self.connection, self.stored.id, design.measure, wanted, stage)
-            self.replay = self.replay.close_stage(read_stage(*read))
+            sums = read_stage(self._log, design.measure, wanted, stage)
+            self.replay = self.replay.close_stage(sums)
         self.replay = self.replay.changed()
