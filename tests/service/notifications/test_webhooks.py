@@ -92,7 +92,7 @@ def tell(store: bs.Store, listener: Listener, now: float) -> list[str]:
         async with httpx.AsyncClient(trust_env=False) as client:
             return [
                 settle(store, sent, await send(client, listener.url, sent, SECRET, now), now)
-                for sent in claim(store, [listener.url], now)
+                for sent in claim(store, listener.url, now)
             ]
 
     return asyncio.run(round_())
@@ -101,8 +101,8 @@ def tell(store: bs.Store, listener: Listener, now: float) -> list[str]:
 def test_a_decision_is_told_once_and_signed(listener: Listener) -> None:
     with bs.open(":memory:") as store:
         decide(store.create("before", DESIGN))
-        register(store, [listener.url])
-        register(store, [listener.url])
+        register(store, listener.url)
+        register(store, listener.url)
         assert tell(store, listener, 0.0) == []
         decide(store.create("button", DESIGN))
         assert tell(store, listener, 1.0) == ["done"]
@@ -120,7 +120,7 @@ def test_what_is_not_heard_is_told_again_and_at_last_given_up(
     listener.status = 500
     path = tmp_path / "shop.db"
     with bs.open(path) as store:
-        register(store, [listener.url])
+        register(store, listener.url)
         decide(store.create("button", DESIGN))
         assert tell(store, listener, 0.0) == ["waiting"]
         assert tell(store, listener, WAITS[0] - 1) == []
@@ -186,9 +186,9 @@ def test_a_failed_attempt_is_described_without_the_url(
 
 def test_of_two_workers_one_tells(listener: Listener, tmp_path: Path) -> None:
     with bs.open(tmp_path / "shop.db") as one, bs.open(tmp_path / "shop.db") as other:
-        register(one, [listener.url])
+        register(one, listener.url)
         decide(one.create("button", DESIGN))
-        assert [len(claim(store, [listener.url], 0.0)) for store in (one, other)] == [1, 0]
+        assert [len(claim(store, listener.url, 0.0)) for store in (one, other)] == [1, 0]
 
 
 def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
@@ -202,7 +202,7 @@ def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
         reports="always",
     )
     with bs.open(":memory:") as store:
-        register(store, [listener.url])
+        register(store, listener.url)
         test = store.create("checkout", design, audience={"ramp": [["0d", 0.5], ["1d", 1.0]]})
         units = [str(i) for i in range(400)]
         slower = {"present": 0.0, "new": 4.0}
@@ -227,7 +227,7 @@ def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
 def test_an_alarm_is_told_and_logged_once(listener: Listener) -> None:
     # A shuffle that is none: challengers always come first.
     with bs.open(":memory:", shuffle=lambda slots: slots.sort(reverse=True)) as store:
-        register(store, [listener.url])
+        register(store, listener.url)
         test = store.create(
             "button", bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3), reports="always")
         )

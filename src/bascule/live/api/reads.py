@@ -20,26 +20,14 @@ from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, ser
 from bascule.live.storage.queries import (
     Loaded,
     all_experiments,
-    gone,
     oldest_waiting,
     stored_row,
 )
 from bascule.live.storage.records import alarms_by_test
 from bascule.live.storage.schema import assignments, links
-from bascule.live.storage.schema import audit as audit_log
 from bascule.live.storage.state import Phase
 from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import is_settled
-
-__all__ = [
-    "Summary",
-    "alarm_names",
-    "arms_of_unit",
-    "audit_log",
-    "gone",
-    "read_summaries",
-    "segment_tests",
-]
 
 
 @dataclass(frozen=True, slots=True)

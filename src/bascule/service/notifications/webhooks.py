@@ -12,7 +12,6 @@ import base64
 import hmac
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol
@@ -28,7 +27,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from bascule.live.api import Store, moment
-from bascule.live.api.reads import audit_log as audit
+from bascule.live.storage.schema import audit
 from bascule.live.storage.schema import service_deliveries as deliveries
 from bascule.live.storage.schema import service_webhooks as webhooks
 from bascule.service.reading.store_calls import StoreCalls
@@ -67,28 +66,27 @@ class Delivery:
         return f"audit-{self.entry}"
 
 
-def register(store: Store, urls: Sequence[str]) -> None:
-    """Subscribe URLs that are new to all events from now on."""
+def register(store: Store, url: str) -> None:
+    """Subscribe a URL to all events from now on, if it is new."""
     with store.reading() as connection:
-        known = set(connection.execute(select(webhooks.c.url)).scalars())
-    if known.issuperset(urls):
-        return
-    with store.writing() as connection:
-        newest = connection.execute(select(func.max(audit.c.id))).scalar() or 0
-        _insert_if_new(connection, webhooks, [{"url": url, "since": newest} for url in urls])
+        known = connection.execute(select(webhooks.c.url).where(webhooks.c.url == url)).first()
+    if known is None:
+        with store.writing() as connection:
+            newest = connection.execute(select(func.max(audit.c.id))).scalar() or 0
+            _insert_if_new(connection, webhooks, [{"url": url, "since": newest}])
 
 
-def claim(store: Store, urls: Sequence[str], now: float) -> list[Delivery]:
-    """Claim the deliveries that are due, so that no other worker sends them."""
+def claim(store: Store, url: str, now: float) -> list[Delivery]:
+    """Claim the deliveries to a URL that are due, so that no other worker sends them."""
     with store.reading() as connection:
-        new = [row for url in urls for row in _unsent(connection, url, now)]
-        due = connection.execute(_due(urls, now)).first() is not None
+        new = _unsent(connection, url, now)
+        due = connection.execute(_due(url, now)).first() is not None
     if not new and not due:
         return []
     with store.writing() as connection:
         if new:
             _insert_if_new(connection, deliveries, new)
-        rows = connection.execute(_due(urls, now)).all()
+        rows = connection.execute(_due(url, now)).all()
         return [
             Delivery(row.url, row.audit, row.attempts + 1, body_of(row))
             for row in rows
@@ -177,8 +175,8 @@ class Webhook:
 
 async def deliver_due(store: Store, calls: StoreCalls, target: Recipient) -> list[str]:
     """Deliver the events that are due to an address; return what became of each."""
-    await calls.short(register, store, [target.key])
-    due = await calls.short(claim, store, [target.key], time.time())
+    await calls.short(register, store, target.key)
+    due = await calls.short(claim, store, target.key, time.time())
     results = []
     for sent in due:
         problem = await target.deliver(store, calls, sent)
@@ -253,13 +251,13 @@ def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]
     return [{**new, "audit": number} for number in connection.execute(asked).scalars()]
 
 
-def _due(urls: Sequence[str], now: float) -> Any:
+def _due(url: str, now: float) -> Any:
     mine, entry = deliveries.c, audit.c
     columns = (mine.url, mine.audit, mine.attempts, mine.due)
     return (
         select(*columns, entry.action, entry.name, entry.time, entry.detail)
         .join_from(deliveries, audit, audit.c.id == deliveries.c.audit)
-        .where(mine.url.in_(urls), mine.state == "waiting", mine.due <= now)
+        .where(mine.url == url, mine.state == "waiting", mine.due <= now)
         .order_by(mine.due)
         .limit(AT_ONCE)
     )
