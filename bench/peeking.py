@@ -23,8 +23,8 @@ from bascule.analysis.call import Asked
 from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.log.columns import Arms
 from bascule.analysis.log.reading import Reading
+from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request

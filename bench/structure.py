@@ -91,8 +91,7 @@ NEW = {
     "logs in databases and Spark, of any form, of many tests, with one look": """
         analysis/each.py analysis/evidence/fixed.py analysis/experiment.py analysis/log/naming.py
         analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
-        analysis/reduce/counts.py analysis/source/backend.py analysis/source/csv_checked.py
-        analysis/source/csv_files.py analysis/source/databases.py analysis/source/frames.py""",
+        analysis/source/backend.py analysis/source/csv_files.py""",
     "notebooks, glossary of the page, numbers as people write them": """
         cli/support/numbers.py core/inputs/written_numbers.py presentation/notebook.py
         service/page/glossary.py""",

@@ -162,7 +162,7 @@ def test_days_without_anybody_are_gaps() -> None:
 
 def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
     sums = even(np.full(14, 0.1))
-    effects = Terms(ARMS, 0.05, "proven").effects([(0.0, 0.01)])
+    effects = Terms(ARMS, 0.05, "proven").effects_with([(0.0, -0.01, 0.01)])
     assert not extremes(sums, ARMS, effects).flagged
     highs = sums.highs.copy()
     highs[3, 1] = 1e4

@@ -15,6 +15,7 @@ from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import p_at_look, shown
 from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
 from bascule.core.errors import InputError
+from bascule.core.inputs import checks
 
 SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
 """Shares of the smaller of two arms that people choose, besides a half."""
@@ -127,14 +128,5 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
             f"weights must be {len(arms)} numbers, one per arm: {', '.join(arms)} "
             f"(got {weights!r:.60})",
         )
-    try:
-        numbers = [float(weight) for weight in weights]
-    except (TypeError, ValueError):
-        raise InputError("weights", f"weights must be numbers (got {weights!r})") from None
-    if not all(0.0 < number < np.inf for number in numbers):
-        raise InputError(
-            "weights",
-            f"weights must be finite and above 0 (got {weights!r:.60}): "
-            "state how the units were split, such as [0.9, 0.1]",
-        )
-    return numbers
+    how = "state how the units were split, such as [0.9, 0.1]"
+    return [checks.positive("weights", weight, how) for weight in weights]

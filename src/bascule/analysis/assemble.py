@@ -109,9 +109,9 @@ def answer(
     part = part_of(request, reduced, name, error)
     times, moments = reduced.reading.times, part.counted.moments
     course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
-    unknown = [(0.0, math.inf)] * math.comb(len(arms), 2)
+    unknown = [(0.0, -math.inf, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
-    effects = now or Terms(arms, error, evidence.guarantee).effects(unknown)
+    effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
     made: list[Check] = [] if reduced.replayed is not None else [_ratio(request, arms, sums, split)]
@@ -135,6 +135,16 @@ def answer(
         made += checks.of_single_outcomes(sums)
     elif reduced.replayed is None:
         made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
+    compared: tuple[Contrast, ...] = ()
+    if not (evidence.once or request.brief):
+        compared = _contrasts_of(
+            part.design,
+            effects,
+            part.arms,
+            None if moments is None else moments.sum(axis=0),
+            ratio=reduced.reading.per is not None,
+            positive=bool(np.nanmin(sums.lows, initial=0.0) >= 0.0),
+        )
     return Analysis(
         design=part.design,
         evidence=evidence,
@@ -156,20 +166,12 @@ def answer(
         checks=tuple(made),
         excluded=reduced.excluded | reduced.table.excluded,
         reading=reduced.reading,
-        contrasts=()
-        if evidence.once or request.brief
-        else _contrasts_of(
-            part.design,
-            effects,
-            part.arms,
-            None if moments is None else moments.sum(axis=0),
-            ratio=reduced.reading.per is not None,
-            positive=bool(np.nanmin(sums.lows, initial=0.0) >= 0.0),
-        ),
+        contrasts=compared,
         once=part.once,
         examples=reduced.examples,
         notes=(
             *notes.notes_on(request, reduced, part.blocks, part.known, evidence),
+            *notes.no_lift(part.arms, part.design.control_arm, compared),
             *notes.other_difference(part.arms, effects, reduced.reading.covariate),
         ),
     )

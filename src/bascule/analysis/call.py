@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.metrics.metric import METRIC_ERROR, Goal, Harm, Metric, Role
-from bascule.core.options import Option, check_given, options_of
+from bascule.core.options import Group, Option, check_given, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 PER_ROW = "row"
@@ -34,6 +34,11 @@ MODELS = tuple(
 
 Column = str | None
 """The name of a column; None where it is to be found, or is not there."""
+
+
+def _column(text: str, group: Group = "basics", **more: Any) -> Option:
+    """Return the option that names a column."""
+    return Option(text, group=group, metavar="COLUMN", **more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,8 @@ class Log:
     ] = False
     count: Annotated[
         Column,
-        Option(
+        _column(
             "If rows are sums: the number of their units.",
-            group="basics",
-            metavar="COLUMN",
             excludes=(
                 *("unit", "row_is_unit", "assignments", "window", "missing"),
                 *("probability", "per", "follow_up", "covariate", "cluster"),
@@ -72,9 +75,9 @@ class Log:
     ] = None
     squares: Annotated[
         Column,
-        Option(
+        _column(
             "If rows are sums of other numbers than 0 and 1: their squares.",
-            metavar="COLUMN",
+            group="advanced",
             needs=("count",),
         ),
     ] = None
@@ -123,19 +126,17 @@ class LogMetric:
     """Column with the values; found if not given, and every event counts as 1 if there is none."""
     per: Annotated[
         Column,
-        Option(
+        _column(
             "Denominator of a ratio: a column, or row for a rate per row that has a value.",
             group="outcome",
-            metavar="COLUMN",
             excludes=("follow_up", "window", "outcome", "probability", "assignments", "design"),
         ),
     ] = None
     follow_up: Annotated[
         str | tuple[str, str] | None,
-        Option(
+        _column(
             "How long a unit was at risk: a column, or START,STOP of each row.",
             group="outcome",
-            metavar="COLUMN",
             excludes=("window", "outcome", "probability", "assignments", "design"),
         ),
     ] = None
@@ -279,10 +280,8 @@ class Assigned:
     ] = None
     cluster: Annotated[
         Column,
-        Option(
+        _column(
             "What was assigned as a whole, or groups of alike units.",
-            group="basics",
-            metavar="COLUMN",
             excludes=("segment", "outcome", "probability", "design"),
         ),
     ] = None
@@ -296,18 +295,9 @@ class Asked:
     """An analysis as it was asked for: a log, its columns, and what a decision is held to."""
 
     log: Log
-    unit: Annotated[
-        Column,
-        Option(
-            "The unit that was assigned; usual names are found.", group="basics", metavar="COLUMN"
-        ),
-    ] = None
-    arm: Annotated[
-        Column, Option("The unit's arm; usual names are found.", group="basics", metavar="COLUMN")
-    ] = None
-    time: Annotated[
-        Column, Option("When; usual names are found.", group="basics", metavar="COLUMN")
-    ] = None
+    unit: Annotated[Column, _column("The unit that was assigned; usual names are found.")] = None
+    arm: Annotated[Column, _column("The unit's arm; usual names are found.")] = None
+    time: Annotated[Column, _column("When; usual names are found.")] = None
     design: Annotated[
         Design | None,
         Option(
@@ -346,19 +336,14 @@ class Asked:
     ] = None
     covariate: Annotated[
         Column,
-        Option(
+        _column(
             "A number known before the test, to sharpen it (CUPED).",
-            group="basics",
-            metavar="COLUMN",
             excludes=("outcome", "probability"),
         ),
     ] = None
-    segment: Annotated[
-        Column,
-        Option(
-            "Answer each of its values, with a part of the error.", group="basics", metavar="COLUMN"
-        ),
-    ] = None
+    segment: Annotated[Column, _column("Answer each of its values, with a part of the error.")] = (
+        None
+    )
     assignments: Annotated[
         Log | None,
         Option(
@@ -370,6 +355,17 @@ class Asked:
         date | datetime | str | None, Option("Look as of the end of that day.", metavar="DAY")
     ] = None
     looks: Looks = None
+
+    @property
+    def about_units(self) -> dict[str, Column]:
+        """The columns that say something of a unit, or of several, besides its arm."""
+        return {
+            "segment": self.segment,
+            "covariate": self.covariate,
+            "cluster": self.assigned.cluster,
+            "count": self.log.count,
+            "squares": self.log.squares,
+        }
 
     def check(self, metric: LogMetric) -> None:
         """Refuse what does not go together."""

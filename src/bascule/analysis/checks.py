@@ -10,7 +10,7 @@ import numpy as np
 from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.moments import PLACE, Centre
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table, merged
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
 from bascule.analysis.request import Reduced, Unfit
 from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
@@ -192,7 +192,7 @@ def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> 
     name = "lone arms"
     if worst == 0.0:
         return []
-    kept, weekly = (_kept(part, *which) for part in (blocks, merged(sums, "week")))
+    kept, weekly = (_kept(part, *which) for part in (blocks, sums.merged("week")))
     message = (
         f"{100 * worst:.3g} % of the units of {arms[which[0]]} and {arms[which[1]]} came in a "
         f"{block} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "

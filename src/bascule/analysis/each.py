@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from bascule.analysis.allocation import checked_weights
-from bascule.analysis.api import analyze, one_line
+from bascule.analysis.api import one_line
 from bascule.analysis.assemble import answer
 from bascule.analysis.call import Asked, Assigned, Log, LogMetric
-from bascule.analysis.log.columns import NO_ARM
-from bascule.analysis.log.log import given_columns, read_log
+from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named, with_kind
 from bascule.analysis.log.recognise import recognised
+from bascule.analysis.log.rows import NO_ARM
 from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
@@ -84,8 +84,8 @@ class LogCollection:
 Progress = Callable[[str, int, int], None]
 """Told the name of what is done, how much of it is, and how much there is."""
 
-ALIKE = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
-"""Options of tests that are read together; with any other, tests are read one by one."""
+OPTIONS = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
+"""Options of `analyze` that many tests can share."""
 
 
 def analyze_each(
@@ -98,8 +98,8 @@ def analyze_each(
 ) -> LogCollection:
     """Analyse many tests, each with its own arms, of a log whose column `test` names them.
 
-    All other options are those of `analyze`. Each test has the whole error. `progress` is called
-    after each test.
+    The other options are those of `analyze` on columns, the decision, the assignment and looks.
+    Each test has the whole error. `progress` is called after each test.
 
     >>> import bascule as bs
     >>> log = {"test": ["x"] * 400 + ["y"] * 400, "unit": range(800), "arm": ["a", "b"] * 400,
@@ -107,6 +107,13 @@ def analyze_each(
     >>> [(row.test, row.decision) for row in bs.analyze_each(log, test="test").rows]
     [('x', 'b'), ('y', 'b')]
     """
+    if isinstance(metric, list | tuple):
+        raise InputError("metric", "metric: many tests are compared by one metric: name one")
+    for name, value in options.items():
+        if value is not None and name not in OPTIONS:
+            raise InputError(
+                name, f"{name} does not go with many tests: leave it out, or analyse tests singly"
+            )
     given = Log.of(log)
     report = progress or _silent
     source = given.where
@@ -114,44 +121,16 @@ def analyze_each(
         (table,) = open_tables(opened, [source])
         column = named("test", test, list(table.columns))
         report("tests", 0, 0)
-        counts = run(table.group_by(name=table[column]).agg(rows=table.count()).order_by("name"))
-        excluded = {f"no {column}": row["rows"] for row in counts if row["name"] is None}
+        (row,) = run(table.agg(unnamed=table.count(where=table[column].isnull())))
+        excluded = {f"no {column}": row["unnamed"]} if row["unnamed"] else {}
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
-        first = LogMetric.of(metric) if not isinstance(metric, list | tuple) else None
-        alike = all(value is None or name in ALIKE for name, value in options.items())
-        if first is not None and alike:
-            rows, more = Together(table, column, given, first, options).answers(report)
-            return LogCollection(rows, excluded | more)
-        each = replace(given, query=None, encoding=None)
-        parts = [
-            (str(row["name"]), replace(each, source=_part(table, column, row["name"])))
-            for row in counts
-            if row["name"] is not None
-        ]
-        return LogCollection(_one_by_one(parts, {"metric": metric, **options}, report), excluded)
+        together = Together(table, column, given, LogMetric.of(metric), options)
+        rows, more = together.answers(report)
+        return LogCollection(rows, excluded | more)
 
 
 def _silent(name: str, done: int, whole: int) -> None:
     """Say nothing."""
-
-
-def _part(table: Any, column: str, name: object) -> Any:
-    """The rows of a test."""
-    return table.filter(table[column] == name).drop(column)
-
-
-def _one_by_one(
-    parts: Sequence[tuple[str, Log]], options: dict[str, Any], report: Progress
-) -> tuple[LogAnswer, ...]:
-    """The answers of tests that are read one after the other."""
-    rows = []
-    for done, (name, log) in enumerate(parts, start=1):
-        try:
-            rows.append(_row(name, analyze(log, **options)))
-        except InputError as problem:
-            rows.append(LogAnswer(name, problem=str(problem)))
-        report("tests", done, len(parts))
-    return tuple(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,22 +152,10 @@ class Together:
         given = {name: value for name, value in self.options.items() if value is not None}
         asked = Asked(log=self.log, segment=self.test, **given | {"control": None})
         table = with_kind(self.table, self.metric.value)
-        columns = replace(given_columns(table, asked, self.metric), test=self.test)
-        used = recognised(table, None, columns)
-        alone = used.unit is None and asked.log.count is None
-        asked = replace(
-            asked,
-            unit=used.unit,
-            arm=used.arm,
-            time=used.time,
-            log=replace(asked.log, row_is_unit=alone),
-        )
-        metric = replace(self.metric, value=used.value)
+        used = recognised(table, None, asked, self.metric, test=self.test)
         table, labels = _numbered(table, self.test, used.arm, used.unit)
-        request = Request.of(metric, asked)
-        log = read_log(asked, metric, request, table)
-        request = replace(request, brief=True)
-        whole = reduced(request, log, None)
+        request = replace(Request.of(self.metric, asked), brief=True)
+        whole = reduced(request, read_log(asked, self.metric, request, table, used=used), None)
         rows = []
         for done, test in enumerate(sorted(labels), start=1):
             try:

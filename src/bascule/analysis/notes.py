@@ -14,6 +14,7 @@ from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.core.evidence.spread import skewness, units_needed
+from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 
 
@@ -68,6 +69,17 @@ def notes_on(
     if design is not None and design.procedure.counts == "units" and design.procedure.even:
         notes.append(f"the log is compared day by day, not in the rounds of {design.rule.label}")
     return notes
+
+
+def no_lift(arms: Sequence[ArmAnswer], control: str, contrasts: Sequence[Contrast]) -> list[str]:
+    """Say why no relative lift is shown where the control's mean is not above 0."""
+    (mean,) = (arm.mean for arm in arms if arm.name == control)
+    if mean is None or mean > 0.0 or not contrasts:
+        return []
+    return [
+        f"no relative lift is shown: the mean of {control} is {mean:.4g}, and a change relative to "
+        "a mean that is not above 0 has no meaning"
+    ]
 
 
 def _skewed_arms(reduced: Reduced, sums: Sums, known: int, evidence: Evidence) -> list[str]:

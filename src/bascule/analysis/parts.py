@@ -15,7 +15,7 @@ from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.reduce.moments import Centre
-from bascule.analysis.reduce.sums import Sums, merged
+from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.core.design import Design
@@ -60,7 +60,7 @@ def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
     evidence = chosen_evidence(request, reduced, sums)
     if request.once:
         return _at_one_look(request, reduced, sums, evidence, error)
-    blocks = merged(sums, reduced.reading.block)
+    blocks = sums.merged(reduced.reading.block)
     dates = _known_dates(request, reduced, blocks)
     counted = blocks.first(len(dates))
     course = course_by(evidence, request, reduced, counted, dates, error)

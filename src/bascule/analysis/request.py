@@ -8,8 +8,8 @@ from typing import NamedTuple, cast, get_args
 
 from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.evidence.replay import Replayed
-from bascule.analysis.log.columns import Arms
 from bascule.analysis.log.reading import Reading
+from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.sums import Block, Table
 from bascule.core.design import Design
 from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
@@ -19,6 +19,9 @@ from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate, Measure
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import OUTCOMES, Outcome
+
+FOLLOWED = ("sum", "any")
+"""Aggregates whose outcomes are followed from day to day where they have no window."""
 
 EXCLUDE = "exclude"
 """Asks that units without any value do not count."""
@@ -38,8 +41,9 @@ class Request:
 
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
     the outcome `missing`, or is excluded with `exclude`. `whole` is the design of all segments,
-    where it names them, and `design` then that of one. A `brief` answer has no fixed-sample tests
-    and no lifts.
+    where it names them, and `design` then that of one. With `by_day` outcomes that still grow are
+    compared as they stood on every day, not only on the last one. A `brief` answer has no
+    fixed-sample tests and no lifts.
     """
 
     design: Design | None
@@ -108,23 +112,22 @@ class Request:
                 base = min(max(base, model.low), model.high)
             else:
                 _check_missing(model, base)
+        aggregate = metric.aggregate or default_aggregate(model)
         return cls(
-            design,
-            model,
-            level,
-            least,
-            measure,
-            (metric.aggregate or default_aggregate(model))
-            if measure is None
-            else measure.aggregate,
-            base,
-            _moment(asked.until),
-            looks is None,
-            missing == EXCLUDE,
-            (goal or INCREASE) if design is None else design.goal,
-            asked.control if design is None else design.control,
-            block,
-            once,
+            design=design,
+            outcome=model,
+            error=level,
+            min_effect=least,
+            measure=measure,
+            aggregate=aggregate if measure is None else measure.aggregate,
+            missing=base,
+            until=_moment(asked.until),
+            by_day=looks is None and aggregate in FOLLOWED and base == 0.0,
+            exclude=missing == EXCLUDE,
+            goal=(goal or INCREASE) if design is None else design.goal,
+            control=asked.control if design is None else design.control,
+            block=block,
+            once=once,
             whole=whole,
         )
 

@@ -187,7 +187,7 @@ def _command(question: Question, context: typer.Context) -> str:
         for one in value if isinstance(value, list | tuple) else [value]:
             words += [parameter.opts[0], *([] if one is True else [str(one)])]
     for name, value in question.options.items():
-        words += [f"--{name.replace('_', '-')}", value]
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if question.zero_or_one and "--outcome" not in words:
         words += ["--outcome", "bernoulli"]
     return shlex.join(words)

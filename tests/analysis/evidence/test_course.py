@@ -99,13 +99,14 @@ def test_three_arms_are_dropped_one_after_the_other() -> None:
 def test_an_arm_that_was_beaten_beats_nobody_any_more() -> None:
     terms = Terms(("a", "b", "c"), 0.05, "proven")
     judge = Judge(terms)
-    assert judge.see(terms.effects([(1.0, 0.5), (0.0, 1.0), (0.0, 1.0)])) is None
+    open_end, above, below = (0.0, -1.0, 1.0), (1.0, 0.5, 1.5), (-1.0, -1.5, -0.5)
+    assert judge.see(terms.effects_with([above, open_end, open_end])) is None
     assert judge.beaten == {"b"}
-    assert judge.see(terms.effects([(0.0, 1.0), (0.0, 1.0), (1.0, 0.5)])) is None
-    decided = judge.see(terms.effects([(0.0, 1.0), (-1.0, 0.5), (0.0, 1.0)]))
+    assert judge.see(terms.effects_with([open_end, open_end, above])) is None
+    decided = judge.see(terms.effects_with([open_end, below, open_end]))
     assert decided is not None
     assert decided.name == "c"
-    assert judge.see(terms.effects([(9.0, 1.0), (9.0, 1.0), (0.0, 1.0)])) is decided
+    assert judge.see(terms.effects_with([above, above, open_end])) is decided
 
 
 def test_no_difference_that_matters_is_a_decision() -> None:

@@ -87,12 +87,6 @@ def as_ibis(events: Any, folder: Path) -> Any:
     return ibis.duckdb.connect().read_parquet(as_parquet(events, folder))
 
 
-def as_polars_of_ibis(events: Any, folder: Path) -> Any:
-    import ibis
-
-    return ibis.polars.connect({"events": as_polars(events, folder)}).table("events")
-
-
 def as_dataset(events: Any, folder: Path) -> Any:
     import pyarrow.dataset as ds
 
@@ -111,7 +105,7 @@ def as_folder(events: Any, folder: Path) -> Any:
 
 
 FRAMES = (as_polars, as_lazy, as_arrow, as_reader, as_zoned, as_text)
-FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_ibis, as_polars_of_ibis)
+FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_ibis)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

@@ -41,6 +41,8 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
             )
         elif request.by_day:
             note += ": give window to have a proven answer"
+        else:
+            note += ", and are compared as they stand at the end of the log"
         return kinds.estimated_mixture(note, growing=True)
     if model is not None and model.binary and not sums.zero_or_one:
         raise InputError(

@@ -66,10 +66,6 @@ class Terms:
         """The log evidence at which an arm is beaten."""
         return math.log((len(self.arms) - 1) / self.error)
 
-    def effects(self, ends: Iterable[tuple[float, float]]) -> tuple[Effect, ...]:
-        """Effects from differences and how far each may be off, pair after pair."""
-        return self.effects_with((off, off - reach, off + reach) for off, reach in ends)
-
     def effects_of(self, pairs: Iterable[Pair]) -> tuple[Effect, ...]:
         """Effects from what pairs of arms have shown."""
         return self.effects_with(pair.interval(self.log_threshold, self.widest) for pair in pairs)

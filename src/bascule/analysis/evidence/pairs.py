@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.bernstein import expected, most_squares
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
+from bascule.core.evidence.families.rows import Ends
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.spread import (
     FEWEST_UNITS,
@@ -27,14 +27,6 @@ from bascule.core.evidence.spread import (
 )
 from bascule.core.outcomes import Outcome
 from bascule.core.types import FloatArray
-
-
-class Ends(NamedTuple):
-    """A difference and the ends of its interval."""
-
-    difference: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +75,7 @@ class Pair:
         # Means that are further apart than possible would be a contradiction, not an interval.
         low, high = min(low, widest), max(high, -widest)
         shown = centre if self.estimate is None else self.estimate
-        return Ends(min(max(shown, low), high), low, high)
+        return min(max(shown, low), high), low, high
 
     def reach(self, log_threshold: float, times: float = 1.0) -> float:
         """How far the difference may be off; with `times` as much data of the same kind.

@@ -7,21 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
-from bascule.analysis.log.columns import Arms, Columns, arms_of
 from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.log.recognise import Given, recognised, start_of
-from bascule.analysis.log.rows import clean
+from bascule.analysis.log.recognise import Recognised, recognised, start_of
+from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
-
-ROLES = ("segment", "covariate", "cluster", "count", "squares")
-"""Columns that say something of a unit, or of several, besides its arm and its probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +42,25 @@ class Log:
 
 
 def read_log(
-    asked: Asked, metric: LogMetric, request: Request, events: Any, assignments: Any = None
+    asked: Asked,
+    metric: LogMetric,
+    request: Request,
+    events: Any,
+    assignments: Any = None,
+    used: Recognised | None = None,
 ) -> Log:
-    """Choose the columns of the tables and clean their rows."""
+    """Clean the rows of the tables, by the columns that are used or else recognised."""
     if asked.log.drop_duplicates:
         different = events.distinct()
         dropped = int(events.count().to_pyarrow().as_py() - different.count().to_pyarrow().as_py())
         plain = replace(asked, log=replace(asked.log, drop_duplicates=False))
-        return replace(read_log(plain, metric, request, different, assignments), dropped=dropped)
+        log = read_log(plain, metric, request, different, assignments, used)
+        return replace(log, dropped=dropped)
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
     events, per = _with_denominator(events, metric)
-    used = recognised(events, assignments, given_columns(arm_table, asked, metric, per))
+    used = used or recognised(events, assignments, asked, metric, per=per)
     unit, arm, time = used.unit, used.arm, used.time
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
@@ -104,7 +106,7 @@ def read_log(
         per=per,
         follow_up=metric.follow_up is not None,
         at_risk=per is not None and per not in (metric.per, metric.follow_up),
-        **{role: about[role] for role in ROLES},
+        **{role: about[role] for role in asked.about_units},
         cumulative=bool(asked.log.cumulative),
         times="none" if asked.log.cumulative else arrivals.kind,
         block=request.block or ("week" if times.weekly else "day"),
@@ -136,33 +138,6 @@ def _written(
     there = [name for name in names if name is not None and name in table.columns]
     forms = {name: written_of(table, name, decimal, whole=whole) for name in there}
     return {name: form for name, form in forms.items() if form != PLAIN}
-
-
-def given_columns(table: Any, asked: Asked, metric: LogMetric, per: str | None = None) -> Given:
-    """The columns that the user named, of the table that has the arms."""
-    stated = asked.assigned.probability
-    others = [(role, getattr(_owner(asked, role), role)) for role in ROLES if role != "covariate"]
-    probabilities = stated.values() if isinstance(stated, Mapping) else _given(stated)
-    others += [("probability", one) for one in probabilities]
-    if per is None and metric.per != PER_ROW:
-        others.append(("per", metric.per))
-    interval = metric.follow_up if isinstance(metric.follow_up, tuple) else _given(metric.follow_up)
-    taken = (*(column(table, role, name) for role, name in others), per, *interval)
-    return Given(
-        asked.log.where.shown,
-        *(asked.unit, asked.arm, asked.time, metric.value),
-        no_unit=asked.log.row_is_unit or asked.log.count is not None,
-        plain_value=metric.plain,
-        taken=tuple(name for name in taken if name),
-        covariate=column(table, "covariate", asked.covariate),
-    )
-
-
-def _owner(asked: Asked, role: str) -> Any:
-    """Where the name of a role's column was given."""
-    if role == "cluster":
-        return asked.assigned
-    return asked.log if role in ("count", "squares") else asked
 
 
 def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: str) -> str:
@@ -228,7 +203,7 @@ def _both_times(
 def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[str, Any]:
     """The columns with what is known of a unit, or of several."""
     about: dict[str, Any] = {
-        role: column(arm_table, role, getattr(_owner(asked, role), role)) for role in ROLES
+        role: column(arm_table, role, name) for role, name in asked.about_units.items()
     }
     about |= {"probability": None, "probabilities": ()}
     probability = asked.assigned.probability

@@ -14,6 +14,14 @@ OTHER_SUMS = (
 """What a log needs whose rows are sums, and whose units give other numbers than 0 and 1."""
 
 
+COUNTS_RISE = (
+    "the counts of all arms rise from day to day: say whether rows have what was counted up to "
+    "their time (cumulative=True, --cumulative) or on their day alone (cumulative=False, "
+    "--no-cumulative)"
+)
+"""What is asked where counts look like totals."""
+
+
 class Question(InputError):  # noqa: N818 - it asks
     """Columns that a log leaves open, asked for at once.
 
@@ -22,7 +30,11 @@ class Question(InputError):  # noqa: N818 - it asks
     """
 
     def __init__(
-        self, place: str, recognised: Mapping[str, str], unclear: Iterable[str], **options: str
+        self,
+        place: str,
+        recognised: Mapping[str, str],
+        unclear: Iterable[str],
+        **options: str | bool,
     ) -> None:
         self.place, self.recognised, self.options = place, dict(recognised), options
         self.unclear = tuple(unclear)
@@ -53,11 +65,12 @@ class Question(InputError):  # noqa: N818 - it asks
         options = columns | {name: repr(value) for name, value in self.options.items()}
         metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
         if "follow_up" in options:
-            pair = tuple(self.options["follow_up"].split(","))
+            pair = tuple(str(self.options["follow_up"]).split(","))
             metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
             del options["follow_up"]
         if "count" in options:
-            sums = [f"{n}={options.pop(n)}" for n in ("count", "squares") if n in options]
+            names = ("count", "squares", "cumulative")
+            sums = [f"{name}={options.pop(name)}" for name in names if name in options]
             source = f"bs.Log({source}, {', '.join(sums)})"
         if self.zero_or_one:
             metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
@@ -65,5 +78,5 @@ class Question(InputError):  # noqa: N818 - it asks
         return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
 
 
-def _question(place: str, recognised: Any, unclear: Any, options: dict[str, str]) -> Question:
+def _question(place: str, recognised: Any, unclear: Any, options: dict[str, Any]) -> Question:
     return Question(place, recognised, unclear, **options)

@@ -7,10 +7,11 @@ is asked for at once, with a call to copy.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.log.naming import (
     ARM_ENDINGS,
     COUNTS,
@@ -22,11 +23,12 @@ from bascule.analysis.log.naming import (
     NUMBER_OF,
     TESTS,
     TREATED,
+    column,
     named,
     plain,
     usual,
 )
-from bascule.analysis.log.question import OTHER_SUMS, Question
+from bascule.analysis.log.question import COUNTS_RISE, OTHER_SUMS, Question
 from bascule.analysis.log.sample import MOSTLY, NO_NAME, Sample
 from bascule.analysis.log.times import FORMAT_HINT
 from bascule.core.errors import InputError
@@ -53,72 +55,75 @@ class Recognised:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """The columns that the user named, None for those to be found, and which of them there are.
+def recognised(
+    events: Any,
+    assignments: Any,
+    asked: Asked,
+    metric: LogMetric,
+    *,
+    per: str | None = None,
+    test: str | None = None,
+) -> Recognised:
+    """Return the columns of a log; raise one `Question` for all that are not clear.
 
-    `place` is where the log is, in words, and `plain_value` says that nothing but a column was
-    asked of the metric. Rows that count units, or are units, have no column of identities
-    (`no_unit`). `test` is the column of the test in a log of many.
+    `per` is the denominator where it was made here, and `test` the column of the test in a log of
+    many.
     """
-
-    place: str = "a log"
-    unit: str | None = None
-    arm: str | None = None
-    time: str | None = None
-    value: str | None = None
-    no_unit: bool = False
-    plain_value: bool = True
-    taken: tuple[str, ...] = ()
-    covariate: str | None = None
-    test: str | None = None
-
-
-def recognised(events: Any, assignments: Any, given: Given) -> Recognised:
-    """Return the columns of a log; raise one `Question` for all that are not clear."""
-    return _Recognition(events, assignments, given).result()
+    return _Recognition(events, assignments, asked, metric, per, test).result()
 
 
 class _Recognition:
     """The roles of columns, found one after the other, with what is not clear."""
 
-    def __init__(self, events: Any, assignments: Any, given: Given) -> None:
-        self.given = given
+    def __init__(
+        self,
+        events: Any,
+        assignments: Any,
+        asked: Asked,
+        metric: LogMetric,
+        per: str | None,
+        test: str | None,
+    ) -> None:
+        self.asked, self.metric, self.test = asked, metric, test
         self.alone = assignments is None
-        self.events = Sample(events, set(given.taken))
-        self.arms = self.events if self.alone else Sample(assignments, set(given.taken))
+        taken = set(_taken(events if self.alone else assignments, asked, metric, per))
+        self.events = Sample(events, set(taken))
+        self.arms = self.events if self.alone else Sample(assignments, set(taken))
+        self.covariate = column(self.arms.table, "covariate", asked.covariate)
+        # Rows that count units, or are units, have no column of identities.
+        self.no_unit = asked.log.row_is_unit or asked.log.count is not None
         self.roles: dict[str, str] = {}
         self.unclear: list[str] = []
-        self.options: dict[str, str] = {}
+        self.options: dict[str, Any] = {}
         self.notes: list[str] = []
 
     def result(self) -> Recognised:
-        given = self.given
+        asked, value = self.asked, self.metric.value
         for role, sample in (("unit", self.events), ("arm", self.arms), ("time", self.events)):
-            name = getattr(given, role)
+            name = getattr(asked, role)
             if name is not None:
                 self._take(role, named(role, name, list(sample.table.columns)), sample)
-        if given.value is not None:
-            self._take("metric", self._named_metric(given.value), self.events)
+        if value is not None:
+            self._take("metric", self._named_metric(value), self.events)
         self._ask_about_tests()
-        if given.unit is None and not given.no_unit:
+        if asked.unit is None and not self.no_unit:
             self._find_unit()
-        if given.arm is None:
+        if asked.arm is None:
             self._find_arm()
-        if given.time is None:
+        if asked.time is None:
             self._find_time()
         others: tuple[str, ...] = ()
-        if given.value is None:
+        if value is None:
             others = self._find_value()
         else:
-            free = [name for name in self.events.free if name != given.covariate]
+            free = [name for name in self.events.free if name != self.covariate]
             others = tuple(name for name in self.events.numbers if name in free)
         self._ask_about_sums()
         self._ask_about_intervals()
         self._ask_about_durations()
         self._note_clusters()
         if self.unclear:
-            raise Question(given.place, self.roles, self.unclear, **self.options)
+            raise Question(asked.log.where.shown, self.roles, self.unclear, **self.options)
         roles = self.roles.get
         return Recognised(
             roles("unit"),
@@ -140,22 +145,22 @@ class _Recognition:
         texts = [c for c in columns if c not in sample.numbers]
         texts = [c for c in texts if sample.table[c].type().is_string()]
         if not any(plain(c) == plain(name) for c in columns):
-            for column in texts:
-                if name in sample.kinds(column):
+            for text in texts:
+                if name in sample.kinds(text):
                     raise InputError(
                         "metric",
-                        f"metric: there is no column {name!r}, but {column} has such rows: to "
-                        f"count them, give the metric '{column}={name}'",
+                        f"metric: there is no column {name!r}, but {text} has such rows: to "
+                        f"count them, give the metric '{text}={name}'",
                     )
-        column = named("metric", name, columns)
-        if column in texts and re.search(KINDS, plain(column)):
-            kinds = [f"{column}={kind}" for kind in sample.kinds(column)]
+        meant = named("metric", name, columns)
+        if meant in texts and re.search(KINDS, plain(meant)):
+            kinds = [f"{meant}={kind}" for kind in sample.kinds(meant)]
             raise InputError(
                 "metric",
-                f"metric: {column} has kinds of events and no numbers: to count those of one kind, "
+                f"metric: {meant} has kinds of events and no numbers: to count those of one kind, "
                 f"give the metric {_listed([repr(kind) for kind in kinds], 'or')}",
             )
-        return column
+        return meant
 
     def _ask(self, role: str, why: str, columns: Iterable[str]) -> None:
         self.unclear.append(why)
@@ -204,7 +209,7 @@ class _Recognition:
         if self._choose("arm", sample, groups):
             return
         most = {c: 5 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
-        test = self.given.test or self.options.get("test")
+        test = self.test or self.options.get("test")
         free = [c for c in sample.free if c not in (test, *sample.row_numbers)]
         free = [c for c in free if not usual("time", [c])]
         few = [c for c in free if 2 <= sample.different(c, test) <= most[c]]
@@ -247,7 +252,7 @@ class _Recognition:
     def _find_value(self) -> tuple[str, ...]:
         sample = self.events
         pair = _interval(sample.free)
-        rest = {*pair, self.given.covariate}
+        rest = {*pair, self.covariate}
         numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
         texts = [c for c in usual("value", sample.free) if c not in numbers]
         likely = usual("value", numbers) or [*texts, *numbers]
@@ -272,7 +277,7 @@ class _Recognition:
         arms = [self.roles.get("arm"), *usual("arm", sample.free)]
         tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
         tests = [c for c in tests if sample.different(c) > 1]
-        if self.given.test is None and self.alone and tests:
+        if self.test is None and self.alone and tests:
             self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
 
     def _counts(self) -> list[str]:
@@ -289,19 +294,32 @@ class _Recognition:
     def _ask_about_sums(self) -> None:
         """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
         has_unit = "unit" in self.roles or "unit" in self.options
-        if has_unit or self.given.no_unit or not self.alone:
+        if has_unit or self.no_unit or not self.alone:
             return
+        sample, arm, time = self.events, self.roles.get("arm"), self.roles.get("time")
         counts = self._counts()
         if not counts:
+            if arm and time and sample.is_grid(arm, time):
+                why = (
+                    f"there is one row for each {arm} and {time}, so rows seem to be sums: export "
+                    "one row per unit, or also the number of units and the sum of the squares of "
+                    "their values, and name these columns (if every row is a unit of its own, give "
+                    "row_is_unit=True, --row-is-unit)"
+                )
+                self._ask("count", why, ())
+                self.options["squares"] = "COLUMN"
             return
         self._ask("count", f"{counts[0]} seems to count the units of a row", counts)
+        if arm and time and sample.counts_rise(counts[0], arm, time):
+            self.unclear.append(COUNTS_RISE)
+            self.options["cumulative"] = True
         if "metric" in self.options:
-            others = [c for c in self.events.numbers if c in self.events.free and c not in counts]
-            plain_numbers = [c for c in others if self.events.table[c].type().is_numeric()]
-            parts = [c for c in plain_numbers if self.events.no_part(c, counts[0]) is None]
+            others = [c for c in sample.numbers if c in sample.free and c not in counts]
+            plain_numbers = [c for c in others if sample.table[c].type().is_numeric()]
+            parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
             self.options["metric"] = next(iter((*parts, *others)), "COLUMN")
         metric = self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
-        odd = self.events.no_part(metric, counts[0]) if metric in self.events.numbers else None
+        odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
         if odd is not None:
             shown = f"{odd[0]:.12g} for {odd[1]:g} {counts[0]}"
             why = f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}"
@@ -311,7 +329,7 @@ class _Recognition:
         """Ask about rows that have the start and the stop of a time at risk."""
         sample, unit = self.events, self.roles.get("unit")
         pair = _interval(sample.free)
-        if not self.given.plain_value or not pair or unit is None:
+        if not self.metric.plain or not pair or unit is None:
             return
         if not all(sample.table[name].type().is_numeric() for name in pair):
             return
@@ -324,7 +342,7 @@ class _Recognition:
     def _ask_about_durations(self) -> None:
         """Ask about a flag beside the time until the event or the end of the follow-up."""
         metric = self.roles.get("metric", "")
-        if self.given.value is not None or plain(metric) not in EVENTS or self.unclear:
+        if self.metric.value is not None or plain(metric) not in EVENTS or self.unclear:
             return
         columns = [c for c in self.events.table.columns if c not in self.roles.values()]
         times = [c for c in columns if plain(c) in DURATIONS and c in self.events.numbers]
@@ -340,7 +358,7 @@ class _Recognition:
     def _note_clusters(self) -> None:
         """Say where all units of a group have the same arm, as if it was assigned as a whole."""
         sample, unit, arm = self.events, self.roles.get("unit"), self.roles.get("arm")
-        if not self.alone or self.given.no_unit or arm is None or self.unclear:
+        if not self.alone or self.no_unit or arm is None or self.unclear:
             return
         units = sample.rows if unit is None else sample.different(unit)
         groupings = [c for c in sample.free if c not in (*sample.numbers, *sample.row_numbers)]
@@ -351,6 +369,19 @@ class _Recognition:
                     f"all units of one {name} have the same arm: if it was assigned as a whole, "
                     f"give cluster={name!r} (--cluster {name}), or intervals are too narrow"
                 )
+
+
+def _taken(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
+    """The columns that the user gave another role than those that are found."""
+    stated = asked.assigned.probability
+    probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
+    named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]
+    named_roles += [("probability", one) for one in probabilities]
+    if per is None and metric.per != PER_ROW:
+        named_roles.append(("per", metric.per))
+    yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
+    follow_up = metric.follow_up if isinstance(metric.follow_up, tuple) else (metric.follow_up,)
+    yield from (name for name in (per, *follow_up) if name)
 
 
 def _interval(columns: Iterable[str]) -> tuple[str, ...]:

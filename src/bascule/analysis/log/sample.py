@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 from bascule.analysis.log.naming import DATES, IDENTITY, MOST_KINDS, ROW_NUMBERS, plain
@@ -22,6 +24,21 @@ MOSTLY = 0.5
 
 NO_NAME = r"column\d+"
 """What DuckDB calls columns without a name."""
+
+
+MOST_BY_CHANCE = 4
+"""Counts of this many days that never fall in any arm are no chance, unless they are totals."""
+
+
+def rise(arms: Collection[Sequence[float]]) -> bool:
+    """Whether the counts of all arms rise from day to day, for too many days to be chance.
+
+    >>> rise([[10, 20, 30, 40], [11, 19, 31, 42]]), rise([[10, 20, 30, 40], [11, 19, 18, 42]])
+    (True, False)
+    """
+    return len(arms) > 1 and all(
+        len(one) >= MOST_BY_CHANCE and all(a < b for a, b in pairwise(one)) for one in arms
+    )
 
 
 @dataclass
@@ -63,6 +80,11 @@ class Sample:
         each = self._first.select(*columns).distinct()
         return int(run(each.agg(n=each.count()))[0]["n"])
 
+    def is_grid(self, arm: str, time: str) -> bool:
+        """Whether there is one row for each arm and time, as where rows are sums of units."""
+        rows, times = self.rows, self.different(time)
+        return rows == self.groups([arm, time]) == times * self.different(arm) and times > 1
+
     def no_part(self, name: str, whole: str) -> tuple[float, float] | None:
         """The first number of a column that cannot count some of what another one counts.
 
@@ -76,6 +98,21 @@ class Sample:
         odd = (part < 0.0) | (part > count) | (part != part.floor())
         rows = run(first.filter(odd).select(part=part, count=count).limit(1))
         return (rows[0]["part"], rows[0]["count"]) if rows else None
+
+    def counts_rise(self, count: str, arm: str, time: str) -> bool:
+        """Whether the counts of all arms rise with the time, as those do that are totals so far."""
+        first = self._first
+        if not first[count].type().is_numeric():
+            return False
+        try:
+            day = moment(first, times_of(first, time, None)).date()
+        except InputError:
+            return False
+        rows = first.group_by(arm=first[arm], day=day).agg(units=first[count].sum())
+        by_arm: dict[str, list[float]] = {}
+        for row in run(rows.order_by("day")):
+            by_arm.setdefault(row["arm"], []).append(row["units"] or 0.0)
+        return rise(by_arm.values())
 
     @cached_property
     def numbers(self) -> list[str]:

@@ -25,6 +25,14 @@ SEPARATORS = "/.-"
 CLOCKS = ("", " %H:%M", " %H:%M:%S")
 DAY_FIRST, MONTH_FIRST = "%d{s}%m{s}%Y", "%m{s}%d{s}%Y"
 
+DOTTED = "%Y.%m.%d"
+FORMS = {
+    "%Y%m%d": r"^[0-9]{8}$",
+    "%G-W%V": r"^[0-9]{4}-W[0-9]{2}$",
+    DOTTED: r"^[0-9]{4}\.[0-9]{1,2}\.[0-9]{1,2}",
+}
+"""Dates as text that can be meant in one way only, and what they look like."""
+
 FORMAT_HINT = "give time_format (--time-format), for example %d/%m/%Y %H:%M"
 
 
@@ -121,23 +129,20 @@ def _of_text(table: Any, column: str, field: str) -> Times:
             second=text.re_extract(rf"^[0-9]{{1,2}}{sep}([0-9]{{1,2}})", 1)
             .try_cast("int64")
             .max(where=slashed),
-            digits=text.re_search(r"^[0-9]{8}$").sum(),
             numbers=text.re_search(r"^[0-9]+(\.[0-9]+)?$").sum(),
-            weeks=text.re_search(r"^[0-9]{4}-W[0-9]{2}$").sum(),
-            dotted=text.re_search(r"^[0-9]{4}\.[0-9]{1,2}\.[0-9]{1,2}").sum(),
-            colons=text.max(where=text.re_search(r"^[0-9]{4}\.")),
+            colons=text.max(where=text.re_search(FORMS[DOTTED])),
+            **{form: text.re_search(pattern).sum() for form, pattern in FORMS.items()},
         )
     )
-    if (row["digits"] or 0) > (row["iso"] or 0):
-        return Times(column, "dates", "%Y%m%d")
-    if (row["numbers"] or 0) > (row["iso"] or 0):
+    iso_rows = row["iso"] or 0
+    for form in FORMS:
+        if (row[form] or 0) > iso_rows:
+            clock = CLOCKS[min(row["colons"].count(":"), 2)] if form == DOTTED else ""
+            return Times(column, "dates", form + clock)
+    if (row["numbers"] or 0) > iso_rows:
         # Numbers with a few entries that are none.
         return _of_numbers(raw.try_cast("float64"), table, column, field)
-    if (row["weeks"] or 0) > (row["iso"] or 0):
-        return Times(column, "dates", "%G-W%V")
-    if (row["dotted"] or 0) > (row["iso"] or 0):
-        return Times(column, "dates", "%Y.%m.%d" + CLOCKS[min(row["colons"].count(":"), 2)])
-    if not row["slashed"] or row["slashed"] <= (row["iso"] or 0):
+    if (row["slashed"] or 0) <= iso_rows:
         return Times(column, "dates")
     first: str = row["first"]
     day_first, month_first = row["widest"] > 12, row["second"] > 12

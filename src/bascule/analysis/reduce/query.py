@@ -1,17 +1,23 @@
-"""From rows to sums per arm and day, computed in the database."""
+"""From rows to sums per arm and day, computed in the database.
+
+Every shape of a log has one query here: a table of units, assignments with events that still grow,
+and rows that are sums already, which are the same as the sums of a table of their units.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from bascule.analysis.log.columns import Arms, coded
-from bascule.analysis.log.rows import good
+from bascule.analysis.log.question import COUNTS_RISE, OTHER_SUMS
+from bascule.analysis.log.rows import Arms, coded, good
+from bascule.analysis.log.sample import rise
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
-from bascule.analysis.reduce.units import counting, joined, placed
+from bascule.analysis.reduce.units import aggregated, counting, joined, placed
 from bascule.analysis.request import Request, Unfit
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Outcome
 
 
 def without_value(events: Any, units: Any) -> list[Row]:
@@ -138,3 +144,128 @@ def arrivals_by_day(units: Any) -> list[Row]:
     if "segment" in units.columns:
         keys["segment"] = units.segment
     return run(units.group_by(**keys).agg(units=units.count()))
+
+
+def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> list[Row]:
+    """What the outcomes of assigned units grow by, per arm, day of arrival and day.
+
+    A unit's outcome at the end of a day is what it has given by then, within the limits: the sum of
+    its values, or whether any is not 0. It is 0 before its first value.
+    """
+    names = [name for name in units.columns if name not in ("unit", "rows")]
+    both = joined(events, units, names)
+    both = both.filter(both["at"] >= both["first"])
+    about = ("lowest", "highest", "segment", "other")
+    parts = {name: both[name].min() for name in about if name in both.columns}
+    days = both.group_by(unit=both["unit"], day=both["at"].date()).agg(
+        **parts,
+        arrival=both["first"].min().date(),
+        rows=both.count(),
+        given=aggregated(both["value"], both["at"], aggregate).fill_null(0.0),
+    )
+    return run(_grown(placed(_with_before(days, aggregate)), limits))
+
+
+def _with_before(days: Any, aggregate: str) -> Any:
+    """The outcome at the end of each day, and at the end of the last day before it with rows."""
+    import ibis
+
+    order = ibis.cumulative_window(group_by="unit", order_by="day")
+    if aggregate == "sum":
+        # One window less than for any other, which halves the time.
+        days = days.mutate(now=days["given"].sum().over(order))
+        return days.mutate(before=days["now"] - days["given"])
+    days = days.mutate(now=days["given"].max().over(order))
+    before = days["now"].lag().over(group_by="unit", order_by="day")
+    return days.mutate(before=before.fill_null(0.0))
+
+
+def _grown(days: Any, limits: Outcome | None) -> Any:
+    """Steps of the outcome, of its square and of its cube, from one row per unit and day."""
+    keys = ["arm", "arrival", "day"] + (["segment"] if "segment" in days.columns else [])
+    now, before = days["now"], days["before"]
+    extra = {}
+    if limits is not None:
+        low, high = limits.low, limits.high
+        beyond, was = ((v < low) | (v > high) for v in (now, before))
+        # A unit is counted on the day on which it passes a limit.
+        extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was)).sum()
+        now, before = (v.clip(low, high) for v in (now, before))
+    step = now - before
+    return days.group_by(keys).agg(
+        units=counting(days["day"] == days["arrival"]).sum(),
+        rows=days["rows"].sum(),
+        total=step.sum(),
+        squares=(step * (now + before)).sum(),
+        cubes=(step * (now * now + now * before + before * before)).sum(),
+        low=now.min(),
+        high=now.max(),
+        **extra,
+    )
+
+
+def counted(rows: Any, arms: tuple[str, ...]) -> list[Row]:
+    """The units, totals and squares that arrived on each day; without squares they are 0 or 1."""
+    rows = good(rows)
+    names = {"count": "units", "value": "total", "squares": "squares"}
+    keys = {"arm": rows.code, "day": rows.time.date()}
+    if "segment" in rows.columns:
+        keys["segment"] = rows.segment
+    parts = {part: rows[name].sum() for name, part in names.items() if name in rows.columns}
+    if "squares" not in parts:
+        parts["fraction"] = rows.value.max(where=rows.value != rows.value.floor())
+    sums = run(rows.group_by(**keys).agg(**parts).order_by("day", "arm"))
+    return [_checked(row, arms) for row in sums]
+
+
+def latest(rows: Any) -> Any:
+    """The last row of each arm, where rows have what was counted up to their time.
+
+    All of them get the same time, that of the last one.
+    """
+    rows = good(rows)
+    groups = [name for name in ("code", "segment") if name in rows.columns]
+    last = rows.time.max().over(group_by=groups)
+    rows = rows.mutate(last=last, most=rows["count"].max().over(group_by=groups))
+    rows = rows.filter(rows.time == rows["last"])
+    (row,) = run(rows.agg(fallen=rows.count(where=rows["count"] < rows.most)))
+    if row["fallen"]:
+        raise InputError(
+            "count",
+            "count falls, though with cumulative rows have what was counted up to their time: "
+            "is it the right column?",
+        )
+    return rows.mutate(time=rows.time.max().over())
+
+
+def ask_about_growth(sums: list[Row]) -> None:
+    """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
+    by_segment: dict[str, dict[int, list[float]]] = {}
+    for row in sums:
+        by_arm = by_segment.setdefault(row.get("segment", ""), {})
+        by_arm.setdefault(row["arm"], []).append(row["units"] or 0.0)
+    if any(rise(arms.values()) for arms in by_segment.values()):
+        raise InputError("cumulative", f"cumulative is missing: {COUNTS_RISE}")
+
+
+def _checked(row: Row, arms: tuple[str, ...]) -> Row:
+    """The sums of a day as `by_arrival` has them; refuse counts that are none."""
+    arm, day = arms[row["arm"]], row["day"]
+    row = row | {p: float(row[p] or 0.0) for p in ("units", "total", "squares") if p in row}
+    units, total = row["units"], row["total"]
+    if units < 0.0:
+        raise InputError("count", f"count is below 0 on {day} for {arm!r}: is it the right column?")
+    if units != int(units):
+        raise InputError("count", "count must have whole numbers: it is the number of units")
+    if "squares" in row:
+        return row | {"cubes": None, "low": float("nan"), "high": float("nan")}
+    fraction = row.pop("fraction")
+    if fraction is not None or not 0.0 <= total <= units:
+        shown = f"{total:g} for {units:g} units" if fraction is None else f"{fraction:.12g}"
+        raise InputError(
+            "squares",
+            f"squares is missing: {arm!r} has {shown} on {day}, and a sum "
+            f"of 0/1 outcomes is a whole number from 0 to the number of units: {OTHER_SUMS}",
+        )
+    ends = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
+    return row | {"squares": total, "cubes": total} | ends

@@ -15,11 +15,13 @@ from bascule.analysis.evidence.replay import covariate_columns, is_exported, rep
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
-from bascule.analysis.reduce.counts import ask_about_growth, counted, latest
-from bascule.analysis.reduce.growth import Growing, growth
 from bascule.analysis.reduce.query import (
     arrivals_by_day,
+    ask_about_growth,
     by_arrival,
+    counted,
+    growth,
+    latest,
     unfit_outcomes,
     without_value,
 )
@@ -187,7 +189,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
     if at_once:
         table = table_of(by_arrival(request, units, arms, log.arms), arms)
     else:
-        table = _grown(log, Growing(request.aggregate, request.missing, request.limits))
+        table = _grown(request, log)
     surveys = [survey] if assigned is None else [survey, assigned]
     return Reduced(
         log.arms,
@@ -217,14 +219,15 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
         )
 
 
-def _grown(log: Log, how: Growing) -> Table:
+def _grown(request: Request, log: Log) -> Table:
     """The sums of outcomes that grow from the units' assignment on."""
     units = stored(units_of(log.rows if log.assigned is None else log.assigned), "bascule_units")
     events = log.rows
-    if log.assigned is None and how.sparse:
+    if log.assigned is None:
+        # Rows with a value of 0 change no outcome, and most rows of most logs have one.
         events = events.filter(events.value != 0.0)
-    grown, arrivals = growth(events, units, how), arrivals_by_day(units)
-    return table_of(grown, len(log.arms.names), missing=how.missing, arrivals=arrivals)
+    grown = growth(events, units, request.aggregate, request.limits)
+    return table_of(grown, len(log.arms.names), arrivals=arrivals_by_day(units))
 
 
 def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:

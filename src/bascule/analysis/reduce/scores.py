@@ -10,7 +10,7 @@ covers. docs/research/analyse.md has the proof.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
@@ -32,8 +32,7 @@ MOST_PAIRED_ARMS = 40
 """With more arms than this the table of sums for all pairs would be too wide."""
 
 PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
-SUMMED = (*PARTS[:-1], "clock")
-"""Parts of scores, and those that are sums."""
+"""Parts of scores that a row has for each rival arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +57,22 @@ class Scores:
 
     def first(self, days: int) -> Scores:
         """The scores of the first days alone."""
-        return replace(self, **{name: getattr(self, name)[:days] for name in (*PARTS, "clock")})
+        return self._changed(lambda part: part[:days])
 
     def of_arms(self, places: Sequence[int]) -> Scores:
         """The scores of some arms alone."""
-        parts = {name: getattr(self, name)[:, places][:, :, places] for name in (*PARTS, "clock")}
-        return replace(self, **parts)
+        return self._changed(lambda part: part[:, places][:, :, places])
 
     def merged(self, starts: Sequence[int]) -> Scores:
         """Scores whose rows are blocks of days, by the places of their first days."""
-        parts: dict[str, Any] = {
-            name: np.add.reduceat(getattr(self, name), starts) for name in SUMMED
-        }
-        return replace(self, **parts, heaviest=np.maximum.reduceat(self.heaviest, starts))
+        heaviest = np.maximum.reduceat(self.heaviest, starts)
+        return replace(self._changed(lambda part: np.add.reduceat(part, starts)), heaviest=heaviest)
+
+    def _changed(self, change: Callable[[FloatArray], FloatArray]) -> Scores:
+        """Return the scores with a change of all arrays."""
+        names = (*PARTS, "clock")
+        parts: dict[str, Any] = {name: change(getattr(self, name)) for name in names}
+        return replace(self, **parts)
 
 
 def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:

@@ -122,26 +122,51 @@ class Sums:
 
     def of_arms(self, places: Sequence[int]) -> Sums:
         """The sums of some arms alone, in the order of their places."""
-        names = ("units", "totals", "squares", "lows", "highs", "cubes", "moments")
-        given = {name: getattr(self, name) for name in names}
-        parts: dict[str, Any] = {
-            name: None if part is None else part[:, places] for name, part in given.items()
-        }
-        growth = self.growth and Growth(*(part[:, :, places] for part in self.growth))
-        scores = None if self.scores is None else self.scores.of_arms(places)
-        used = np.flatnonzero(self.units[:, places].sum(axis=1))
-        sums = replace(self, **parts, growth=growth, scores=scores)
-        return sums if len(used) else sums.first(0)
+        sums = self._changed(
+            lambda part: part[:, places],
+            growth=self.growth and Growth(*(part[:, :, places] for part in self.growth)),
+            scores=self.scores and self.scores.of_arms(places),
+        )
+        return sums if sums.units.any() else sums.first(0)
 
     def first(self, days: int) -> Sums:
         """The sums of the first days of arrival alone."""
         if days == len(self.days):
             return self
-        names = ("days", "units", "totals", "squares", "lows", "highs", "cubes", "moments")
-        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
-        parts = {name: None if part is None else part[:days] for name, part in parts.items()}
-        scores = None if self.scores is None else self.scores.first(days)
-        return replace(self, **parts, scores=scores)
+        return self._changed(
+            lambda part: part[:days],
+            days=self.days[:days],
+            scores=self.scores and self.scores.first(days),
+        )
+
+    def merged(self, block: Block) -> Sums:
+        """Sums whose rows are days or weeks; each has the date of its last day.
+
+        Weeks are counted from the first day, and the last one may be shorter.
+        """
+        starts = list(range(0, len(self.days), WEEK if block == "week" else 1))
+        if len(starts) == len(self.days):
+            return self
+
+        def summed(part: FloatArray, axis: int = 0) -> FloatArray:
+            return np.add.reduceat(part, starts, axis=axis)
+
+        lasts = [*(start - 1 for start in starts[1:]), len(self.days) - 1]
+        return self._changed(
+            summed,
+            days=tuple(self.days[at] for at in lasts),
+            lows=np.minimum.reduceat(self.lows, starts, axis=0),
+            highs=np.maximum.reduceat(self.highs, starts, axis=0),
+            growth=self.growth and Growth(*(summed(summed(part), axis=1) for part in self.growth)),
+            scores=self.scores and self.scores.merged(starts),
+        )
+
+    def _changed(self, change: Callable[[FloatArray], FloatArray], **others: Any) -> Sums:
+        """Return the sums with a change of all arrays per day and arm, and `others` as given."""
+        names = ("units", "totals", "squares", "lows", "highs", "cubes", "moments")
+        parts = {name: getattr(self, name) for name in names}
+        changed = {name: None if part is None else change(part) for name, part in parts.items()}
+        return replace(self, **(changed | others))
 
 
 def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> Statistics:
@@ -200,13 +225,7 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(
-    rows: Sequence[Row],
-    arms: int,
-    *,
-    missing: float = 0.0,
-    arrivals: Sequence[Row] | None = None,
-) -> Table:
+def table_of(rows: Sequence[Row], arms: int, arrivals: Sequence[Row] | None = None) -> Table:
     """Lay reduced rows out, a segment at a time.
 
     Rows of `growth` have an arrival and a day, and `arrivals` count their units; others have a day
@@ -225,9 +244,7 @@ def table_of(
         return int(sum(row.get(name) or 0 for row in rows if arm in (None, row["arm"])))
 
     excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
-    segments = {
-        name: _laid_out(kept[name], arms, missing, counted.get(name)) for name in sorted(kept)
-    }
+    segments = {name: _laid_out(kept[name], arms, counted.get(name)) for name in sorted(kept)}
     return Table(
         segments,
         {reason: n for reason, n in excluded.items() if n},
@@ -246,7 +263,7 @@ def by_segment(rows: Iterable[Row]) -> dict[str, list[Row]]:
     return segments
 
 
-def _laid_out(rows: list[Row], arms: int, missing: float, arrivals: list[Row] | None) -> Sums:
+def _laid_out(rows: list[Row], arms: int, arrivals: list[Row] | None) -> Sums:
     all_rows = [*rows, *(arrivals or ())]
     first = min(row.get("arrival", row["day"]) for row in all_rows)
     last = max(row["day"] for row in all_rows)
@@ -284,16 +301,10 @@ def _laid_out(rows: list[Row], arms: int, missing: float, arrivals: list[Row] | 
         units[place(row["day"]), row["arm"]] += row["units"]
     if arrivals is None:
         units = there
-    # Units without an event on the day of their arrival begin with what is missing.
+    # Units without an event on the day of their arrival begin with 0.
     begins = units > there
-    lows[begins] = np.minimum(lows[begins], missing)
-    highs[begins] = np.maximum(highs[begins], missing)
-    if missing and grows:
-        # Steps are counted from what a unit has before its first event.
-        at = np.arange(len(days))
-        totals[at, at] += missing * units
-        squares[at, at] += missing**2 * units
-        cubes[at, at] += missing**3 * units
+    lows[begins] = np.minimum(lows[begins], 0.0)
+    highs[begins] = np.maximum(highs[begins], 0.0)
     return Sums(
         days,
         units,
@@ -334,31 +345,3 @@ def days_between(first: date, last: date) -> tuple[date, ...]:
             "time_format (--time-format), for example %d/%m/%y",
         )
     return tuple(first + timedelta(days=i) for i in range(count))
-
-
-def merged(sums: Sums, block: Block) -> Sums:
-    """Sums whose rows are days or weeks; each has the date of its last day.
-
-    Weeks are counted from the first day, and the last one may be shorter.
-    """
-    starts = list(range(0, len(sums.days), WEEK if block == "week" else 1))
-    if len(starts) == len(sums.days):
-        return sums
-
-    def summed(part: Any, axis: int = 0) -> Any:
-        return None if part is None else np.add.reduceat(part, starts, axis=axis)
-
-    lasts = [*(start - 1 for start in starts[1:]), len(sums.days) - 1]
-    growth = None
-    if sums.growth is not None:
-        growth = Growth(*(summed(summed(part), axis=1) for part in sums.growth))
-    names = ("units", "totals", "squares", "cubes", "moments")
-    return replace(
-        sums,
-        **{name: summed(getattr(sums, name)) for name in names},
-        days=tuple(sums.days[at] for at in lasts),
-        lows=np.minimum.reduceat(sums.lows, starts, axis=0),
-        highs=np.maximum.reduceat(sums.highs, starts, axis=0),
-        growth=growth,
-        scores=None if sums.scores is None else sums.scores.merged(starts),
-    )

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.analysis.log.columns import Arms, Columns
-from bascule.analysis.log.rows import REASONS, good
+from bascule.analysis.log.rows import REASONS, Arms, Columns, good
 from bascule.analysis.source.backend import batches, is_duckdb, is_own, run
 from bascule.core.inputs.checks import LARGEST
 

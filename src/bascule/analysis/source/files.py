@@ -9,8 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.csv_checked import EncodingError, read_csv
-from bascule.analysis.source.csv_files import OLDER, in_utf8, older_copies, plain_copy
+from bascule.analysis.source.csv_files import (
+    OLDER,
+    EncodingError,
+    in_utf8,
+    older_copies,
+    plain_copy,
+    read_csv,
+)
 from bascule.analysis.source.places import Connections, Source, Unreadable, first_line
 from bascule.core.errors import InputError
 

@@ -12,18 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from bascule.analysis.source.backend import OWN
-from bascule.analysis.source.databases import query_database
 from bascule.analysis.source.files import files_of, read_files
-from bascule.analysis.source.frames import read_frame
 from bascule.analysis.source.places import (
     CLOSED,
+    DATABASES,
+    ELSEWHERE,
+    INSTALL,
     Connections,
     Source,
     close_to_others,
-    is_polars,
+    first_line,
     load_ibis,
+    registered,
 )
 from bascule.core.errors import InputError
+
+ROW_NUMBERS = r"__index_level_\d+__"
+"""The column into which Arrow puts an index of pandas that has no name."""
 
 MEMORY, MEMORY_BY_DAY = "350MB", "280MB"
 """What DuckDB may take; beyond it, it works on disk. With the days it takes more than it says."""
@@ -79,30 +84,169 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
     Files and frames are read by DuckDB. It may read the files that were named from then on, and
     write to its own temporary folder: no other file, no network, no extension.
     """
-    elsewhere = any(
-        source.is_database or (source.is_ibis and not is_polars(source.place)) for source in sources
-    )
+    elsewhere = any(source.is_database or source.is_ibis for source in sources)
     files: list[str] = []
     tables = []
     for source in sources:
         if source.is_database:
-            tables.append(query_database(opened, source))
-            continue
-        if source.query is not None:
+            tables.append(_of_database(opened, source))
+        elif source.query is not None:
             raise InputError(
                 "query", "query goes with a database: give its URL as the first argument"
             )
-        if source.is_ibis and not is_polars(source.place):
+        elif source.is_ibis:
             tables.append(source.place)
-        elif isinstance(source.place, (str, Path)):
-            names, form = files_of(Path(source.place), source.field)
-            table, used = read_files(opened, names, form, source)
-            files += used
-            tables.append(table)
         else:
-            # Beside a table that lives elsewhere, Ibis takes the frame there.
-            table, written = read_frame(opened, source, elsewhere=elsewhere)
-            files += written
+            if isinstance(source.place, (str, Path)):
+                names, form = files_of(Path(source.place), source.field)
+                table, used = read_files(opened, names, form, source)
+            else:
+                # Beside a table that lives elsewhere, Ibis takes the frame there.
+                table, used = _of_frame(opened, source, elsewhere=elsewhere)
+            files += used
             tables.append(table)
     close_to_others(opened.local.con, files)
     return tables
+
+
+def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[Any, list[str]]:
+    """A data frame of any library that Narwhals knows, and files that were written for it.
+
+    It becomes a table of the local DuckDB, or one that Ibis takes to wherever another table lives.
+    What is lazy is written to a file, piece by piece: it may be larger than memory.
+    """
+    data, field = source.place, source.field
+    try:
+        import narwhals as nw
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+    except ModuleNotFoundError as problem:
+        raise InputError(field, f"{field}: data frames need {problem.name}: {INSTALL}") from None
+    if isinstance(data, ds.Dataset):
+        if not elsewhere:
+            return registered(opened.local, data, field), []
+        data = data.to_table()
+    elif isinstance(data, (dict, pa.RecordBatchReader)):
+        data = pa.table(data)
+    try:
+        frame: Any = nw.from_native(data)
+    except TypeError:
+        raise InputError(
+            field,
+            f"{field} must be a file, a data frame, an Ibis table or a database URL "
+            f"(got {type(data).__name__})",
+        ) from None
+    if isinstance(frame, nw.LazyFrame):
+        if not elsewhere:
+            path = opened.folder / f"{field}.parquet"
+            frame.sink_parquet(path)
+            return read_files(opened, [str(path)], "parquet", source)
+        frame = frame.collect()
+    try:
+        arrow = frame.to_arrow()
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as problem:
+        raise InputError(
+            field, f"{field}: a column has values of several types: {first_line(problem)}"
+        ) from None
+    # The numbers of rows that pandas keeps are no column of the log.
+    arrow = arrow.drop_columns([c for c in arrow.column_names if re.fullmatch(ROW_NUMBERS, c)])
+    if elsewhere:
+        return load_ibis().memtable(arrow), []
+    return registered(opened.local, _in_microseconds(arrow), field), []
+
+
+def _in_microseconds(arrow: Any) -> Any:
+    """An Arrow table with zoned times in microseconds; Ibis cannot read finer ones from DuckDB."""
+    import pyarrow as pa
+
+    for place, column in enumerate(arrow.schema):
+        if pa.types.is_timestamp(column.type) and column.type.tz and column.type.unit == "ns":
+            times = arrow.column(place).cast(pa.timestamp("us", column.type.tz), safe=False)
+            arrow = arrow.set_column(place, column.name, times)
+    return arrow
+
+
+def _of_database(opened: Connections, source: Source) -> Any:
+    """The answer of a database to a query, which may also be the name of a table."""
+    url, query, field = str(source.place), source.query, source.field
+    is_file = source.scheme is None
+    if is_file and (Path(url).suffix.lower() not in DATABASES or not Path(url).exists()):
+        if query is None:
+            raise InputError(field, f"{field}: there is no file {url}")
+        raise InputError("query", f"query goes with a database, and {url} is none: leave it out")
+    if source.scheme in ELSEWHERE:
+        raise InputError(
+            field,
+            f"{field}: files are not fetched from elsewhere: download {source.shown}, or give in "
+            "Python what reads it, pyarrow.dataset.dataset(...) or a table of Ibis",
+        )
+    if query is None and not is_file:
+        raise InputError("query", "query is missing: say which rows, as in SELECT * FROM events")
+    remote = _connected(opened, source)
+    query = _only_table(remote, url) if query is None else query.strip().rstrip(";")
+    if re.fullmatch(r"\w+(\.\w+)+", query):
+        query = f"SELECT * FROM {query}"  # nosec B608 - letters, digits and dots alone
+    try:
+        if query.isidentifier():
+            return remote.table(query)
+        if remote.name == "duckdb":
+            # Not by Ibis, which calls what DuckDB 2 no longer has. The view is this session's own.
+            statements = remote.con.extract_statements(query)
+            if len(statements) != 1:
+                raise InputError("query", "query must be one statement, as SELECT * FROM events")
+            view = f"CREATE OR REPLACE TEMPORARY VIEW bascule_{field} AS {statements[0].query}"
+            remote.con.execute(view).fetchall()
+            return remote.table(f"bascule_{field}")
+        if remote.name != "postgres":
+            return remote.sql(query)
+        # A view of this session alone: some versions of Ibis cannot describe a query otherwise.
+        remote.raw_sql(f"CREATE TEMPORARY VIEW bascule_{field} AS {query}").close()
+        return remote.table(f"bascule_{field}")
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError("query", f"query: {first_line(problem)}") from None
+
+
+def _only_table(remote: Any, url: str) -> str:
+    """The name of the one table that a database has."""
+    listed = "SELECT table_schema, table_name FROM information_schema.tables"
+    names = [
+        name if schema == "main" else f"{schema}.{name}"
+        for schema, name in remote.con.execute(listed).fetchall()
+    ]
+    if len(names) != 1:
+        known = ", ".join(sorted(names)) or "none"
+        raise InputError("query", f"query is missing: name a table of {url} (it has {known})")
+    return str(names[0])
+
+
+def _connected(opened: Connections, source: Source) -> Any:
+    """The database of a source; two tables in the same one share the connection.
+
+    A file of DuckDB is read only: its views reach no other file, and no extension is loaded.
+    """
+    url, kind = str(source.place), source.scheme or "duckdb"
+    if url in opened.remote:
+        return opened.remote[url]
+    try:
+        if source.scheme is None:
+            remote = load_ibis().duckdb.connect(url, read_only=True, **CLOSED)
+            close_to_others(remote.con, [])
+        else:
+            remote = load_ibis().connect(url)
+    except ModuleNotFoundError as problem:
+        raise InputError(
+            source.field, f"{kind} needs {problem.name}: pip install 'ibis-framework[{kind}]'"
+        ) from None
+    except Exception as problem:
+        # The address may hold a password, so it is not repeated.
+        raise InputError(
+            source.field,
+            f"{source.field}: cannot connect to the {kind} database: {first_line(problem)}",
+        ) from None
+    if remote.name == "postgres":
+        # Of tables that a query makes, PostgreSQL knows no sizes, and would loop over them.
+        remote.raw_sql("SET TIME ZONE 'UTC'; SET enable_nestloop = off").close()
+    opened.remote[url] = remote
+    return remote

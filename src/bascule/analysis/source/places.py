@@ -143,12 +143,6 @@ def registered(local: Any, data: Any, field: str) -> Any:
     return local.table(name)
 
 
-def is_polars(table: Any) -> bool:
-    """Whether a table of Ibis is one that Polars would compute."""
-    backend = load_ibis().get_backend(table)
-    return bool(backend.name == "polars")
-
-
 def load_ibis() -> Any:
     """Import Ibis and its DuckDB, or say how they are installed."""
     if "ibis.backends.duckdb" in sys.modules:

@@ -15,22 +15,27 @@ LONGEST = 17
 FEWEST_GROUPED = 3
 """Points that may separate thousands make a column unclear from this many on."""
 
+KINDS = ("int64", "float64", "timestamp")
+"""Types that a column of text may surely have, the narrowest first."""
+
 
 def surely(text: Any, kind: str) -> Any:
-    """Whether a text is surely of a kind: "int64", "float64" or "timestamp", and nothing else.
+    """Whether a text is surely of one of the `KINDS`, and read as it is written.
 
-    It is false for some, such as numbers with a sign or spaces and times without seconds.
+    It is false for some, such as numbers with spaces and times without seconds.
     """
+    import ibis
+
     if kind == "timestamp":
         same = text.try_cast("timestamp").cast("string") == text
         return (same | (text.try_cast("date").cast("string") == text)).fill_null(False)
-    # No sign, no leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
-    begins = ((text >= "1") & (text < ":")) | (text == "0")
-    if kind == "float64":
-        begins = begins | text.startswith("0.")
-        begins = begins & ~text.contains("_") & (text.length() <= LONGEST)
-        return (begins & text.try_cast("float64").notnull()).fill_null(False)
-    return (begins & (text.try_cast(kind).cast("string") == text)).fill_null(False)
+    if kind == "int64":
+        return (text.try_cast("int64").cast("string") == text).fill_null(False)
+    # No leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
+    digits = ibis.ifelse(text.startswith("-"), text.substr(1), text)
+    begins = ((digits >= "1") & (digits < ":")) | (digits == "0") | digits.startswith("0.")
+    plain = begins & ~text.contains("_") & (text.length() <= LONGEST)
+    return (plain & text.try_cast("float64").notnull()).fill_null(False)
 
 
 def points(text: Any, name: str = "") -> dict[str, Any]:

@@ -30,7 +30,8 @@ class Contrast:
 
     `low` and `high` each fail with probability at most `error`, over the whole test, and so do
     `lift_low` and `lift_high` with `lift_error`. A lift of 0.1 is 10 % of the control's mean. It is
-    None, and its bounds are infinite, while the control's mean may be 0. `unbiased` is the
+    None where the control's mean is not above 0, and its bounds are infinite while it may be 0.
+    `unbiased` is the
     median-unbiased estimate of the difference after a decision, None before one.
     """
 
@@ -135,16 +136,16 @@ def _relative(
     outcome: Outcome, three: tuple[float, float, float], mean: float | None, radius: float
 ) -> tuple[float | None, float, float]:
     """Return the lift and its bounds."""
-    if mean is None or mean == 0.0:
+    if mean is None or mean <= 0.0:
         return None, -math.inf, math.inf
     difference, low, high = three
-    # The control's mean without its sign lies between these.
-    least, most = abs(mean) - radius, abs(mean) + radius
+    # The control's mean lies between these.
+    least, most = mean - radius, mean + radius
     if least <= 0.0:
-        return difference / abs(mean), -math.inf, math.inf
+        return difference / mean, -math.inf, math.inf
     lowest = low / (most if low >= 0.0 else least)
     highest = high / (least if high >= 0.0 else most)
     if outcome.low >= 0.0:
         # What is never negative cannot fall by more than all of it.
         lowest = max(lowest, -1.0)
-    return difference / abs(mean), lowest, highest
+    return difference / mean, lowest, highest

@@ -1,0 +1,59 @@
+"""What a log leaves open is asked once, and what has no meaning is not shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.analysis.log.question import Question
+
+DAYS = [f"2026-03-{day:02}" for day in range(1, 15) for _ in "ab"]
+BY_DAY: dict[str, Any] = {"day": DAYS, "variant": ["control", "green"] * 14}
+
+
+def test_a_row_for_each_day_and_arm_is_no_unit() -> None:
+    log = BY_DAY | {
+        "cost": [100.0 + i for i in range(28)],
+        "revenue": [300.0 + 7 * i % 50 for i in range(28)],
+    }
+    for metric in (None, "cost"):
+        with pytest.raises(Question, match="one row for each variant and day") as caught:
+            bs.analyze(log, metric)
+        assert "count='COLUMN', squares='COLUMN'" in str(caught.value)
+    assert bs.analyze(bs.Log(log, row_is_unit=True), "revenue", looks="now").units == 28
+
+
+def test_counts_up_to_a_time_are_asked_about_with_their_column() -> None:
+    log = BY_DAY | {
+        "visitors": [100 * (1 + i // 2) + i % 2 * 3 for i in range(28)],
+        "conversions": [10 * (1 + i // 2) + i % 3 for i in range(28)],
+    }
+    with pytest.raises(Question, match="the counts of all arms rise from day to day") as caught:
+        bs.analyze(log)
+    call = "bs.analyze(bs.Log(log, count='visitors', cumulative=True), "
+    assert call in str(caught.value)
+    answered = eval(str(caught.value).split("for example: ")[1], {"bs": bs, "log": log})
+    assert answered.units == 1400 + 1403
+    per_day = log | {"visitors": [100 + i % 5 for i in range(28)]}
+    as_text = log | {"visitors": [f"1,{i:03}" for i in range(28)]}
+    for other in (per_day, as_text):
+        with pytest.raises(Question, match="visitors seems to count the units") as caught:
+            bs.analyze(other)
+        assert "cumulative" not in str(caught.value)
+
+
+def test_no_lift_is_shown_relative_to_a_mean_below_0() -> None:
+    log = {
+        "unit": list(range(400)),
+        "variant": ["a", "b"] * 200,
+        "profit": [-5.0 + i % 7 + i % 2 for i in range(400)],
+    }
+    found = bs.analyze(log)
+    assert found.contrasts[0].lift is None
+    assert found.to_rows()[0]["lift"] is None
+    assert any("no relative lift is shown: the mean of a is -2" in note for note in found.notes)
+    above = bs.analyze(log | {"profit": [i % 7 + i % 2 for i in range(400)]})
+    assert above.contrasts[0].lift == pytest.approx(0.33, abs=0.01)
+    assert not any("no relative lift" in note for note in above.notes)
