@@ -143,7 +143,7 @@ BAD = [
     ("--outcome recurrent --rule tilt --means 0 1", 'radius="mixture"'),
     ("--outcome recurrent --sigma 2 --means 0 1", "--sigma belongs to --outcome gaussian"),
     ("--sigma-unit 2 --means 0 1", "--sigma-unit belongs to --outcome recurrent"),
-    ("--radius looks --means 0 1", "is not one of 'paper', 'mixture', 'bernstein', 'alternative'"),
+    ("--radius looks --means 0 1", "'--radius': 'looks' is not one of"),
     ("--rule etc --radius mixture --means 0 1", "--radius belongs to --rule ucb"),
     ("--rule tilt --stop mixture --means 0 1", "--stop belongs to --rule ucb or etc or static"),
     ("--engine plain --means 0 1", "belong to Recurrent outcomes"),

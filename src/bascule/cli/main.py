@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = getattr(problem, "format_message", None)
         if message is None:
             raise
-        _exit(_one_line(message()), USAGE_ERROR)
+        _exit(_one_line(message()).replace("Value error, ", ""), USAGE_ERROR)
     if code == INTERRUPTED:
         _exit("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
