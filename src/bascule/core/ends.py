@@ -47,8 +47,8 @@ def ending(design: Design, statistics: AnyStatistics, now: datetime | None = Non
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), max_units=6)
     >>> from bascule.progress import ArmStatistics, Statistics
-    >>> seen = Statistics((ArmStatistics(3, 0.1), ArmStatistics(3, 0.4)))
-    >>> ending(design, seen).kind
+    >>> data = Statistics((ArmStatistics(3, 0.1), ArmStatistics(3, 0.4)))
+    >>> ending(design, data).kind
     'undecided'
     """
     reached = decision(design, statistics)

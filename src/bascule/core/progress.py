@@ -137,8 +137,8 @@ def fold_block(
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = (bs.progress.ArmStatistics(1, 0.25, 0.0625), bs.progress.ArmStatistics(1, 0.5, 0.25))
-    >>> fold_block(design, bs.progress.Statistics.empty(2), seen).pairs[0][0]
+    >>> data = (bs.progress.ArmStatistics(1, 0.25, 0.0625), bs.progress.ArmStatistics(1, 0.5, 0.25))
+    >>> fold_block(design, bs.progress.Statistics.empty(2), data).pairs[0][0]
     -0.125
     """
     procedure, oriented = design.judging(statistics)
@@ -180,8 +180,8 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> import bascule as bs
     >>> from bascule.core.statistics import ArmStatistics
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> seen = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
-    >>> decision(design, seen).name
+    >>> data = Statistics((ArmStatistics(100, 0.0), ArmStatistics(100, 100.0)))
+    >>> decision(design, data).name
     'b'
     """
     procedure, oriented = design.judging(statistics)
@@ -233,8 +233,8 @@ def look(design: Design, stage: int, means: Sequence[float]) -> Look:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
-    >>> seen = look(design, 30, [4.97, 5.06])
-    >>> round(seen.threshold, 4), seen.decision.name, seen.guarantee
+    >>> result = look(design, 30, [4.97, 5.06])
+    >>> round(result.threshold, 4), result.decision.name, result.guarantee
     (0.0619, 'b', 'proven')
     """
     # A difference says how far the leader is ahead, so it is positive whatever the goal.
@@ -257,8 +257,8 @@ def declared_error(design: Design, statistics: AnyStatistics) -> float:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.Tilt(3), error=0.02)
-    >>> seen = bs.progress.Statistics.empty(4)
-    >>> declared_error(design, seen), round(declared_error(design, replace(seen, removed={3})), 9)
+    >>> data = bs.progress.Statistics.empty(4)
+    >>> declared_error(design, data), round(declared_error(design, replace(data, removed={3})), 9)
     (0.01, 0.015)
     """
     error, arms = design.calibration.error, len(design.arms)

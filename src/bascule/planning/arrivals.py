@@ -12,7 +12,7 @@ from bascule.core.inputs import checks
 from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Metric
 from bascule.core.numerics import smallest
-from bascule.planning.ramp import Steps
+from bascule.planning.ramp import RampSteps
 from bascule.theory.guardrails import units_within_margin
 
 LONGEST_DAYS = 1e6
@@ -20,7 +20,7 @@ LONGEST_DAYS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """New units at a steady rate. Steps have the share of the traffic that is in the test.
+    """New units at a steady rate. RampSteps have the share of the traffic that is in the test.
 
     >>> Steady(1000.0).units_after(((0.0, 0.1), (86400.0, 1.0)), 2.0)
     1100.0
@@ -33,7 +33,7 @@ class Steady:
         """The traffic in a few words."""
         return f"{self.units_per_day:,.6g} units a day"
 
-    def units_after(self, steps: Steps, days: float) -> float:
+    def units_after(self, steps: RampSteps, days: float) -> float:
         """Return how many units are in the test by then."""
         return sum(
             speed * (min(days, end) - start)
@@ -41,7 +41,7 @@ class Steady:
             if days > start
         )
 
-    def days_until(self, steps: Steps, units: float) -> float:
+    def days_until(self, steps: RampSteps, units: float) -> float:
         """Return after how many days a number of units is in the test."""
         total = 0.0
         for start, end, speed in self._parts(steps):
@@ -51,7 +51,7 @@ class Steady:
             total += more
         return math.inf
 
-    def _parts(self, steps: Steps) -> list[tuple[float, float, float]]:
+    def _parts(self, steps: RampSteps) -> list[tuple[float, float, float]]:
         """The first and the last day of each step, and the units a day that it brings."""
         starts = [at / SECONDS["d"] for at, _ in steps]
         ends = [*starts[1:], math.inf]
@@ -101,7 +101,7 @@ class Returning:
         passed = self.a_day * max(0.0, days)
         return self.users * passed / (1.0 + passed)
 
-    def units_after(self, steps: Steps, days: float) -> float:
+    def units_after(self, steps: RampSteps, days: float) -> float:
         """Return how many users are in the test by then."""
         before, total = 0.0, 0.0
         for at, share in steps:
@@ -109,7 +109,7 @@ class Returning:
             before = share
         return total
 
-    def days_until(self, steps: Steps, units: float) -> float:
+    def days_until(self, steps: RampSteps, units: float) -> float:
         """Return after how many days a number of users is in the test; infinite if never."""
         if units >= steps[-1][1] * self.users:
             return math.inf

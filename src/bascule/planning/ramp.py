@@ -16,7 +16,7 @@ from bascule.core.metrics.measure import seconds
 Ramp = Sequence[tuple[float | str, float]]
 """Pairs of a time since the start and the share of the traffic that gets a new version then."""
 
-Steps = tuple[tuple[float, float], ...]
+RampSteps = tuple[tuple[float, float], ...]
 """Pairs of seconds since the start and the share from then on, in order."""
 
 
@@ -40,7 +40,7 @@ def most_share(arms: int) -> float:
     return round((arms - 1) / arms, 3)
 
 
-def traffic_of(steps: Steps, arms: int) -> Steps:
+def traffic_of(steps: RampSteps, arms: int) -> RampSteps:
     """Return the shares of the traffic that are in the test, given those with a new version.
 
     >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
@@ -51,7 +51,7 @@ def traffic_of(steps: Steps, arms: int) -> Steps:
     return tuple((at, min(1.0, tidy(share * arms / (arms - 1)))) for at, share in steps)
 
 
-def checked_ramp(ramp: object, arms: int = 2) -> Steps:
+def checked_ramp(ramp: object, arms: int = 2) -> RampSteps:
     """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
     remedy = 'give pairs such as ("0d", 0.01), ("1d", 0.1), ("3d", 0.5), from 0 on and rising'
     if isinstance(ramp, str) or not isinstance(ramp, list | tuple) or not ramp:

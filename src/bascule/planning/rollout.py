@@ -29,7 +29,7 @@ from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
 from bascule.planning.arrivals import Arrivals, Returning, Steady
-from bascule.planning.ramp import Ramp, Steps, checked_ramp, traffic_of
+from bascule.planning.ramp import Ramp, RampSteps, checked_ramp, traffic_of
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
 from bascule.planning.rollout_result import Rollout, RolloutCase
@@ -181,7 +181,7 @@ DaysOf = Callable[[FloatArray], FloatArray]
 """After how many days numbers of units have counted."""
 
 
-def _days(arrivals: Arrivals, steps: Steps, wait: float, units: FloatArray) -> FloatArray:
+def _days(arrivals: Arrivals, steps: RampSteps, wait: float, units: FloatArray) -> FloatArray:
     """Return after how many days numbers of units have counted: when their windows close."""
     counts, places = np.unique(units, return_inverse=True)
     days = [wait + arrivals.days_until(steps, float(count)) for count in counts]

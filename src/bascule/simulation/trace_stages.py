@@ -1,4 +1,4 @@
-"""One run of units whose outcomes keep coming, stage by stage and uncompiled."""
+"""One run with recurring outcomes, stage by stage and uncompiled."""
 
 from __future__ import annotations
 

@@ -40,8 +40,8 @@ def unbiased_difference(
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=0.5, power=0.9))
-    >>> seen = design.procedure.empty()
-    >>> unbiased_difference(design, seen, 1, 0) is None
+    >>> data = design.procedure.empty()
+    >>> unbiased_difference(design, data, 1, 0) is None
     True
     """
     if design.procedure.counts != "blocks":

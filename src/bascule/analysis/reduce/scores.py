@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from bascule.analysis.source.backend import Row
 from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
-
-Row = dict[str, Any]
 
 OWN, ALL = "probability", "probability_"
 """Columns: the probability of the unit's own arm, or with a number behind it that of each arm."""

@@ -36,8 +36,8 @@ def diagnose(
     >>> import bascule as bs
     >>> from bascule.progress import ArmStatistics, Statistics
     >>> day = Statistics((ArmStatistics(500, 50.0, 50.0), ArmStatistics(500, 60.0, 60.0)))
-    >>> for seen in diagnose([day, day]):
-    ...     print(seen.name, seen.flagged)
+    >>> for check in diagnose([day, day]):
+    ...     print(check.name, check.flagged)
     trend False
     shift False
     """

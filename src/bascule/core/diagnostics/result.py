@@ -59,8 +59,8 @@ class Diagnostic:
     def named(self, arms: Sequence[str]) -> Diagnostic:
         """Return the diagnostic with names in its message instead of numbers of arms.
 
-        >>> found = Diagnostic("shift", 9.0, 0.0001, 0.01, "fixed time", "arms 0 and 1 differ")
-        >>> found.named(["old", "new"]).message
+        >>> result = Diagnostic("shift", 9.0, 0.0001, 0.01, "fixed time", "arms 0 and 1 differ")
+        >>> result.named(["old", "new"]).message
         'old and new differ'
         """
         message = re.sub(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bascule.core.errors import InputError
 
-Row = Mapping[str, str | int | float]
+CsvRow = Mapping[str, str | int | float]
 """A line of a table, by the names of its columns."""
 
 
@@ -65,7 +65,7 @@ def write_whole(path: Path, data: bytes) -> Path:
     return path
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(rows: Sequence[CsvRow]) -> str:
     """Rows with the same columns as CSV.
 
     >>> print(csv_text([{"rule": "ETC", "regret": 15.0}]), end="")

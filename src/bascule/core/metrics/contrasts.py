@@ -66,9 +66,9 @@ def contrasts(
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Gaussian(1), bs.UCB(2))
     >>> from bascule.progress import ArmStatistics, Statistics, effects
-    >>> seen = Statistics((ArmStatistics(100, 400.0), ArmStatistics(100, 500.0)))
-    >>> (found,) = contrasts(design, effects(design, seen), seen.arms[0], seen.arms[0].mean)
-    >>> found.name, found.lift, round(found.lift_low, 2), round(found.lift_high, 2)
+    >>> data = Statistics((ArmStatistics(100, 400.0), ArmStatistics(100, 500.0)))
+    >>> (result,) = contrasts(design, effects(design, data), data.arms[0], data.arms[0].mean)
+    >>> result.name, result.lift, round(result.lift_low, 2), round(result.lift_high, 2)
     ('green - control', 0.25, 0.03, 0.52)
     """
     name, listed = design.control_arm, []

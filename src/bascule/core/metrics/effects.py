@@ -91,9 +91,9 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> from bascule.progress import ArmStatistics, Statistics
-    >>> seen = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
-    >>> (found,) = effects(design, seen)
-    >>> found.difference, round(found.low, 2), round(found.high, 2)
+    >>> data = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
+    >>> (result,) = effects(design, data)
+    >>> result.difference, round(result.low, 2), round(result.high, 2)
     (1.0, 0.15, 1.85)
     """
     return effects_of(design, advantages(design, statistics))
@@ -168,8 +168,8 @@ def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
     >>> from bascule.progress import ArmStatistics, Statistics
-    >>> seen = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
-    >>> sorted(beaten_by(design, seen, without=frozenset()))
+    >>> data = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
+    >>> sorted(beaten_by(design, data, without=frozenset()))
     [1]
     """
     procedure, oriented = design.judging(statistics)

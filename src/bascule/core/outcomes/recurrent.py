@@ -1,4 +1,4 @@
-"""Outcomes that keep coming: a unit joins an arm for good and gives one at every stage."""
+"""Recurring outcomes: a unit keeps its arm and gives one outcome at every stage."""
 
 from __future__ import annotations
 

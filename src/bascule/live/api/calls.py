@@ -117,8 +117,8 @@ class Calls:
         >>> with bs.open(":memory:") as store:
         ...     test = store.create("flag", design)
         ...     places = test.pause()
-        ...     found = test.evaluate("user-42")
-        >>> found.arm, found.reason, found.enrolled
+        ...     result = test.evaluate("user-42")
+        >>> result.arm, result.reason, result.enrolled
         ('a', 'DISABLED', False)
         """
         named = checked_unit(unit)

@@ -103,8 +103,8 @@ def read_summaries(
     >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week)
     >>> with bs.open(":memory:") as store:
     ...     test = store.create("button", design)
-    ...     found, damaged = read_summaries(store, {})
-    >>> found["button"].arms, damaged
+    ...     result, damaged = read_summaries(store, {})
+    >>> result["button"].arms, damaged
     (('a', 'b'), {})
     """
     summaries: dict[str, Summary] = {}

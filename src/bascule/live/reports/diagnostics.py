@@ -155,8 +155,8 @@ def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
 def between(before: Statistics, after: Statistics) -> Statistics:
     """What the units showed that came between two points of the history.
 
-    >>> seen = Statistics.empty(2).record(0, 1.0)
-    >>> between(seen, seen.record(0, 0.5)).arms[0]
+    >>> data = Statistics.empty(2).record(0, 1.0)
+    >>> between(data, data.record(0, 0.5)).arms[0]
     ArmStatistics(units=1, total=0.5, squares=0.25, cubes=0.0, per=())
     """
     return Statistics(

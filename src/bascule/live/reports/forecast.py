@@ -159,9 +159,9 @@ def turns(
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> from bascule.progress import ArmStatistics, Statistics
-    >>> seen = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
-    >>> found = turns(design, seen, 0.5, [3, 9])
-    >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in found]
+    >>> data = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
+    >>> result = turns(design, data, 0.5, [3, 9])
+    >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in result]
     [(3, 239, 29), (9, 435, 25)]
     """
     now, knob = expectation(design, statistics), knob_of(design)
@@ -263,8 +263,8 @@ def even_split(
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> from bascule.progress import ArmStatistics, Statistics
-    >>> seen = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
-    >>> expected = even_split(design, seen)
+    >>> data = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
+    >>> expected = even_split(design, data)
     >>> round(expected.decision_time), round(expected.regret)
     (273, 55)
     """

@@ -50,8 +50,8 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
     >>> import bascule as bs
     >>> from bascule.progress import ArmStatistics
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> seen = Statistics((ArmStatistics(50, 30.0, 68.0), ArmStatistics(50, 0.0, 50.0)))
-    >>> units_range(design, seen) is None
+    >>> data = Statistics((ArmStatistics(50, 30.0, 68.0), ArmStatistics(50, 0.0, 50.0)))
+    >>> units_range(design, data) is None
     True
     """
     active = [i for i in range(len(design.arms)) if i not in statistics.out]

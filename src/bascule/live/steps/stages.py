@@ -1,4 +1,4 @@
-"""Units whose outcomes keep coming, counted stage by stage. Pure functions.
+"""Recurring outcomes, counted stage by stage. Pure functions.
 
 A stage is one period long, and the first one begins with the first unit. A unit gives a number for
 every period since its own arrival; at the end of a stage all its periods that are over count. So
@@ -27,7 +27,7 @@ from bascule.live.storage.state import Crowd, Enrolment, ExperimentState
 Sums = dict[tuple[int, int, int], tuple[int, float]]
 """Of the units of an arm that came in a stage, late in it or not: those with events, their sum."""
 
-Row = tuple[int, int, float, float, float]
+StageRow = tuple[int, int, float, float, float]
 """An event: number, arm and arrival of its unit, its time and its value; in order of the units."""
 
 LONGEST_ARM = 200
@@ -162,7 +162,7 @@ def joined(design: Design, enrolment: Enrolment, arms: Iterable[int], now: float
     return enrolment._replace(origin=origin, crowd=tuple(crowds.values()))
 
 
-def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[Row]) -> Sums:
+def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[StageRow]) -> Sums:
     """Return the sums of the events that count at the end of a stage."""
     period = period_of(measure)
     sums: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))

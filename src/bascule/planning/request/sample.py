@@ -63,8 +63,8 @@ class Sample:
         The two spreads are those of a one-way layout with random effects, by the method of moments:
         docs/research/planning.md has the formula.
 
-        >>> seen = Sample.of([1, 3, 5, 7, 2, 4, 1, 9, 5, 5], list("aabbccddee"))
-        >>> seen.units, round(seen.sigma_unit, 2), round(seen.sigma_noise, 2)
+        >>> sample = Sample.of([1, 3, 5, 7, 2, 4, 1, 9, 5, 5], list("aabbccddee"))
+        >>> sample.units, round(sample.sigma_unit, 2), round(sample.sigma_noise, 2)
         (5, 0.0, 2.76)
         """
         outcomes = np.asarray(values, np.float64)

@@ -178,7 +178,7 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
 
     The new values are whole where those are.
 
-    >>> [found.tilt for found in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
+    >>> [rule.tilt for rule in closer(Tilt(8), [Tilt(tilt) for tilt in TILTS])]
     [6.0, 7.0, 9.0, 10.0, 11.0]
     """
     if rule.knob is None:

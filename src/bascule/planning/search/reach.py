@@ -45,8 +45,8 @@ class Reach:
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     """Return how far a request could be stretched; `factor` corrects the predicted times.
 
-    >>> found = reach(PlanRequest())
-    >>> 0.003 < found.lift < 0.005, found.deadline_days < 10
+    >>> result = reach(PlanRequest())
+    >>> 0.003 < result.lift < 0.005, result.deadline_days < 10
     (True, True)
     """
     needed = time_needed(request) * factor

@@ -16,7 +16,7 @@ from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
-from bascule.core.inputs.files import Row, csv_text, prepare_folder, writable, write_whole
+from bascule.core.inputs.files import CsvRow, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
@@ -183,7 +183,7 @@ class Frontier:
             "seconds": self.seconds,
         }
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[CsvRow]:
         """One row a rule, as `frontier.csv` and `to_frame` have it."""
         return [
             {

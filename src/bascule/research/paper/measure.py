@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.inputs.files import Row
+from bascule.core.inputs.files import CsvRow
 from bascule.core.outcomes.noise import Normal
 from bascule.core.types import FloatArray
 from bascule.simulation import Simulation, World, simulate
@@ -21,7 +21,7 @@ from bascule.simulation import Simulation, World, simulate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["FigureCell", "Measurements", "Quantity", "Row", "Sheet", "measure"]
+__all__ = ["CsvRow", "FigureCell", "Measurements", "Quantity", "Sheet", "measure"]
 
 Quantity = Literal["regret", "decision_time"]
 
@@ -31,7 +31,7 @@ class Sheet:
     """What a figure of the paper becomes: a drawing and its table."""
 
     figure: Figure
-    rows: Sequence[Row]
+    rows: Sequence[CsvRow]
 
 
 @dataclass(frozen=True, slots=True)

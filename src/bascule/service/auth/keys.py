@@ -72,7 +72,7 @@ def create_key(
     >>> import bascule as bs
     >>> with bs.open(":memory:") as store:
     ...     key = create_key(store, "client", ["button"])
-    ...     [(found.role, found.experiments) for found in list_keys(store)]
+    ...     [(key.role, key.experiments) for key in list_keys(store)]
     [('client', ('button',))]
     """
     if role not in ROLES:

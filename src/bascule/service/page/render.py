@@ -63,8 +63,8 @@ def changed(fragments: Mapping[str, Fragment], known: Iterable[str]) -> list[Fra
     """The fragments that a page does not have in this version.
 
     >>> one, other = Fragment("one", "1"), Fragment("other", "2")
-    >>> found = changed({"one": one, "other": other}, [f"one.{one.version}", "other.old"])
-    >>> [fragment.id for fragment in found]
+    >>> result = changed({"one": one, "other": other}, [f"one.{one.version}", "other.old"])
+    >>> [fragment.id for fragment in result]
     ['other']
     """
     has = set(known)

@@ -173,7 +173,7 @@ class WorldBlockRuns(WorldRuns):
                 lasts=np.empty(length, np.int64),
                 fronts=np.empty(length, np.int64),
                 shares=np.empty(length, np.int64),
-                coming=np.empty(len(pairs)),
+                pending_clocks=np.empty(len(pairs)),
                 xs=np.empty(max(1, length * count)),
             ),
             self.arms,

@@ -1,1 +1,1 @@
-"""Simulation of units whose outcomes keep coming."""
+"""Simulation of recurring outcomes."""

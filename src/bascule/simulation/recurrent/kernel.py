@@ -1,4 +1,4 @@
-"""The loop for units whose outcomes keep coming: one run after the other, a stage at a time.
+"""The loop for recurring outcomes: one run after the other, a stage at a time.
 
 What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
 of each unit, so that a stage costs as much as there are units; those of `crowds` do not.

@@ -1,4 +1,4 @@
-"""Radii of arms whose units keep giving outcomes, looked up instead of computed.
+"""Radii of arms with recurring outcomes, looked up instead of computed.
 
 A loop asks for the radius of every arm at every stage. Those of the paper depend on the number of
 units alone and stand in a table. Those of a mixture depend on the clock, any number: a table at

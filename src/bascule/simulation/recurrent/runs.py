@@ -1,4 +1,4 @@
-"""Runs of units whose outcomes keep coming."""
+"""Runs with recurring outcomes."""
 
 from __future__ import annotations
 

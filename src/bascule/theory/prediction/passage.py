@@ -95,8 +95,8 @@ def first_passage(
     With a look of 0 it is seen all the time. Steps are `stride` times as long as usual, by the
     logarithm of the clock.
 
-    >>> found = first_passage(1.0, Flat(5.0), start=0.1, look=0.0)
-    >>> round(float(found.above.sum()), 3), round(float(found.middles @ found.above), 2)
+    >>> result = first_passage(1.0, Flat(5.0), start=0.1, look=0.0)
+    >>> round(float(result.above.sum()), 3), round(float(result.middles @ result.above), 2)
     (1.0, 5.0)
     """
     kinds = 0 if pace is None else pace(np.array([start])).shape[1]

@@ -1,4 +1,4 @@
-"""How many units whose outcomes keep coming a radius needs to become as small as asked.
+"""How many units with recurring outcomes a radius needs to become as small as asked.
 
 The more outcomes a unit has given the more it counts, and no two units of an arm arrive at the same
 stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which bounds its clock

@@ -167,7 +167,7 @@ class ArmProcedure(Procedure):
         """Return the interval of each arm; infinitely wide until an arm has three units."""
         return tuple(Interval(arm.mean, arm.radius) for arm in self.shown(statistics))
 
-    def lay_out(self, statistics: AnyStatistics) -> FloatArray:
+    def state_of(self, statistics: AnyStatistics) -> FloatArray:
         """Return the statistics as the steps take them."""
         arms, out = self.arms, statistics.out
         state = np.full(width(arms), -math.inf)
@@ -182,7 +182,7 @@ class ArmProcedure(Procedure):
 
     def next_arm(self, statistics: AnyStatistics) -> int:
         """Return the arm that the next unit joins."""
-        return highest(self.lay_out(statistics), 2 * self.arms, self.arms)
+        return highest(self.state_of(statistics), 2 * self.arms, self.arms)
 
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
@@ -190,7 +190,7 @@ class ArmProcedure(Procedure):
 
     def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
         """Return the state after the steps have looked at it, and the winner."""
-        state = self.lay_out(statistics)
+        state = self.state_of(statistics)
         asked = (state, 0, self.arms, self.outcome.sigma, self.threshold)
         winner, margin = self.steps.decide(*asked), self.design.min_effect
         if winner == NOBODY and margin is not None and self.within(*asked, margin):

@@ -1,4 +1,4 @@
-"""What the rules need for units whose outcomes keep coming: weights, radii, and what they promise.
+"""Weights, radii and guarantees of the rules for recurring outcomes.
 
 An arm's interval is its weighted mean and a radius around it. The radii of the paper depend on the
 number of units alone, and so does the even split's; those of a mixture on the clock, the sum of the

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 from bascule.research.paper.figures.style import draw_estimates, set_heading
-from bascule.research.paper.measure import Measurements, Quantity, Row
+from bascule.research.paper.measure import CsvRow, Measurements, Quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ class Curves:
     labels: tuple[str, ...]
     grid: tuple[float, ...]
 
-    def table(self, measurements: Measurements) -> list[Row]:
+    def table(self, measurements: Measurements) -> list[CsvRow]:
         """One row for each rule and log(1/delta)."""
         return [_row(measurements, label, level) for label in self.labels for level in self.grid]
 
@@ -89,7 +89,7 @@ class Curves:
             )
 
 
-def _row(measurements: Measurements, label: str, level: float) -> Row:
+def _row(measurements: Measurements, label: str, level: float) -> CsvRow:
     simulation = measurements.at(label, level)
     summary = simulation.summary()
     return {

@@ -18,7 +18,7 @@ from bascule.core.statistics import Statistics
 from bascule.presentation.figures import new_figure, pretty
 from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
 from bascule.research.paper.iid import ARMS, MEANS, design
-from bascule.research.paper.measure import Measurements, Row, Sheet
+from bascule.research.paper.measure import CsvRow, Measurements, Sheet
 from bascule.simulation import trace
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def moments(seed: int) -> tuple[Moment, Moment]:
     )
 
 
-def table(shown: tuple[Moment, ...]) -> list[Row]:
+def table(shown: tuple[Moment, ...]) -> list[CsvRow]:
     """One row for each moment and arm."""
     return [
         {

@@ -14,7 +14,7 @@ from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, o
 from bascule.core.rules import UCB
 from bascule.presentation.figures import new_figure, pretty
 from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
-from bascule.research.paper.measure import Measurements, Row, Sheet
+from bascule.research.paper.measure import CsvRow, Measurements, Sheet
 from bascule.research.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
 from bascule.simulation.trace_stages import trace_stages
 
@@ -71,7 +71,7 @@ def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
     return count(line) / sum(count(one) for one in units if one.arm == line.arm)
 
 
-def table(units: tuple[UnitLine, ...]) -> list[Row]:
+def table(units: tuple[UnitLine, ...]) -> list[CsvRow]:
     """One row per unit."""
     return [
         {

@@ -18,7 +18,7 @@ from bascule.research.paper.estimators import (
     variance,
 )
 from bascule.research.paper.figures.style import DARK, draw_estimates, set_heading
-from bascule.research.paper.measure import Measurements, Row, Sheet
+from bascule.research.paper.measure import CsvRow, Measurements, Sheet
 from bascule.research.paper.units import ARMS
 from bascule.simulation import Estimate
 
@@ -38,7 +38,7 @@ def figure_estimators(measurements: Measurements, seed: int) -> Sheet:
     return Sheet(draw(errors), table(errors))
 
 
-def table(errors: tuple[Errors, ...]) -> list[Row]:
+def table(errors: tuple[Errors, ...]) -> list[CsvRow]:
     """One row for each stage and arm of the runs; errors are root mean squares."""
     return [
         {

@@ -74,7 +74,7 @@ class Ring(NamedTuple):
     `owners` and `values` have the arm and the outcome of each unit, `xs` its covariates; `begins`,
     `ends`, `readies` and `lasts` say of each block which units it has, when it is complete, and how
     many more of its batch follow; `fronts` and `shares` who leads in it, and with how many units.
-    `coming` is what the blocks under way will add to the clock of each pair.
+    `pending_clocks` is what the blocks under way will add to the clock of each pair.
     """
 
     owners: IntArray
@@ -85,7 +85,7 @@ class Ring(NamedTuple):
     lasts: IntArray
     fronts: IntArray
     shares: IntArray
-    coming: FloatArray
+    pending_clocks: FloatArray
     xs: FloatArray
 
 
@@ -126,7 +126,7 @@ class WorldLoop(NamedTuple):
     """Whether a test also ends when all differences are small."""
 
 
-def add_to_coming(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
+def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
     """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
     at = 0
     for i in range(count):
@@ -230,7 +230,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                         begins[opened & turn] = units
                         fronts[opened & turn], shares[opened & turn] = front, share
                         ahead = share * each / (share + 1.0)
-                        add_to_coming(pending, count, front, ahead, 0.5 * each)
+                        add_to_pending(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
                         left -= 1
                 if below_cap and not frozen:
@@ -296,7 +296,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     counted = ends[folded & turn]
                     lead = shares[folded & turn]
                     ahead = -lead * each / (lead + 1.0)
-                    add_to_coming(pending, count, fronts[folded & turn], ahead, -0.5 * each)
+                    add_to_pending(pending, count, fronts[folded & turn], ahead, -0.5 * each)
                     if lasts[folded & turn] == 0 and held == NOBODY:
                         for arm in range(count):
                             active[arm] = arms[arm][ACTIVE]
@@ -329,7 +329,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
 CALLED = (
     finish_run,
     *CALLED_BY_BLOCKS,
-    *(add_to_coming, announced_after, coefficients, observe_covariates, fold_covariates),
+    *(add_to_pending, announced_after, coefficients, observe_covariates, fold_covariates),
     *(draw_covariates, clear_signals, show_events, mature_event, event_at, judge_delays, blend),
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
