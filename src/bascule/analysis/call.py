@@ -61,12 +61,12 @@ class Log:
     """Column of the time, in a table of assignments that calls it otherwise."""
     row_is_unit: Annotated[
         bool,
-        Option("Every row is a unit of its own.", kind="switch", excludes=("unit", "assignments")),
+        Option("Every row is a separate unit.", kind="switch", excludes=("unit", "assignments")),
     ] = False
     count: Annotated[
         Column,
         _column(
-            "If rows are sums: the number of their units.",
+            "If rows are sums: column with their number of units.",
             excludes=(
                 *("unit", "row_is_unit", "assignments", "window", "missing"),
                 *("probability", "per", "follow_up", "covariate", "cluster"),
@@ -76,7 +76,7 @@ class Log:
     squares: Annotated[
         Column,
         _column(
-            "If rows are sums of other numbers than 0 and 1: their squares.",
+            "If rows are sums of other numbers than 0 and 1: column with their sums of squares.",
             group="advanced",
             needs=("count",),
         ),
@@ -84,7 +84,9 @@ class Log:
     cumulative: Annotated[
         bool | None,
         Option(
-            "Whether rows that are sums count up to their time.", kind="switch", needs=("count",)
+            "Whether rows that are sums include everything up to their time.",
+            kind="switch",
+            needs=("count",),
         ),
     ] = None
     time_format: Annotated[
@@ -100,7 +102,8 @@ class Log:
         False
     )
     memory: Annotated[
-        str | None, Option("What DuckDB may take, as 2GB.", metavar="SIZE", unset="about 300MB")
+        str | None,
+        Option("Memory that DuckDB may use, as 2GB.", metavar="SIZE", unset="about 300MB"),
     ] = None
 
     @classmethod
@@ -151,7 +154,8 @@ class LogMetric:
         ),
     ] = None
     goal: Annotated[
-        Goal | None, Option("Which change is good.", group="outcome", unset="increase")
+        Goal | None,
+        Option("Whether higher or lower values are better.", group="outcome", unset="increase"),
     ] = None
     min_effect: Annotated[
         float | None,
@@ -170,7 +174,7 @@ class LogMetric:
     ] = None
     aggregate: Annotated[
         Aggregate | None,
-        Option("What a unit's values add up to.", group="outcome", unset="sum; any if 0/1"),
+        Option("How the values of a unit are combined.", group="outcome", unset="sum; any if 0/1"),
     ] = None
     missing: Annotated[
         float | str | None,
@@ -281,12 +285,13 @@ class Assigned:
     cluster: Annotated[
         Column,
         _column(
-            "What was assigned as a whole, or groups of alike units.",
+            "Clusters that were assigned as a whole, or groups of similar units.",
             excludes=("segment", "outcome", "probability", "design"),
         ),
     ] = None
     block: Annotated[
-        Literal["day", "week"] | None, Option("What units are compared within.", unset="day")
+        Literal["day", "week"] | None,
+        Option("Period within which units are compared.", unset="day"),
     ] = None
 
 
@@ -297,7 +302,7 @@ class Asked:
     log: Log
     unit: Annotated[Column, _column("The unit that was assigned; usual names are found.")] = None
     arm: Annotated[Column, _column("The unit's arm; usual names are found.")] = None
-    time: Annotated[Column, _column("When; usual names are found.")] = None
+    time: Annotated[Column, _column("The time; usual names are found.")] = None
     design: Annotated[
         Design | None,
         Option(
@@ -337,13 +342,13 @@ class Asked:
     covariate: Annotated[
         Column,
         _column(
-            "A number known before the test, to sharpen it (CUPED).",
+            "A number known before the test, to reduce noise (CUPED).",
             excludes=("outcome", "probability"),
         ),
     ] = None
-    segment: Annotated[Column, _column("Answer each of its values, with a part of the error.")] = (
-        None
-    )
+    segment: Annotated[
+        Column, _column("Analyse each of its values separately, with a part of the error.")
+    ] = None
     assignments: Annotated[
         Log | None,
         Option(
@@ -352,7 +357,8 @@ class Asked:
     ] = None
     assigned: Assigned = Assigned()
     until: Annotated[
-        date | datetime | str | None, Option("Look as of the end of that day.", metavar="DAY")
+        date | datetime | str | None,
+        Option("Use the log up to the end of this day.", metavar="DAY"),
     ] = None
     looks: Looks = None
 

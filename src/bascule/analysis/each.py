@@ -82,7 +82,7 @@ class LogCollection:
 
 
 Progress = Callable[[str, int, int], None]
-"""Told the name of what is done, how much of it is, and how much there is."""
+"""Called with the name of what is done, how much of it is done, and how much there is."""
 
 OPTIONS = ("unit", "arm", "time", "error", "sides", "control", "assigned", "until", "looks")
 """Options of `analyze` that many tests can share."""

@@ -58,7 +58,7 @@ COLLECTION = named(
 
 TABLES = named(
     no_cumulative=Option(
-        "Rows that are sums count on their day alone.",
+        "Rows that are sums include their day only.",
         kind="switch",
         needs=("count",),
         excludes=("cumulative",),
@@ -69,17 +69,17 @@ TABLES = named(
 )
 LOOKS = named(
     once=Option(
-        "One look at the planned end: the narrower answer.",
+        "A single look at the planned end, with narrower intervals.",
         kind="switch",
         group="basics",
         excludes=("today",),
     ),
-    today=Option("The answer of today only, which is quicker.", kind="switch", group="basics"),
+    today=Option("The result of today only, which is quicker.", kind="switch", group="basics"),
 )
 FILES = named(
     csv=Option("Write the days as CSV.", kind="file", group="output"),
     figure=Option("Draw it: .png or .svg.", kind="file", group="output"),
-    html=Option("Write one page to hand around.", kind="file", group="output"),
+    html=Option("Write a page to share.", kind="file", group="output"),
 )
 DAYS = named(days=Option("Print the days as well.", kind="switch", group="output"))
 OPTIONS = {**METRICS, **ANALYSIS, **COLLECTION, **TABLES, **LOOKS, **PARAMETERS}

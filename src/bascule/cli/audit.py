@@ -21,7 +21,10 @@ PARAMETERS = {name: one for name, one in designs.RULE.items() if name != "rule"}
 
 WORLDS = named(
     worlds=Option(
-        "Worlds to play.", unset="every one that the outcomes allow", many=True, metavar="NAME ..."
+        "Worlds to simulate.",
+        unset="every one that the outcomes allow",
+        many=True,
+        metavar="NAME ...",
     )
 )
 

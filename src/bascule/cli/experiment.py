@@ -38,7 +38,7 @@ CREATION = named(
         excludes=("reports",),
     ),
     aggregate=Option(
-        "What a unit's events in the window add up to.",
+        "How a unit's events in the window are combined.",
         group="basics",
         choices=get_args(Aggregate),
         unset="any for 0/1 outcomes, else sum",
@@ -57,7 +57,7 @@ CREATION = named(
         needs=("missing",),
     ),
     reports=Option(
-        "Instead of a window: every unit reports an outcome, also 0.",
+        "Instead of a window: every unit reports an outcome, including 0.",
         group="basics",
         choices=("always",),
     ),
@@ -160,7 +160,7 @@ def describe(
     hypothesis: str | None = option("What is expected."),
     description: str | None = option("What it is about."),
     link: list[str] | None = option("Where to read more; may be given again."),
-    tag: list[str] | None = option("A word to find it by; may be given again."),
+    tag: list[str] | None = option("A tag to search by; may be given again."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:

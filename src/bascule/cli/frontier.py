@@ -21,7 +21,7 @@ OF_DESIGN = designs.one_sided("error", "sides")
 
 COMPARED = named(
     effect=Option(
-        "The difference worth finding: adds tilted blocks that are informed of it.",
+        "The difference to find; adds tilted blocks that are given it.",
         kind="number",
         group="basics",
     ),

@@ -55,12 +55,12 @@ FORMS = named(
         excludes=("units_per_day",),
     ),
     requests_per_day=Option(
-        "What users who come back do in all, as far as it counts: requests that are judged.",
+        "Requests a day of all users who come back, as far as they are measured.",
         kind="positive",
         needs=("active_users",),
     ),
     segment=Option(
-        "A segment with a decision of its own, and its part of the units; give each of them.",
+        "A segment and its share of the units; give the option once for each segment.",
         metavar="NAME=PART",
         many=True,
         needs=("by",),
@@ -77,7 +77,7 @@ FORMS = named(
 FILES = named(
     save=Option("Write the design, for simulations and live tests.", kind="file", group="output"),
     figure=Option("Draw the frontier, as .png or .svg.", kind="file", group="output"),
-    html=Option("Write a page to hand around; it needs no network.", kind="file", group="output"),
+    html=Option("Write a page to share; it needs no network.", kind="file", group="output"),
 )
 VERBOSE = named(
     verbose=Option(

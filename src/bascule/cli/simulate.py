@@ -27,7 +27,7 @@ WORLD = named(
         excludes=tuple(designs.DESIGN),
     ),
     world=Option(
-        "What the test meets: a name such as rising or delay, a JSON object, or a .json file.",
+        "Conditions of the test: a name such as rising or delay, a JSON object, or a .json file.",
         metavar="NAME|JSON|FILE",
     ),
     units_per_day=Option(

@@ -70,13 +70,13 @@ class DesignFields(Declared):
     combined."""
     max_pending: Annotated[
         int | None,
-        Option("Enrol nobody while this many units have not counted yet.", kind="whole"),
+        Option("Enrol no unit while this many have not counted yet.", kind="whole"),
     ] = None
     """No unit is enrolled while this many have not counted yet. A test with a horizon also enrols
     none while its pending units suffice."""
     overflow: Annotated[
         Overflow,
-        Option("What a unit is served that arrives while nobody is enrolled."),
+        Option("The arm for units that arrive while none is enrolled."),
     ] = "control"
     """What units are served that arrive while none is enrolled: the control, or the leader."""
     min_days: Annotated[float | None, MIN_DAYS] = None
@@ -117,7 +117,7 @@ class DesignFields(Declared):
     is declared the winner, and 0.05 gives 90 % intervals."""
     reports: Annotated[
         Reports | None,
-        Option("Every unit reports an outcome, also 0; no window.", excludes=("measure",)),
+        Option("Every unit reports an outcome, including 0; no window.", excludes=("measure",)),
     ] = None
     """With "always" a live test needs no window: the outcome of a unit is the first number
     recorded, and all later units wait for a unit that never reports."""

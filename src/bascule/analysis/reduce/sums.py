@@ -27,7 +27,7 @@ MOST_GROWING = 1000
 IN_TWO_ARMS = "unit in two arms"
 
 Block = Literal["day", "week"]
-"""What units are compared within."""
+"""Period within which units are compared."""
 
 WEEK = 7
 

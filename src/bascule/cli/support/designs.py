@@ -24,7 +24,7 @@ CONNECT_SECONDS, RETRIES = 10, 3
 
 RULE = named(
     rule=Option(
-        "Who gets the next unit, and when to stop.",
+        "The rule: which arm gets the next unit, and when to stop.",
         kind="choice",
         group="basics",
         choices=RULES.kinds,

@@ -17,8 +17,15 @@ WORDS = ("goal", "aggregate")
 """Options of a metric that are written as their value alone."""
 
 PARTS: Options = {
-    "goal": Option("Which change is good.", kind="choice", choices=get_args(Goal), name="goal"),
-    "harm": Option("What removes an arm.", kind="choice", choices=get_args(Harm), name="harm"),
+    "goal": Option(
+        "Whether higher or lower values are better.",
+        kind="choice",
+        choices=get_args(Goal),
+        name="goal",
+    ),
+    "harm": Option(
+        "When an arm is removed as harmful.", kind="choice", choices=get_args(Harm), name="harm"
+    ),
     "window": Option("How long events count.", name="window"),
     **{
         name: Option(f"It is the {name} of the metric.", kind="number", name=name)

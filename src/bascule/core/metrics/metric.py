@@ -62,7 +62,7 @@ class Metric(Declared):
     goal: Goal = "increase"
     role: Role = "guardrail"
     margin: float | None = None
-    error: Annotated[float, Option("Its error.", kind="probability")] = METRIC_ERROR
+    error: Annotated[float, Option("Error of the metric.", kind="probability")] = METRIC_ERROR
     measure: Measure | None = None
     harm: Harm = "margin"
     baseline: float | None = None

@@ -25,7 +25,7 @@ from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
 RadiusName = Literal["paper", "mixture", "bernstein", "alternative"]
-"""Whose radius an arm has; the last is for units whose outcomes keep coming."""
+"""Radius of the intervals of arms; the last one is for recurring outcomes."""
 
 StopName = Literal["intervals", "mixture"]
 """What ends a test: intervals that part, or the evidence of a mixture."""

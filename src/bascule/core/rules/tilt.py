@@ -92,7 +92,7 @@ class Tilt(Rule):
             "Knob: 1 is an even split, more saves regret.", limits=(1, math.inf), group="basics"
         ),
     ] = 3.0
-    effect: Annotated[float | None, Option("The difference worth finding.", kind="positive")] = None
+    effect: Annotated[float | None, Option("The difference to find.", kind="positive")] = None
     batch: Annotated[
         int, Option("Units of each challenger that are assigned at once.", limits=(1, 10**9))
     ] = field(default=1, kw_only=True)
@@ -124,11 +124,16 @@ class Tilt(Rule):
     ] = field(default=None, kw_only=True)
     on_futility: Annotated[
         OnFutility | None,
-        Option("Whether futility ends a test or is only said.", unset="end", needs=("futility",)),
+        Option(
+            "Whether futility ends a test or is only reported.", unset="end", needs=("futility",)
+        ),
     ] = field(default=None, kw_only=True)
     early_signals: Annotated[
         EarlySignals | None,
-        Option("Tilt by events of open windows too: auto checks that delays agree.", unset="off"),
+        Option(
+            "Use events of open windows for the next block: auto checks that delays agree.",
+            unset="off",
+        ),
     ] = field(default=None, kw_only=True)
     kind: Literal["tilt"] = field(default="tilt", kw_only=True, repr=False)
 

@@ -100,7 +100,7 @@ class UCB(Rule):
             group="basics",
         ),
     ] = 2.0
-    radius: Annotated[RadiusName, Option("Whose radius an arm has.")] = field(
+    radius: Annotated[RadiusName, Option("Radius of the intervals.")] = field(
         default="paper", kw_only=True
     )
     stop: Annotated[StopName, Option("What ends a test.")] = field(

@@ -137,7 +137,7 @@ class PlanOptions(TypedDict, total=False):
     early_signals: Annotated[
         EarlySignals | None,
         Option(
-            "Tilt by events of open windows too: auto checks that delays agree.",
+            "Use events of open windows for the next block: auto checks that delays agree.",
             label="Early signals",
             needs=("delay",),
             excludes=("covariate",),
@@ -188,7 +188,7 @@ class PlanOptions(TypedDict, total=False):
     spread: Annotated[
         Number | None,
         Option(
-            "Standard deviation of outcomes within limits, as it really is.",
+            "Standard deviation to expect of outcomes within limits.",
             label="Spread",
             group="outcome",
             kind="positive",
@@ -262,7 +262,7 @@ class PlanOptions(TypedDict, total=False):
         AcceptedGuarantee,
         Option(
             "The weakest guarantee that is accepted: proven, gaussian (exact for normal outcomes) "
-            "or asymptotic (right in the long run).",
+            "or asymptotic (approximate).",
             label="Guarantee",
             default="proven",
         ),
@@ -280,7 +280,7 @@ class PlanOptions(TypedDict, total=False):
     waiting_cost: Annotated[
         Number | None,
         Option(
-            "What a day of waiting is worth, in outcome units.",
+            "What a day of waiting costs, in outcome units.",
             label="Cost of waiting",
             kind="positive",
             absent={"form": "its designs are listed from the cheapest to the quickest"},

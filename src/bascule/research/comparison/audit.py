@@ -154,13 +154,16 @@ def audit(
     *,
     sides: int | None = None,
 ) -> Audit:
-    """Play a design in a battery of worlds, and say which of them its guarantee covers.
+    """Simulate a design in many worlds, and say which of them its guarantee covers.
 
-    A rule may take the place of a design: then `outcome` (`Gaussian(1)` unless given), `error`
-    (one-sided unless `sides=2`) or `delta` and `max_units` make it one, with as many arms as there
-    are means.
-    Without `worlds` it is all of `BATTERY` that the outcomes allow. Without a cap a run ends,
-    undecided, at 5 times the units that the test needs on average when nothing goes wrong.
+    - `design`: a design, or a rule, which the next arguments make a design.
+    - `means`: the mean of each arm.
+    - `outcome`: with a rule: the outcome model, `Gaussian(1)` if not given.
+    - `error`, `delta`, `sides`: with a rule: its error, one-sided unless `sides=2`, or its delta.
+    - `max_units`: the cap on units. Without one a run ends, undecided, at 5 times the units that
+      the test needs on average in a steady world.
+    - `worlds`: names of worlds; all of `BATTERY` that the outcomes allow if not given.
+    - `runs`, `seed`, `threads`, `progress`: as in `simulate`, for each world.
 
     >>> import bascule as bs
     >>> report = bs.research.audit(bs.Tilt(3), [0, 1], runs=50, worlds=["steady", "null"])

@@ -124,11 +124,14 @@ class Point:
 class Frontier:
     """Rules on the same arms at the same proven error, and which of them dominate which.
 
-    `points` has one for each rule, and `left_out` the rules that were not played with the reason.
-    `oracle` is the least information that any rule needs, even one that knows the gap. Every rule
-    runs until it decides; `cap_not_applied` is the cap of the design that was given, if it had one.
-    `error` bounds that a worse arm wins; with `sides` 2, `2 * error` was asked for as a two-sided
-    one.
+    Every rule runs until it decides.
+
+    - `points`: the result of each rule.
+    - `left_out`: the rules that were not simulated, with the reason.
+    - `oracle`: the least information that any rule needs, even one that knows the gap.
+    - `error`: the bound on the probability that a worse arm wins; with `sides` 2, `2 * error` was
+      asked for as a two-sided error.
+    - `cap_not_applied`: the cap of the given design, if it had one.
     """
 
     means: tuple[float, ...]
@@ -260,12 +263,17 @@ def frontier(
 
     `frontier(design, means)` compares a design with the other rules for its outcomes and error;
     `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
-    `effect`, the difference worth finding, adds tilted blocks that are informed of it, and `rules`
-    adds any rules. Rules that take many units are played less often than `runs`; on a GPU most of
-    them are played `runs` times. `progress` is called with the rule and with how many runs of how
-    many are finished. `families` are all that are proven unless you name some; "peers" are rules of
-    other tools and papers. `error` bounds that a worse arm wins; with `sides=2` that either of two
-    equal arms does.
+
+    - `error`, `sides`: the bound on the probability that a worse arm wins, or with `sides=2` that
+      either of two equal arms does.
+    - `effect`: a difference to find; it adds tilted blocks that are given it.
+    - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
+    - `rules`: further rules to compare.
+    - `families`: names of the families of rules; all whose error is proven if not given. "peers"
+      are rules of other tools and papers.
+    - `runs`, `seed`, `threads`: as in `simulate`. Rules that take many units are simulated less
+      often than `runs`; on a GPU most of them are simulated `runs` times.
+    - `progress`: called with the rule, and with how many runs of how many are finished.
 
     >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]

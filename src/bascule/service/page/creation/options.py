@@ -44,7 +44,7 @@ class LiveOptions(TypedDict, total=False):
     aggregate: Annotated[
         Aggregate,
         Option(
-            "What the events of a unit add up to; without any event it counts as 0.",
+            "How the events of a unit are combined; without any event it counts as 0.",
             label="Combine the events of a unit",
             default="sum",
             group="outcome",

@@ -18,10 +18,10 @@ SMALLEST_CHUNK = 64
 PROGRESS_SECONDS = 0.1
 
 Progress = Callable[[int], None]
-"""Told from time to time how many runs are finished."""
+"""Called now and then with the number of finished runs."""
 
 Stages = Callable[[str, int, int], None]
-"""Told what is being done, how much of it all is done, and how much there is."""
+"""Called with what is being done, how much of it is done, and how much there is."""
 
 
 class Runs(Protocol):
