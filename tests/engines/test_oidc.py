@@ -101,7 +101,7 @@ def test_a_sign_in_is_good_for_the_browser_that_began_it_and_once(service: Servi
         back = browser.post(asked, data={"sub": "ann"}).headers["location"]
         stolen = other.get(back)
         assert stolen.status_code == 401
-        assert "begun elsewhere" in stolen.text
+        assert "started in another browser" in stolen.text
         assert browser.get(back).status_code == 200
         assert browser.get(back).status_code == 401
         forged = "/sign-in/oidc/callback?code=x&state=y"

@@ -213,7 +213,7 @@ ENTRIES: tuple[Entry, ...] = (
         "Section 2.3.1, remark on bounded variables",
         "empirical Bernstein inequalities",
         ("bascule.core.evidence.bernstein.bernstein_radius",),
-        "units.md#units-within-limits",
+        "evidence.md#bounded-outcomes-one-arm",
         command="bascule simulate --outcome bernoulli --radius bernstein --means 0.05 0.15",
     ),
     Entry(
