@@ -13,19 +13,16 @@ install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
-LONG := tests/research tests/live/test_rollout_arms.py docs/research/regenerate-the-paper.md docs/research/compare-rules.md \
-	docs/research/audit-a-rule.md docs/research/coverage.md tests/service/api/schemas/test_openapi.py \
+LONG := tests/research tests/live/test_rollout_arms.py docs/research docs/using/worlds.md \
+	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/live/test_knob.py tests/live/test_early_signals.py tests/live/storage/databases/test_attacks.py \
 	tests/live/test_meetings.py tests/core/evidence/test_own_estimate.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
 	tests/planning/test_played_rollouts.py tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
-	tests/test_outside_rules.py \
-	docs/research/add-a-rule.md docs/research/bounds.md docs/research/mixture-rules.md \
-	docs/research/prediction.md tests/live/test_control.py \
-	tests/core/evidence/families/test_estimated_spread.py \
-	docs/research/tilted-blocks.md
+	tests/test_outside_rules.py tests/core/test_honesty.py tests/live/test_control.py \
+	tests/core/evidence/families/test_estimated_spread.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE

@@ -11,7 +11,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.theory.unbiased import unbiased_difference
 
-RUNS = 150
+RUNS = 80
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

@@ -49,8 +49,8 @@ def test_prompt_and_late_belong_together() -> None:
 
 
 def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
-    """200 looks at a fair coin: the check for one look flags far more tests than the stated 1 %."""
-    runs, days, each, level = 80, 200, 40, 0.01
+    """100 looks at a fair coin: the check for one look flags far more tests than the stated 1 %."""
+    runs, days, each, level = 80, 100, 80, 0.01
     heads = np.random.default_rng(5).binomial(each, 0.5, (runs, days)).cumsum(axis=1)
     flagged = {allocation_once: 0, allocation_any_time: 0}
     for run in heads:
@@ -65,7 +65,7 @@ def test_daily_looks_at_a_fair_test_raise_no_more_alarms_than_stated() -> None:
 
 
 def test_repeated_looks_for_drift_hold_together() -> None:
-    runs, days, level = 80, 30, 0.05
+    runs, days, level = 80, 16, 0.05
     rng = np.random.default_rng(6)
     alarms = np.zeros(2)
     for _ in range(runs):

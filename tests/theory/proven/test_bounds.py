@@ -68,7 +68,7 @@ def test_bounds_hold_in_simulation(rule: object, means: tuple[float, ...]) -> No
     test = design(rule, len(means), error=0.05)
     gaps = [max(means) - mean for mean in means[:-1]]
     promise = bounds(test, gaps)
-    result = bs.simulate(test, means, runs=2000, seed=4)
+    result = bs.simulate(test, means, runs=400, seed=4)
     kept = (result.decision_time <= promise.decision_time) & (result.regret <= promise.regret)
     assert np.mean(kept & ~result.wrong) >= 1 - promise.error
     # Not an empty promise either: the mean is within an order of magnitude of it.
@@ -79,7 +79,7 @@ def test_with_three_arms_and_a_large_alpha_the_smallest_gap_rules_every_arm() ->
     """The paper's corollary bounds the worst arm by its own gap, and simulation exceeds that."""
     test = design(bs.UCB(32), 3, delta=0.01)
     means = (1.0, 0.8, -1.0)
-    result = bs.simulate(test, means, runs=200, seed=1)
+    result = bs.simulate(test, means, runs=100, seed=1)
     log_term = math.log(4.5 * math.log(1000) ** 2 / 0.01)
     papers = (8 * c_alpha(32) / 2.0**2 + 1) * log_term
     assert result.units[:, 2].mean() > 3 * papers
@@ -98,12 +98,12 @@ def test_gaps_may_come_as_an_array() -> None:
     assert bounds(test, np.array([0.5, 1.0])) == bounds(test, [0.5, 1.0])  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("alpha", [1.2, 2.0, 4.0, 32.0])
+@pytest.mark.parametrize("alpha", [1.5, 4.0, 32.0])
 def test_no_rival_is_pulled_below_its_proven_radius(alpha: float) -> None:
     """The step of the proof itself, at every unit of traced runs with three arms."""
     means, smallest = (1.0, 0.6, -0.5), 0.4
     test = design(bs.UCB(alpha), 3, error=0.2)
-    for run in range(3):
+    for run in range(2):
         before = bs.progress.Statistics.empty(3)
         for step in bs.trace(test, means, seed=2, run=run):
             if step.arm > 0 and before.arms[step.arm].units >= 3:
