@@ -13,7 +13,8 @@ install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
-LONG := tests/research tests/live/test_rollout_arms.py docs/research docs/using/worlds.md \
+LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/research docs/using/worlds.md \
+	docs/using/real-trials.md docs/using/email-campaign.md \
 	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \

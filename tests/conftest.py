@@ -18,7 +18,7 @@ from hypothesis import settings
 import bascule as bs
 
 # Fixed examples: a test that passes passes again, and a failure can be replayed.
-settings.register_profile("bascule", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile("bascule", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("bascule")
 
 

@@ -22,10 +22,10 @@ PLAIN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d
 
 
 class Played:
-    """A live test of two arms with 20 % and 50 %, in which 40 units arrive a day."""
+    """A live test of two arms with 10 % and 70 %, in which 24 units arrive a day."""
 
     def __init__(
-        self, design: bs.Design, seed: int = 1, daily: int = 40, place: str = ":memory:"
+        self, design: bs.Design, seed: int = 1, daily: int = 24, place: str = ":memory:"
     ) -> None:
         self.clock = ManualClock(datetime.fromtimestamp(START, UTC))
         order = random.Random(seed).shuffle
@@ -33,7 +33,7 @@ class Played:
         self.test = self.store.create("button", design)
         self.draws, self.daily, self.units = random.Random(seed), daily, 0
 
-    def until(self, day: float, rates: tuple[float, ...] = (0.2, 0.5)) -> Status:
+    def until(self, day: float, rates: tuple[float, ...] = (0.1, 0.7)) -> Status:
         while self.clock.now() < START + day * DAY - 1.0:
             arm = self.test.evaluate(self.units)
             if arm.enrolled:
@@ -48,7 +48,7 @@ class Played:
 def decided_day(design: bs.Design, seed: int = 1) -> float:
     """When a test without a calendar decides, in days."""
     game = Played(replace(design, min_days=None, whole_weeks=False), seed)
-    while game.until((game.clock.now() - START) / DAY + 0.025).decision is None:
+    while game.until((game.clock.now() - START) / DAY + 1.0 / game.daily).decision is None:
         pass
     return (game.clock.now() - START) / DAY
 
@@ -117,10 +117,10 @@ def test_stopping_by_hand_announces_a_decision_that_is_withheld(reached: float) 
 
 def test_dropping_an_arm_by_hand_makes_a_withheld_decision_void() -> None:
     design = bs.Design(
-        ["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"), min_days=40
+        ["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"), min_days=14
     )
-    game = Played(design, daily=60)
-    for day in range(1, 40):
+    game = Played(design, daily=40)
+    for day in range(1, 14):
         if game.until(day, (0.1, 0.3, 0.8)).withheld is not None:
             break
     status = game.test.status()
@@ -128,9 +128,9 @@ def test_dropping_an_arm_by_hand_makes_a_withheld_decision_void() -> None:
     assert status.withheld.name == "c"
     game.test.drop_arm("a")
     assert game.test.verify().agrees
-    status = game.until(39.0, (0.1, 0.3, 0.8))
+    status = game.until(13.0, (0.1, 0.3, 0.8))
     assert status.withheld is not None
-    assert game.until(40.5, (0.1, 0.3, 0.8)).decision is not None
+    assert game.until(14.5, (0.1, 0.3, 0.8)).decision is not None
     assert game.test.verify().agrees
 
 

@@ -67,7 +67,7 @@ def test_the_simulator_enrols_as_many(store: bs.Store) -> None:
     assert set(result.units.sum(axis=1)) == {first_enrolment(rule)}
     live = bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, reports="always")
     test = store.create("as-many", live)
-    assert enrol(test, range(2000)) == first_enrolment(rule)
+    assert enrol(test, range(500)) == first_enrolment(rule) < 500
 
 
 def test_enrolment_resumes_when_outcomes_vary_more_than_was_planned(
@@ -76,14 +76,14 @@ def test_enrolment_resumes_when_outcomes_vary_more_than_was_planned(
     rule = bs.Tilt(1, effect=0.1, power=0.8, baseline=0.1)
     design = bs.Design(["a", "b"], bs.Bernoulli(), rule, measure=bs.Measure("7d", "any"))
     test = store.create("resumes", design)
-    first = enrol(test, range(3000))
-    assert 0 < first < 3000
+    first = enrol(test, range(2000))
+    assert 0 < first < 2000
     for i in range(0, first, 2):
         test.record(f"unit {i}", 1)
     clock.advance("8d")
     test.settle()
     # Half of all convert: their variance is 0.25, and the plan took it for about 0.13.
-    more = enrol(test, range(3000, 9000))
+    more = enrol(test, range(3000, 3000 + first))
     assert 0.5 * first < more < first
     assert test.status().waiting is not None
     assert test.verify().agrees

@@ -27,9 +27,9 @@ def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> 
     for part in range(3):
         with bs.open(tmp_path / "many.db", shuffle=random.Random(part).shuffle) as store:
             if part == 0:
-                store.create("many", coins(40, bs.Tilt(3, batch=2)))
+                store.create("many", coins(24, bs.Tilt(3, batch=2)))
             test = store.get("many")
-            enrol(test, [f"{part} {i}" for i in range(400)], part)
+            enrol(test, [f"{part} {i}" for i in range(240)], part)
             if part == 1:
                 test.drop_arm("arm 5")
                 test.pause_arm("arm 9")
@@ -38,7 +38,7 @@ def test_the_log_of_a_test_of_many_arms_gives_what_is_stored(tmp_path: Path) -> 
         assert "to the last digit" in str(test.verify())
         status = test.status()
     assert status.leader in ("arm 7", "arm 8")
-    assert len(status.effects) == 2 * 40 - 3
+    assert len(status.effects) == 2 * 24 - 3
     assert 0.0 < status.evidence < 1.0
 
 
@@ -46,8 +46,8 @@ def test_a_horizon_of_many_arms_is_kept_and_verified(tmp_path: Path) -> None:
     rule = bs.Tilt(3, effect=0.5, power=0.9, baseline=0.1, futility=0.2)
     for part in range(2):
         with bs.open(tmp_path / "many.db", shuffle=random.Random(part).shuffle) as store:
-            test = store.create("many", coins(30, rule)) if part == 0 else store.get("many")
-            enrol(test, [f"{part} {i}" for i in range(250)], part)
+            test = store.create("many", coins(24, rule)) if part == 0 else store.get("many")
+            enrol(test, [f"{part} {i}" for i in range(200)], part)
             if part == 0:
                 test.drop_arm("arm 5")
     with bs.open(tmp_path / "many.db") as store:

@@ -91,12 +91,12 @@ def test_what_a_missing_value_is_has_to_be_said(design: bs.Design, words: str) -
 OUTCOMES = st.sampled_from([bs.Bernoulli(), bs.Bounded(0, 1), bs.Gaussian(0.5), bs.Numeric()])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     outcome=OUTCOMES,
     rule=st.sampled_from([bs.Tilt(1), bs.Tilt(3), bs.UCB(2), bs.ETC()]),
     arms=st.integers(2, 4),
-    values=st.lists(st.sampled_from([0.0, 1.0]), min_size=4, max_size=120),
+    values=st.lists(st.sampled_from([0.0, 1.0]), min_size=4, max_size=60),
 )
 def test_no_interval_excludes_its_own_estimate(
     outcome: Any, rule: Any, arms: int, values: list[float]

@@ -74,8 +74,7 @@ def test_programs_that_ask_for_the_same_units_get_the_same_arms(
     with bs.open(location) as store:
         store.create("test", programs.endless)
     programs.start(location, 0, 30)
-    programs.start(location, 29, -1, -1)
-    programs.start(location, 15, 45)
+    programs.start(location, 44, 14, -1)
     told = programs.finish()
     for arms in told:
         assert all(told[0].get(i, arm) == arm for i, arm in arms.items())
@@ -96,15 +95,15 @@ def test_what_was_answered_survives_a_kill(location: str, programs: Any) -> None
     with bs.open(location) as store:
         test = store.get("test")
         assert test.verify().agrees
-        units = [f"later {i}" for i in range(4000)]
-        for first in range(0, 4000, 1000):
+        units = [f"later {i}" for i in range(2000)]
+        for first in range(0, 2000, 1000):
             some = units[first : first + 1000]
             test.assign_many(some)
             test.record_many([(unit, 1.0) for unit in some])
         silent = [row[0] for row in ask(location, UNRECORDED)]
         test.record_many([(unit, 1.0) for unit in silent])
         test.settle()
-        assert test.status().units == test.status().matured == len(stored) + 4000
+        assert test.status().units == test.status().matured == len(stored) + 2000
         assert test.verify().agrees
 
 

@@ -78,9 +78,9 @@ def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.planni
 
 
 def test_no_line_is_too_long_for_a_terminal(
-    default: bs.planning.Plan, impossible: bs.planning.Plan
+    spending: bs.planning.Plan, impossible: bs.planning.Plan
 ) -> None:
-    for answer in (default, impossible):
+    for answer in (spending, impossible):
         assert max(map(len, repr(answer).splitlines())) <= 84
 
 
@@ -146,9 +146,9 @@ def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning
 
 
 def test_no_row_beats_the_recommended_design_in_everything(
-    spending: bs.planning.Plan, default: bs.planning.Plan
+    spending: bs.planning.Plan, impossible: bs.planning.Plan
 ) -> None:
-    for plan in (spending, default):
+    for plan in (spending, impossible):
         assert not [
             point.rule.label
             for point in plan.points

@@ -61,8 +61,13 @@ def test_predictions_are_what_simulations_show(parts: dict[str, Any], rule: bs.T
     assert shown.days.mean > request.window_days
 
 
-def test_nothing_says_fewer_days_than_the_window() -> None:
-    plan = next(stages(bs.PlanRequest(window="7d", sides=1), threads=1))
+@pytest.fixture(scope="module")
+def plan() -> bs.planning.Plan:
+    """What is said first about a window of a week."""
+    return next(stages(bs.PlanRequest(window="7d", sides=1), threads=1))
+
+
+def test_nothing_says_fewer_days_than_the_window(plan: bs.planning.Plan) -> None:
     days = [point.forecast.days.mean for point in plan.points]
     days += [point.zero.days.mean for point in plan.points if point.zero is not None]
     assert min(*days, plan.fixed_horizon.days, plan.even_split.days.mean) > 7
@@ -76,8 +81,7 @@ def test_nothing_says_fewer_days_than_the_window() -> None:
     assert zero.days.mean > plan.fixed_horizon.days - 1
 
 
-def test_the_recommended_design_is_measured_where_that_is_certain() -> None:
-    plan = next(stages(bs.PlanRequest(window="7d", sides=1), threads=1))
+def test_the_recommended_design_is_measured_where_that_is_certain(plan: bs.planning.Plan) -> None:
     assert plan.design.measure == bs.Measure("7d", "any")
     assert plan.design.max_units == 21 * 5000
     assert bs.Design.from_dict(plan.design.to_dict()) == plan.design

@@ -12,7 +12,7 @@ import pytest
 import bascule as bs
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-PEOPLE, PROCESSES = 15, 8
+PEOPLE, PROCESSES = 10, 8
 UNITS = [f"user-{i}" for i in range(40)]
 
 

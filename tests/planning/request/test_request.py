@@ -152,7 +152,7 @@ def test_a_plan_for_lower_outcomes() -> None:
     assert request.words.endswith("-20 % of the baseline; lower is better")
     assert PlanRequest(arms=3, lift="20%", goal="decrease").means == (0.05, 0.06, 0.06)
     assert PlanRequest(lift="20%", goal="decrease").words.endswith("so this lift is a loss")
-    made = bs.plan(request, runs=40)
+    made = bs.plan(baseline="50%", lift="-50%", goal="decrease", runs=20)
     assert made.design.goal == "decrease"
     assert made.possible
 
