@@ -16,6 +16,8 @@ CLIENTS := tests/service/clients
 LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/research docs/using/worlds.md \
 	docs/using/real-trials.md docs/using/email-campaign.md \
 	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
+	tests/service/server/test_workers.py tests/service/test_planner.py \
+	tests/live/storage/databases/test_postgresql.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
 	tests/live/test_knob.py tests/live/test_early_signals.py tests/live/storage/databases/test_attacks.py \

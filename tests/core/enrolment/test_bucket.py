@@ -101,11 +101,11 @@ def chi_square(counts: NDArray[Any], expected: NDArray[Any] | float) -> float:
     return float(chi2.sf(statistic, counts.size - 1))
 
 
-def test_a_million_units_are_spread_evenly() -> None:
-    counts = np.bincount(bs.buckets(range(1_000_000), "a million", [1] * 1000), minlength=1000)
-    assert chi_square(counts, 1000.0) > 0.001
+def test_many_units_are_spread_evenly() -> None:
+    counts = np.bincount(bs.buckets(range(200_000), "many", [1] * 1000), minlength=1000)
+    assert chi_square(counts, 200.0) > 0.001
     halves = counts.reshape(2, 500).sum(axis=1)
-    assert chi_square(halves, 500_000.0) > 0.001
+    assert chi_square(halves, 100_000.0) > 0.001
 
 
 STEP = 0x9E3779B97F4A7C15F39CC0605CEDC835

@@ -62,6 +62,8 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], Noise], field: str, w
 
 
 def test_each_outcome_model_has_its_noise() -> None:
+    words = "beta outcomes between 0 and 5, concentration 4"
+    assert bs.worlds.Beta(4.0, 0.0, 5.0).words == words
     assert bs.Gaussian(2.0).noise((0.5, 0.6)) == bs.worlds.Normal(2.0)
     assert bs.Bernoulli().noise((0.5, 0.6)) == bs.worlds.Coin()
     assert bs.Bounded(0, 5).noise((0.5, 0.6)) == bs.worlds.Beta(low=0, high=5)
