@@ -17,7 +17,6 @@ from statistics import NormalDist
 import numpy as np
 
 from bascule.core.evidence.horizon import conditional_power, quantile
-from bascule.core.numerics import turning_point
 from bascule.core.types import FloatArray
 
 NORMAL = NormalDist()
@@ -28,6 +27,9 @@ deviations of a step (Siegmund's correction)."""
 
 CLOSE = 1e-6
 """How near to the power the probability of a reach has to be."""
+
+EXACT = 1e-12
+"""How near a line of futility has to be, as a part of its distance."""
 
 TRIES = 60
 """How often a number is corrected, at the most."""
@@ -121,9 +123,21 @@ def _carried(reach: float, constant: float, futility: float) -> float:
 
 
 def _room_of(futility: float, left: float) -> float:
-    """How far away the boundary is where it is still crossed with the probability `futility`."""
-    far = left + 10.0 * math.sqrt(left)
-    return turning_point(lambda room: conditional_power(room, left) >= futility, 0.0, far)
+    """How far away the boundary is where it is still crossed with the probability `futility`.
+
+    It is at most twice that of a total beyond the boundary at the end, and its log is concave: from
+    further away Newton's method comes nearer and never too near.
+    """
+    root = math.sqrt(left)
+    room = left - root * NORMAL.inv_cdf(0.5 * futility)
+    for _ in range(TRIES):
+        chance, beyond = conditional_power(room, left), NORMAL.cdf((left - room) / root)
+        slope = 2.0 * (chance - beyond - NORMAL.pdf((left - room) / root) / root)
+        step = chance * math.log(chance / futility) / slope
+        room -= step
+        if abs(step) < EXACT * room:
+            break
+    return room
 
 
 def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
