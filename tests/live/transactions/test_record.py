@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 from tests.live.conftest import START
@@ -39,6 +41,20 @@ def test_outcomes_that_do_not_count_are_listed_with_their_reason(store: bs.Store
     assert test.record("u", 1.0).reason == "second outcome"
     assert reasons(test) == [*(reason for _, reason in given), "second outcome"]
     assert [row["unit"] for row in test.excluded("unknown unit")] == ["nobody"]
+    assert test.verify().agrees
+
+
+def test_an_event_of_a_rate_is_0_or_1_in_every_aggregate(store: bs.Store) -> None:
+    last = bs.Measure("7d", "last", missing="exclude")
+    rate = bs.Metric("rate", bs.Bernoulli(), margin=0.1, measure=last)
+    test = store.create("rates", replace(WEEK, metrics=(rate,)))
+    test.assign("u")
+    for metric, value in product((None, "rate"), (3, -1, 0.5, "yes")):
+        receipt = test.record("u", value, metric=metric)
+        reason = "not a number" if value == "yes" else "out of range"
+        assert (receipt.accepted, receipt.reason) == (False, reason)
+    assert test.record("u", 3).detail.startswith("value must be 0 or 1 (got 3.0)")
+    assert all(test.record("u", value, metric="rate").accepted for value in (True, 0, 1.0))
     assert test.verify().agrees
 
 

@@ -55,6 +55,18 @@ def test_each_outcome_is_answered_for_itself(admin: httpx.Client, name: str) -> 
     assert admin.get(path(name, "status")).json()["matured"] == 1
 
 
+def test_an_event_of_a_rate_is_0_or_1(admin: httpx.Client) -> None:
+    window = {"window": "7d", "aggregate": "any"}
+    design = {key: part for key, part in DESIGN.items() if key != "reports"} | {"measure": window}
+    made = admin.post("/v1/experiments", json={"name": "clicks", "design": design})
+    assert made.status_code == 201, made.text
+    admin.post(path("clicks", "assign"), json={"unit": "ann"})
+    sent = [{"unit": "ann", "value": value} for value in (3, -1, 0.5, True, 0)]
+    answer = admin.post(path("clicks", "outcomes"), json={"outcomes": sent}).json()["outcomes"]
+    assert [one["reason"] for one in answer] == [*["out of range"] * 3, None, None]
+    assert answer[0]["detail"].startswith("value must be 0 or 1 (got 3.0)")
+
+
 def test_outcomes_name_their_metric(admin: httpx.Client) -> None:
     model = {"kind": "gaussian", "sigma": 30}
     latency = {"name": "latency", "outcome": model, "goal": "decrease", "margin": 5}

@@ -116,9 +116,11 @@ def judge_value(design: Design, value: object) -> Receipt:
         return Receipt(False, "not a number", f"value must be a finite number (got {value!r:.60})")
     if abs(number) > checks.LARGEST:
         return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
-    if design.measure is None or design.measure.aggregate in ("mean", "last"):
+    # Events of a sum may lie beyond the limits of the unit's outcome; an event is 0 or 1 always.
+    binary = design.outcome.binary
+    if binary or design.measure is None or design.measure.aggregate in ("mean", "last"):
         # Amounts beyond the limits are capped when their unit counts.
-        capped = design.outcome.limited and not design.outcome.binary
+        capped = design.outcome.limited and not binary
         try:
             design.outcome.check_value(clipped(design, number)[0] if capped else number)
         except InputError as problem:
