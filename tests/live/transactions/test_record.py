@@ -49,7 +49,8 @@ def test_an_event_of_a_rate_is_0_or_1_in_every_aggregate(store: bs.Store) -> Non
     rate = bs.Metric("rate", bs.Bernoulli(), margin=0.1, measure=last)
     test = store.create("rates", replace(WEEK, metrics=(rate,)))
     test.assign("u")
-    for metric, value in product((None, "rate"), (3, -1, 0.5, "yes")):
+    wrong: list[Any] = [3, -1, 0.5, "yes"]
+    for metric, value in product((None, "rate"), wrong):
         receipt = test.record("u", value, metric=metric)
         reason = "not a number" if value == "yes" else "out of range"
         assert (receipt.accepted, receipt.reason) == (False, reason)

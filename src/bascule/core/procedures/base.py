@@ -32,8 +32,8 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 AnyStatistics = Statistics | CohortStatistics
 """What a test has shown: one outcome per unit, or cohorts where outcomes recur."""
 
-EndReason = Literal["horizon", "futility"]
-"""Why the plan of a test ends it without a decision."""
+EndReason = Literal["horizon", "futility", "exhausted"]
+"""Why a test ends without a decision: by its plan, or as its units cannot grow any more."""
 
 UNKNOWN: Ends = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""

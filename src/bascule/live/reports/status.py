@@ -14,7 +14,7 @@ from typing import Any
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.ends import end_reason, ending, is_futile, winner_promise
+from bascule.core.ends import ending, is_futile, winner_promise
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import Effect, advantages, effects_of
@@ -42,7 +42,7 @@ from bascule.live.reports.metric_status import (
     waiting_words,
 )
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
-from bascule.live.reports.waiting import DAY, Waiting, stalled_since, waiting_of
+from bascule.live.reports.waiting import DAY, Waiting, ended_by, stalled_since, waiting_of
 from bascule.live.steps.assignment import without
 from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of
@@ -283,7 +283,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         metrics=metric_statuses(design, state) if design.metrics else (),
         guarded=waiting_words(design, state.once) if may_hold(design) and phase in OPEN else None,
         rollout=rollout,
-        ended_by=end_reason(design, statistics) if phase == "over" else None,
+        ended_by=ended_by(test) if phase == "over" else None,
         futile=phase in OPEN and state.ending.verdict is None and is_futile(design, statistics),
         waiting=waiting_of(test, now, oldest),
         everyone=None if everyone is None else design.arms[everyone],

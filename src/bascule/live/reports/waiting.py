@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bascule.core.approximate import about
+from bascule.core.ends import end_reason
 from bascule.core.metrics.metric import PRIMARY
+from bascule.core.procedures.base import EndReason
 from bascule.live.clock import moment
 from bascule.live.steps.assignment import is_complete
+from bascule.live.steps.growth import is_exhausted
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN
 
@@ -94,6 +97,13 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
     )
 
 
+def ended_by(test: Loaded) -> EndReason | None:
+    """Return why a test is over that has no decision; None at a cap or a deadline."""
+    if is_exhausted(test.design, test.state, test.created):
+        return "exhausted"
+    return end_reason(test.design, test.state.statistics)
+
+
 def stalled_since(test: Loaded, now: float) -> str | None:
     """Return since when a running test has hardly grown, or None while it does.
 
@@ -104,7 +114,7 @@ def stalled_since(test: Loaded, now: float) -> str | None:
     marks = state.enrolment.grown
     if test.phase != "running" or state.ending.verdict is not None or not marks:
         return None
-    units, since = marks[0]
+    units, since, _ = marks[0]
     if units < STALLED_UNITS:
         return None
     if test.design.procedure.counts == "stages" or state.folding.folded < units:

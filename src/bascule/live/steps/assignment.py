@@ -19,6 +19,7 @@ from bascule.core.procedures.base import AnyStatistics, Block, Signals
 from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.control import blocks_to_begin
+from bascule.live.steps.growth import with_mark
 from bascule.live.steps.serving import ENROLMENT, shipped
 from bascule.live.steps.signals import used_by
 from bascule.live.steps.stages import joined
@@ -285,12 +286,6 @@ def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
 
 _next_blocks = NextBlocks()
 
-GROWTH, MARKED = 1.05, 1.01
-"""The time is stored at each growth of the units by `MARKED`, as far back as a growth by `GROWTH`.
-
-From the oldest of these times a status can tell that enrolment has nearly stopped.
-"""
-
 
 def _after(design: Design, state: ExperimentState, arms: list[int], now: float) -> ExperimentState:
     """Return the state with these units added."""
@@ -300,10 +295,7 @@ def _after(design: Design, state: ExperimentState, arms: list[int], now: float) 
     for arm in arms:
         assigned[arm] += 1
     enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now)
-    units, marks = sum(assigned), enrolment.grown
-    if not marks or units >= MARKED * marks[-1][0]:
-        recent = (mark for mark in marks if GROWTH * mark[0] > units)
-        enrolment = enrolment._replace(grown=(*recent, (units, now)))
+    enrolment = enrolment._replace(grown=with_mark(enrolment, now, state.counts.days))
     is_open = state.ending.verdict is None
     if design.procedure.counts == "stages":
         enrolment = joined(design, enrolment, arms, now) if is_open else enrolment

@@ -85,6 +85,14 @@ class Control(NamedTuple):
     released: bool = False
 
 
+class Mark(NamedTuple):
+    """How many units there were at some time, and on how many days events had come late by then."""
+
+    units: int
+    time: float
+    days: int = 0
+
+
 class Enrolment(NamedTuple):
     """Who has come, and the block that new units are placed in. Enrolling changes it."""
 
@@ -92,8 +100,8 @@ class Enrolment(NamedTuple):
     """The units of each arm."""
     latest: float = 0.0
     """When the last unit came."""
-    grown: tuple[tuple[int, float], ...] = ()
-    """How many units there were, and when, at each growth by a hundredth in the last twentieth."""
+    grown: tuple[Mark, ...] = ()
+    """Marks at each growth by a hundredth in the last twentieth, or since traffic was changed."""
     origin: float | None = None
     """When the first unit came, where a calendar or stages begin with it."""
     crowd: tuple[Crowd, ...] = ()
@@ -214,7 +222,10 @@ class Names(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Events that were counted, capped or refused. Nothing but the status goes by them."""
+    """Events that were counted, capped or refused.
+
+    Nothing but the status, and the end of a test whose units do not grow any more, goes by them.
+    """
 
     clipped: tuple[tuple[int, ...], ...] = ()
     """For the primary metric and then for the others, the units of each arm whose outcome lay
@@ -223,6 +234,10 @@ class Counts(NamedTuple):
     """Events of folded units."""
     late: int = 0
     """Events that came after the windows of their units."""
+    days: int = 0
+    """Days on which such events came."""
+    day: int = 0
+    """The last of these days, since 1970."""
     unenrolled: int = 0
     """Outcomes of units that are not in the test."""
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
@@ -108,10 +109,18 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
             if receipt.reason == "late":
-                counts = work.state.counts
-                work.state = work.state._replace(counts=counts._replace(late=counts.late + 1))
+                work.state = _with_late(work.state, now)
     settle(work)
     return receipts
+
+
+def _with_late(state: ExperimentState, now: float) -> ExperimentState:
+    """Return the state with one more event that came after the window of its unit."""
+    counts, day = state.counts, int(now // DAY)
+    counts = counts._replace(late=counts.late + 1)
+    if day > counts.day:
+        counts = counts._replace(days=counts.days + 1, day=day)
+    return state._replace(counts=counts)
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:

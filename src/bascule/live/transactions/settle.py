@@ -24,6 +24,7 @@ from bascule.live.steps.folding import (
     take_out,
     with_front,
 )
+from bascule.live.steps.growth import is_exhausted
 from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
 from bascule.live.steps.serving import moved_to
 from bascule.live.steps.signals import with_delay
@@ -66,7 +67,8 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
         decide(work)
     elif work.state.ending.held is None and not more and _has_ended(work):
         work.phase = "over"
-        work.log("end", after=work.state.progress)
+        reason = {"reason": "exhausted"} if _is_exhausted(work) else {}
+        work.log("end", after=work.state.progress, **reason)
     _show(work)
     if work.state.names.erasing:
         finish(work)
@@ -357,12 +359,17 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _horizon_met(work) or _end_reason(work, work.now):
+    if _horizon_met(work) or _end_reason(work, work.now) or _is_exhausted(work):
         return True
     if work.state.pending > 0 or work.design.max_units is None:
         return False
     counted = work.state.statistics.units == work.state.units
     return counted and cap_met(work.design, work.state.statistics)
+
+
+def _is_exhausted(work: UnitOfWork) -> bool:
+    is_running = work.phase in ("running", "over")
+    return is_running and is_exhausted(work.design, work.state, work.before.created)
 
 
 def _show(work: UnitOfWork) -> None:

@@ -1,0 +1,52 @@
+"""How the units of a test have grown, and whether they still can. Pure functions."""
+
+from __future__ import annotations
+
+from bascule.core.calendar import DAY
+from bascule.core.design import Design
+from bascule.live.storage.state import Enrolment, ExperimentState, Mark
+
+GROWTH, MARKED = 1.05, 1.01
+"""The time is stored at each growth of the units by `MARKED`, as far back as a growth by `GROWTH`.
+
+From the oldest of these times a status can tell that enrolment has nearly stopped.
+"""
+
+EXHAUSTED_UNITS, EXHAUSTED_DAYS = 100, 14.0
+"""Fewer units, or fewer days on which they came back, do not show that nobody new will come."""
+
+
+def with_mark(enrolment: Enrolment, now: float, days: int) -> tuple[Mark, ...]:
+    """Return the marks of an enrolment, with another one if the units have grown by a hundredth.
+
+    >>> with_mark(Enrolment((101, 101), grown=(Mark(100, 0.0), Mark(200, 9.0))), 60.0, 1)
+    (Mark(units=200, time=9.0, days=0), Mark(units=202, time=60.0, days=1))
+    """
+    units, marks = sum(enrolment.assigned), enrolment.grown
+    if marks and units < MARKED * marks[-1].units:
+        return marks
+    recent = (mark for mark in marks if GROWTH * mark.units > units)
+    return (*recent, Mark(units, now, days))
+
+
+def is_exhausted(design: Design, state: ExperimentState, created: float) -> bool:
+    """Return whether nobody new comes although those enrolled do, so that evidence cannot grow.
+
+    All traffic gets in, the units have grown by less than a hundredth and have counted, and events
+    of units whose windows are over came on many days since: on 14, as many as two windows have, and
+    as many as the test had lasted before. In an outage no such events come, and these days stop.
+    """
+    marks, is_staged = state.enrolment.grown, design.procedure.counts == "stages"
+    wait = None if is_staged else design.matures(0.0)
+    if not marks or wait is None or state.control.share < 1.0:
+        return False
+    last = marks[-1]
+    is_known = max(EXHAUSTED_UNITS, state.control.first + 1) <= last.units <= state.folding.folded
+    least = max(EXHAUSTED_DAYS, 2.0 * wait / DAY, (last.time - created) / DAY)
+    return is_known and state.counts.days - last.days >= least
+
+
+def marked_anew(state: ExperimentState, now: float) -> ExperimentState:
+    """Return the state after a change of the traffic: growth is measured from now on."""
+    marks = (Mark(state.units, now, state.counts.days),) if state.units else ()
+    return state._replace(enrolment=state.enrolment._replace(grown=marks))
