@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from bascule.live.commit.jobs import Call, copy_error
 from bascule.live.steps.assignment import hashed_arm
 from bascule.live.steps.inputs import checked_unit, checked_units, events_of
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation
+from bascule.live.steps.serving import Answer, Arms, Evaluation, Served, evaluation
 from bascule.live.transactions.enrol import Newcomer, newcomer
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Calls:
                 raise InputError(field, message)
         known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
         items = [newcomer(*one) for one in known]
-        return self._assigning(items, partial(self._arms, strict=strict))
+        return self._assigning(items, lambda results: [self._arm(one, strict) for one in results])
 
     def evaluate(
         self,
@@ -187,28 +187,20 @@ class Calls:
         except StoreError:
             return None
 
-    def _arms(self, results: Sequence[Any], strict: bool) -> list[str]:
-        if set(map(type, results)) == {int}:
-            return [*map(self.arms.__getitem__, results)]
-        return [self._arm(result, strict) for result in results]
-
-    def _arm(self, result: Any, strict: bool) -> str:
+    def _arm(self, result: Answer | InputError, strict: bool) -> str:
         """Return the name of the arm in a transaction's result, or raise its error."""
-        if type(result) is int:
-            return self.arms[result]
-        if isinstance(result, BaseException):
+        if isinstance(result, InputError):
             raise copy_error(result)
         if strict and result.problem is not None:
             raise copy_error(result.problem)
-        arm: str = self.arms[result.arm]
-        return arm
+        return self.arms[result.arm]
 
-    def _evaluation(self, result: Any) -> Evaluation:
+    def _evaluation(self, result: Answer | InputError) -> Evaluation:
         """Return what a unit is served, given a transaction's result, or raise its error."""
-        if type(result) is int:
-            return evaluation(self._named_arms, result)
-        arm, problem = self._arm(result, strict=False), result.problem
-        answer = (arm, self._named_arms.values[result.arm], result.reason)
+        if isinstance(result, InputError):
+            raise copy_error(result)
+        names, values = self._named_arms
+        answer, problem = (names[result.arm], values[result.arm], result.reason), result.problem
         if problem is None:
             return Evaluation(*answer, enrolled=True)
         return Evaluation(*answer, False, problem.field, str(problem))

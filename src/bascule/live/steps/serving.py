@@ -29,7 +29,7 @@ ENROLMENT = "enrolment"
 
 
 class Answer(NamedTuple):
-    """An arm that is not simply the one a unit was assigned, and why; `problem` if not enrolled."""
+    """The arm that a unit is served, and why; `problem` says what keeps it out of the test."""
 
     arm: int
     reason: ServedReason

@@ -44,7 +44,7 @@ def newcomer(
 
 
 def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
-    """Return for each unit the number of its arm, an `Answer`, or the error of its call.
+    """Return for each unit its `Answer`, or the error of its call.
 
     A unit that the test does not take is answered all the same, and is not in the test. Covariates
     and contexts count where the unit is new; those of a unit that has an arm are not looked at.
@@ -78,8 +78,6 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         # Remembered under every name, but for those that were erased.
         known_by = [one for one in names.items() if not is_erased(one[1])]
         arms.update([(name, arms[identity]) for name, identity in known_by])
-    if problem is None and served is None and not refused:
-        return [*map(arms.__getitem__, asked)]
     return [_answer(work, arms[unit], refused.get(unit, problem), served) for unit in asked]
 
 
@@ -145,9 +143,11 @@ def _in_another_segment(
 
 def _answer(
     work: UnitOfWork, arm: int | None, problem: InputError | None, served: Served | None
-) -> Any:
-    if arm is not None:
-        return arm if served is None else Answer(served.arms[arm], served.reasons[arm])
+) -> Answer | InputError:
+    if arm is not None and served is None:
+        return Answer(arm, "SPLIT")
+    if arm is not None and served is not None:
+        return Answer(served.arms[arm], served.reasons[arm])
     assert problem is not None
     if problem.field in ("covariates", "segment") or (problem.field == "clock" and served is None):
         # A clock that is wrong is an error of the machine: nothing is known about the test now.
