@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.design import Design
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
@@ -28,23 +27,51 @@ Outcomes = Iterable[tuple[Any, ...] | Event]
 """Outcomes as users give them."""
 
 
-class Calls:
+class Handle:
+    """An experiment of a store: its number, its name, and what of it never changes."""
+
+    def __init__(
+        self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
+    ) -> None:
+        self.store = store
+        self.id = number
+        self.name = name
+        if loaded is not None:
+            self._constants = _constants_of(loaded)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """Names of the arms, which never change."""
+        return self._constants[0].names
+
+    @property
+    def is_hashed(self) -> bool:
+        """Whether a hash of its name tells a unit's arm, as in a static population."""
+        return self._constants[1]
+
+    @cached_property
+    def _constants(self) -> tuple[Arms, bool]:
+        """The arms, with their values, and whether a hash assigns them."""
+        return _constants_of(self._loaded())
+
+    def _loaded(self) -> Loaded:
+        """Return the experiment as it is stored."""
+        with self.store.reading() as connection:
+            return self.store.load(connection, self.id, self.name)
+
+
+def _constants_of(loaded: Loaded) -> tuple[Arms, bool]:
+    names = tuple(loaded.design.arms)
+    is_hashed = loaded.design.procedure.assigns == "hash"
+    return Arms(names, loaded.delivery.values or names), is_hashed
+
+
+class Calls(Handle):
     """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
 
     A call has no job where the program can answer by itself: for a unit that it remembers, and in a
     static population.
     """
-
-    def __init__(
-        self, store: StoreContext, number: int, name: str, design: Design | None = None
-    ) -> None:
-        self._store = store
-        self._id = number
-        self._name = name
-        self._remembered = store.memory.of(number)
-        if design is not None:
-            # Neither changes with the knob.
-            self.arms, self.is_hashed = tuple(design.arms), design.procedure.assigns == "hash"
 
     def assign(
         self,
@@ -124,15 +151,15 @@ class Calls:
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            evaluation_of_unit = evaluation(self._named_arms, *known)
+            evaluation_of_unit = evaluation(self._constants[0], *known)
             return Call(None, lambda _: evaluation_of_unit)
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
 
     def record(self, outcomes: Outcomes) -> Call[list[Receipt]]:
         """Return the call that records outcomes."""
-        events, store = events_of(outcomes), self._store
-        job = store.job(self._id, self._name, store.recording, events)
+        events, store = events_of(outcomes), self.store
+        job = store.job(self.id, self.name, store.recording, events)
         return Call(job, lambda results: [*results])
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
@@ -140,50 +167,31 @@ class Calls:
 
         `served` is what the units of each arm are served now, where it is not their own.
         """
-        arm = None if self.is_hashed else self._remembered.get(unit)
-        return None if arm is None else evaluation(self._named_arms, arm, served)
-
-    @cached_property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms, which never change."""
-        return tuple(self.loaded().design.arms)
-
-    @cached_property
-    def is_hashed(self) -> bool:
-        """Whether a hash of its name tells a unit's arm, as in a static population."""
-        return self.loaded().design.procedure.assigns == "hash"
-
-    def loaded(self) -> Loaded:
-        """Return the experiment as it is stored."""
-        with self._store.reading() as connection:
-            return self._store.load(connection, self._id, self._name)
-
-    @cached_property
-    def _named_arms(self) -> Arms:
-        return Arms(self.arms, self.loaded().delivery.values or self.arms)
+        arm = None if self.is_hashed else self.store.memory.of(self.id).get(unit)
+        return None if arm is None else evaluation(self._constants[0], arm, served)
 
     def _assigning(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
     ) -> Call[Any]:
-        store = self._store
-        return Call(store.job(self._id, self._name, store.assigning, items, enrols=True), read)
+        store = self.store
+        return Call(store.job(self.id, self.name, store.assigning, items, enrols=True), read)
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""
         if self.is_hashed:
-            return hashed_arm(self._name, len(self.arms), unit), self._served()
-        if unit not in self._remembered:
+            return hashed_arm(self.name, len(self.arms), unit), self._served()
+        if unit not in self.store.memory.of(self.id):
             return None
-        self._store.check_open()
-        served = self._store.runner.served(self._id, self._name)
+        self.store.check_open()
+        served = self.store.runner.served(self.id, self.name)
         # Asked again: to look what is served may show that units are to be forgotten.
-        arm = self._remembered.get(unit)
+        arm = self.store.memory.of(self.id).get(unit)
         return None if arm is None else (arm, served)
 
     def _served(self) -> Served | None:
         """What each arm's units are served; a static population is answered without a store too."""
         try:
-            return self._store.runner.served(self._id, self._name)
+            return self.store.runner.served(self.id, self.name)
         except StoreError:
             return None
 
@@ -199,7 +207,7 @@ class Calls:
         """Return what a unit is served, given a transaction's result, or raise its error."""
         if isinstance(result, InputError):
             raise copy_error(result)
-        names, values = self._named_arms
+        names, values = self._constants[0]
         answer, problem = (names[result.arm], values[result.arm], result.reason), result.problem
         if problem is None:
             return Evaluation(*answer, enrolled=True)

@@ -121,12 +121,9 @@ def read_summaries(
                     damaged[name] = f"{type(problem).__name__}: {problem}"
                     continue
                 store.runner.notice_erasures(loaded)
-                test = summary.test if summary else Experiment(store, number, name, loaded.design)
+                test = summary.test if summary else Experiment(store, number, name, loaded)
                 summary = Summary(test, loaded, served_arms(loaded.state), oldest)
             summaries[name] = summary
-    for summary in summaries.values():
-        # From the first time on it keeps its arms at hand: no event loop has to wait for them.
-        summary.test.calls.remembered("")
     return summaries, damaged
 
 

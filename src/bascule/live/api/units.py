@@ -6,23 +6,20 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cached_property, wraps
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
-from bascule.live.api.calls import Calls, Outcomes
+from bascule.live.api.calls import Calls, Handle, Outcomes
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Call, Reply, Result
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, events_of
 from bascule.live.steps.maturity import Receipt
-from bascule.live.storage.queries import Rows
+from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.link import link
-
-if TYPE_CHECKING:
-    from bascule.live.storage.queries import Loaded
 
 Given = ParamSpec("Given")
 
@@ -53,16 +50,14 @@ def _running(
     return run
 
 
-class Units:
+class Units(Handle):
     """The units of an experiment."""
 
     def __init__(
-        self, store: StoreContext, number: int, name: str, design: Design | None = None
+        self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
     ) -> None:
-        self.store = store
-        self.id = number
-        self.name = name
-        self.calls = Calls(store, number, name, design)
+        super().__init__(store, number, name, loaded)
+        self.calls = Calls(store, number, name, loaded)
 
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
@@ -153,11 +148,6 @@ class Units:
             counted = self.store.load(connection, self.id, self.name).state.counts
         return counts | ({"not enrolled": counted.unenrolled} if counted.unenrolled else {})
 
-    @property
-    def arms(self) -> tuple[str, ...]:
-        """Names of the arms, which never change."""
-        return self.calls.arms
-
     @cached_property
     def metrics(self) -> tuple[str, ...]:
         """Names of the metrics beside the primary one, which never change."""
@@ -182,14 +172,6 @@ class Units:
     def design(self) -> Design:
         """The design, with the knob as it is set now."""
         return self._loaded().design
-
-    @property
-    def is_hashed(self) -> bool:
-        """Whether a hash of its name tells a unit's arm, as in a static population."""
-        return self.calls.is_hashed
-
-    def _loaded(self) -> Loaded:
-        return self.calls.loaded()
 
 
 class Soon:
