@@ -119,8 +119,6 @@ def test_every_folder_is_a_room_of_the_design() -> None:
 
 
 MUTUAL = {
-    ("analysis.evidence", "analysis.reduce"),
-    ("analysis.log", "analysis.reduce"),
     ("live.api", "live.reports"),
     ("live.steps", "live.storage"),
 }

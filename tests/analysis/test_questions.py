@@ -22,7 +22,10 @@ def test_a_row_for_each_day_and_arm_is_no_unit() -> None:
         with pytest.raises(Question, match="one row for each variant and day") as caught:
             bs.analyze(log, metric)
         assert "count='COLUMN', squares='COLUMN'" in str(caught.value)
+    with pytest.raises(Question, match="one row for each variant and day"):
+        bs.analyze({name: column[1:] for name, column in log.items()}, "cost")
     assert bs.analyze(bs.Log(log, row_is_unit=True), "revenue", looks="now").units == 28
+    assert bs.analyze({name: column * 2 for name, column in log.items()}, "cost").units == 56
 
 
 def test_counts_up_to_a_time_are_asked_about_with_their_column() -> None:

@@ -256,7 +256,9 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     about = squares_about_mean(units, totals, sums.squares.sum(axis=0))
     noise = about / np.maximum(units * (units - 1.0), 1.0)
     widths = [0.5 * (effect.high - effect.low) for effect in effects]
-    widths += [2.0 * float(np.sqrt(noise[i] + noise[j])) for i, j in _pairs(len(arms))]
+    widths += [
+        2.0 * float(np.sqrt(noise[i] + noise[j])) for i, j in combinations(range(len(arms)), 2)
+    ]
     width = min((w for w in widths if np.isfinite(w)), default=np.inf)
     worst, where, value = 0.0, 0, 0.0
     for i in range(len(arms)):
@@ -282,10 +284,6 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
         )
         return Check(name, True, message)
     return Check(name, False, "no single outcome carries a difference")
-
-
-def _pairs(arms: int) -> list[tuple[int, int]]:
-    return list(combinations(range(arms), 2))
 
 
 def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:

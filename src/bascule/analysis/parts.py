@@ -13,9 +13,9 @@ from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
 from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
 from bascule.analysis.evidence.kinds import Evidence
-from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
+from bascule.analysis.replay import Replayed
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.core.design import Design

@@ -7,10 +7,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import NamedTuple, cast, get_args
 
 from bascule.analysis.call import Asked, LogMetric
-from bascule.analysis.evidence.replay import Replayed
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.sums import Block, Table
+from bascule.analysis.replay import Replayed
 from bascule.core.design import Design
 from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
 from bascule.core.design_parts import check_kind, checked_sides

@@ -13,11 +13,13 @@ from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import Recognised, recognised, start_of
 from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
-from bascule.analysis.reduce.scores import MOST_PAIRED_ARMS
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
+
+MOST_PAIRED_ARMS = 40
+"""With more arms than this the table of sums for all pairs would be too wide."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ NO_NAME = r"column\d+"
 """What DuckDB calls columns without a name."""
 
 
+NEARLY_ALL = 0.8
+"""Part of all days and arms that must have a row where rows are sums; some may have no units."""
+
 MOST_BY_CHANCE = 4
 """Counts of this many days that never fall in any arm are no chance, unless they are totals."""
 
@@ -81,9 +84,10 @@ class Sample:
         return int(run(each.agg(n=each.count()))[0]["n"])
 
     def is_grid(self, arm: str, time: str) -> bool:
-        """Whether there is one row for each arm and time, as where rows are sums of units."""
+        """Whether there is one row for nearly each arm and time, as where rows are sums."""
         rows, times = self.rows, self.different(time)
-        return rows == self.groups([arm, time]) == times * self.different(arm) and times > 1
+        is_full = rows > NEARLY_ALL * times * self.different(arm)
+        return is_full and times > 1 and rows == self.groups([arm, time])
 
     def no_part(self, name: str, whole: str) -> tuple[float, float] | None:
         """The first number of a column that cannot count some of what another one counts.

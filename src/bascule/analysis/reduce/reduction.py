@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, TypeVar
 
-from bascule.analysis.evidence.replay import covariate_columns, is_exported, replay
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
@@ -44,6 +43,7 @@ from bascule.analysis.reduce.units import (
     units_to_date,
     units_with_events,
 )
+from bascule.analysis.replay import covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import is_own, run, stored
 from bascule.analysis.source.places import RAGGED_LINE

@@ -27,9 +27,6 @@ OWN, ALL = "probability", "probability_"
 CLOSE = 1e-6
 """By how much the probabilities of a unit may exceed 1 in total."""
 
-MOST_PAIRED_ARMS = 40
-"""With more arms than this the table of sums for all pairs would be too wide."""
-
 PARTS = ("weight", "scored", "squares", "squares_scored", "squares_scored_twice", "heaviest")
 """Parts of scores that a row has for each rival arm."""
 
