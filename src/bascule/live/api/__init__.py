@@ -18,6 +18,7 @@ from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import NAME, check_name, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
+from bascule.live.storage.queries import gone
 from bascule.live.storage.state import OPEN, Verdict
 from bascule.live.storage.state import Phase as State
 
@@ -48,6 +49,7 @@ __all__ = [
     "decided_headline",
     "export",
     "finite",
+    "gone",
     "knob_of",
     "load_design",
     "moment",

@@ -12,9 +12,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from bascule.core.errors import InputError
-from bascule.live.api import OPEN, Evaluation, SegmentTests, Status, Store
+from bascule.live.api import OPEN, Evaluation, SegmentTests, Status, Store, gone
 from bascule.live.api.reads import Summary, read_summaries, segment_tests
-from bascule.live.storage.queries import gone
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.telemetry import LOGGER, log
 

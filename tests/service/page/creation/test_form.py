@@ -34,24 +34,20 @@ def test_the_recommended_design_is_taken_unless_another_is_chosen(plan: bs.plann
         Form.read({**TYPED, "rule": "no such"}).design(plan)
 
 
-def test_without_a_window_every_unit_reports() -> None:
-    form = Form.read({**TYPED, "counts": "first"})
+def test_without_a_window_every_unit_reports_and_an_error_of_one_side_reaches_the_design() -> None:
+    form = Form.read({**TYPED, "counts": "first", "sides": "1"})
     plan = first_stage(form.request())
     assert plan.design.measure is None
-    assert form.design(plan) == replace(plan.design, reports="always")
+    design = form.design(plan)
+    assert design == replace(plan.design, reports="always")
+    assert design.calibration.error == 0.05
+    said = plan_view(plan).report.notes[-1]
+    assert "either arm wins by mistake in at most 10 % of tests, a worse arm in at most 5 %" in said
 
 
 def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.planning.Plan) -> None:
     form = Form.read({**TYPED, "counts": "window", "window": "3d", "aggregate": "sum"})
     assert form.design(plan).measure == bs.Measure("3d", "any")
-
-
-def test_an_error_of_one_side_reaches_the_design() -> None:
-    form = Form.read({**TYPED, "sides": "1"})
-    plan = first_stage(form.request())
-    assert form.design(plan).calibration.error == 0.05
-    said = plan_view(plan).report.notes[-1]
-    assert "either arm wins by mistake in at most 10 % of tests, a worse arm in at most 5 %" in said
 
 
 def test_numbers_are_read_as_on_the_command_line() -> None:
