@@ -277,6 +277,27 @@ def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, 
             assert answer.status_code == 422
             assert told in answer.text
             assert f'value="{wrong}"' in answer.text
+        # It stays until it is mended, beside the plan, which does not depend on it.
+        asked = {"arms": "a\nb", "lift": "30%", "tried": "yes"}
+        shown = browser.get("/new/plan", params={**asked, "name": "a b"}).text
+        assert "Name must be 1 to 100" in shown
+        assert "a decision in" in shown
+        assert "Name must be" not in browser.get("/new/plan", params={**asked, "name": "c"}).text
+
+
+def test_a_test_is_created_from_the_plan_on_the_screen_only(service: Service) -> None:
+    typed = {"arms": "a\nb", "lift": "30%", "name": "on-the-screen"}
+    with signed_in(service) as browser:
+        shown = Outline(browser.get("/new/plan", params={**typed, "lift": "40%"}).text)
+        (mark,) = (its["value"] for its in shown.all("input") if its.get("name") == "shown")
+        given = {**typed, "csrf_token": token(browser), "shown": mark}
+        answer = browser.post("/new", data=given)
+        assert (answer.status_code, "was not the plan of this form" in answer.text) == (422, True)
+        (now,) = (
+            its["value"] for its in Outline(answer.text).all("input") if its.get("name") == "shown"
+        )
+        answer = browser.post("/new", data={**given, "shown": now}, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/tests/on-the-screen")
 
 
 def test_what_was_excluded_is_counted_and_all_can_be_downloaded(

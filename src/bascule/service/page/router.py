@@ -18,7 +18,8 @@ from bascule.service.auth.access import Caller
 from bascule.service.page import fragments
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import Plans, plan_view
+from bascule.service.page.creation.options import ABOUT
+from bascule.service.page.creation.plans import Plans, mark_of, plan_mark, plan_view
 from bascule.service.page.glossary import anchor, terms
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.responses import Problem
@@ -135,26 +136,39 @@ async def do(name: str, action: str, request: Request, caller: Changer) -> Respo
     return answer
 
 
-async def _answered(request: Request, form: Form, whole: bool = False) -> dict[str, Any]:
-    """The form with the planner's answer, or with what keeps it from answering."""
+async def _answered(
+    request: Request, form: Form, whole: bool = False, tried: bool = False
+) -> dict[str, Any]:
+    """The form with the planner's answer, or with what keeps it from answering.
+
+    - `whole`: simulate, where theory alone would answer at once
+    - `tried`: also check what only a test that is created needs
+    """
     plans: Plans = request.app.state.plans
     ask, planner = plans.plan if whole else plans.first, request.app.state.planner
     shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
-    shown["token"] = secrets.token_urlsafe(16)
+    shown |= {"token": secrets.token_urlsafe(16), "tried": tried, "mark": ""}
+    problems = form.problems(tried)
+    shown["problems"] = problem_words(problems)
+    if not problems.keys() <= {"name", *ABOUT}:
+        return shown
     try:
         rollout = form.rollout()
         if rollout is not None:
-            return {**shown, "rollout": (await planner.rollout(rollout)).report()}
+            ramped = await planner.rollout(rollout)
+            return {**shown, "rollout": ramped.report(), "mark": mark_of(rollout)}
         plan = await ask(planner, form.request(), form.rules())
     except InputError as error:
-        return {**shown, "problems": problem_words(error)}
+        return {**shown, "problems": problem_words({error.field: error})}
     except Problem as problem:
         words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
         return {**shown, "problems": {"": words}}
+    shown["mark"] = plan_mark(form, plan)
     try:
         return {**shown, "plan": plan_view(plan, form.choice)}
     except InputError as error:
-        return {**shown, "plan": plan_view(plan), "problems": problem_words(error)}
+        wrong = problem_words({error.field: error})
+        return {**shown, "plan": plan_view(plan), "problems": {**shown["problems"], **wrong}}
 
 
 @router.get("/new")
@@ -167,7 +181,8 @@ async def blank(request: Request, caller: Admin) -> Response:
 async def answer(request: Request, caller: Admin) -> Response:
     """Return the plan for what is in the form."""
     given = request.query_params
-    shown = await _answered(request, Form.read(given), whole="whole" in given)
+    asked = {"whole": "whole" in given, "tried": "tried" in given}
+    shown = await _answered(request, Form.read(given), **asked)
     return parts(render("parts/answered.html", caller=caller, **shown))
 
 
@@ -179,31 +194,46 @@ async def create(request: Request, caller: Changer) -> Response:
     name = form["name"].strip()
     access.allow(caller, name)
     async with plans.creating:
+        problems: Mapping[str, InputError] = {}
         try:
             if not token or token not in plans.created:
-                await _create(request, caller, form, name)
-                plans.remember(token, name)
+                problems = form.problems(is_to_be_created=True)
+                if not problems:
+                    await _create(request, caller, form, given.get("shown", ""))
+                    plans.remember(token, name)
         except InputError as error:
-            shown = await _answered(request, form)
-            shown["problems"] = {**shown["problems"], **problem_words(error)}
+            problems = {error.field: error}
+        if problems:
+            shown = await _answered(request, form, tried=True)
+            shown["problems"] = {**shown["problems"], **problem_words(problems)}
             return page("new.html", caller, 422, **shown)
     return RedirectResponse(f"/tests/{plans.created.get(token, name)}", 303)
 
 
-async def _create(request: Request, caller: Caller, form: Form, name: str) -> None:
-    """Create a test with the design that the form shows, which is known: nothing is simulated."""
+async def _create(request: Request, caller: Caller, form: Form, shown: str) -> None:
+    """Create a test with the design that the form shows, which is known: nothing is simulated.
+
+    `shown` is the mark of the plan on the screen; nothing is created from another one.
+    """
     store, planner = request.app.state.store, request.app.state.planner
     more = {"start": bool(form["start"]), "description": form.words()}
     rollout = form.rollout()
     if rollout is not None:
-        ramped = await planner.rollout(rollout)
+        ramped, mark = await planner.rollout(rollout), mark_of(rollout)
         design, more["audience"] = ramped.design, ramped.audience
     else:
         plans: Plans = request.app.state.plans
-        design = form.design(await plans.first(planner, form.request(), form.rules()))
+        plan = await plans.first(planner, form.request(), form.rules())
+        design, mark = form.design(plan), plan_mark(form, plan)
         more["audience"] = form.audience()
+    if shown not in ("", mark):
+        raise InputError(
+            "rule",
+            "the plan on the screen was not the plan of this form: look at this one, and create "
+            "the test again",
+        )
     do = store.create if design.segments is None else store.create_segments
-    await change(request, caller, do, name, design, **more)
+    await change(request, caller, do, form["name"].strip(), design, **more)
 
 
 @router.get("/sign-in")

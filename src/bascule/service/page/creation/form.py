@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
@@ -18,6 +18,7 @@ from bascule.core.metrics.metric import Metric
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt
+from bascule.live.api import Description, check_name
 from bascule.planning.ramp import ramp_of
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
@@ -35,17 +36,6 @@ from bascule.service.page.creation.options import (
     PARAMETERS,
     TITLES,
 )
-
-Part = TypeVar("Part")
-
-
-class FormError(InputError):
-    """What is wrong with a form: each problem by its field."""
-
-    def __init__(self, problems: Mapping[str, InputError]) -> None:
-        first = next(iter(problems.values()))
-        super().__init__(first.field, str(first), kind=first.kind)
-        self.problems = dict(problems)
 
 
 @dataclass(frozen=True)
@@ -128,60 +118,75 @@ class Form:
         listed = [name.strip() for name in names.split(",") if name.strip()]
         return Segments(attribute.strip(), listed, other.strip() or None)
 
-    def _whole(self) -> PlanRequest:
-        """Return the request for the whole test; every field that is wrong is named at once."""
+    def problems(self, is_to_be_created: bool = False) -> dict[str, InputError]:
+        """Return all that is wrong, each problem by its field.
+
+        What only a test that is created needs, a name and words about it, is checked on demand.
+        """
         problems: dict[str, InputError] = {}
-
-        def attempt(read: Callable[[], Part]) -> Part | None:
+        accepted = {name: option.default or "" for name, option in FORM.items()}
+        accepted["name"] = "name"
+        if self["outcome"] != accepted["outcome"]:
+            accepted |= dict.fromkeys(CONVERSIONS, "1")
+        form, replaced = self, set[str]()
+        while True:
             try:
-                return read()
+                form._check_once(is_to_be_created)
+                return problems
             except InputError as error:
-                problems.setdefault(error.field, error)
-                return None
+                field = error.field
+                # What is only missing because it was replaced is no problem of the form.
+                if replaced.isdisjoint(error.others):
+                    problems.setdefault(field, error)
+                if field in replaced or field not in FORM:
+                    return problems
+                # With a value that is accepted here the next problem comes to light.
+                replaced.add(field)
+                form = Form({**form.typed, field: accepted[field]})
 
+    def _check_once(self, is_to_be_created: bool) -> None:
+        """Raise `InputError` for the first thing that is wrong."""
+        check_given(FORM, {**self._given(), "name": ""})
+        self._segments()
+        self.rules()
+        if self.rollout() is None:
+            self.audience()
+            self.request()
+        if is_to_be_created:
+            check_name(self["name"].strip())
+            Description.of(self.words())
+
+    def _whole(self) -> PlanRequest:
+        """Return the request for the whole test."""
         given: dict[str, Any] = {}
         for name, option in PLAN.items():
-            if name == "window" and self["counts"] != "window":
+            if name not in FORM or name in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
                 continue
-            if name in FORM and name not in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
+            text = self[name].strip()
+            is_unused = name == "window" and self["counts"] != "window"
+            if option.kind == "switch":
+                given[name] = text == "yes"
+            elif not is_unused and (text or (option.default and name != "baseline")):
                 # A field that has a usual value must not be empty.
-                text = self[name].strip()
-                if not text and name in CONVERSIONS and name == "baseline":
-                    continue
-                if option.kind == "switch":
-                    given[name] = text == "yes"
-                elif text or option.default:
-                    given[name] = attempt(lambda: option.read(text))  # noqa: B023
-        attempt(lambda: check_given(FORM, {**self._given(), "name": ""}))
-        sample = attempt(self._sample)
-        given |= {"outcome": attempt(lambda: self._outcome(sample)), "sample": sample}
-        given |= {"arms": self.names, "lift": self._lift(), "metrics": attempt(self._metrics)}
-        self._check_missing(given, problems)
-        attempt(self._segments)
-        attempt(self.audience)
-        attempt(self.rules)
+                given[name] = option.read(text)
+        sample = self._sample()
+        outcome, lift = self._outcome(sample), self._lift()
+        if not outcome.binary and lift is None:
+            raise InputError("lift", "lift is missing: give the difference worth finding")
+        if outcome.limited and not outcome.binary and sample is None and "baseline" not in given:
+            raise InputError("baseline", "baseline is missing: give the mean of the first arm")
+        # Names and windows that no design could have are refused before any planning.
+        Design(self.names, outcome, Tilt(1), control=given.get("control"))
         if self["counts"] == "window":
-            attempt(lambda: Measure(self["window"], "any"))
-        if not problems:
-            # Names that no design could have are refused before any planning.
-            attempt(
-                lambda: Design(self.names, given["outcome"], Tilt(1), control=given.get("control"))
-            )
-        if problems:
-            raise FormError(problems)
-        return plan_request(**given)
-
-    def _check_missing(self, given: Mapping[str, Any], problems: dict[str, InputError]) -> None:
-        """Name what only conversions have a usual value of, where it is missing."""
-        outcome = given["outcome"]
-        if outcome is None or outcome.binary:
-            return
-        if given["lift"] is None:
-            words = "lift is missing: give the difference worth finding"
-            problems["lift"] = InputError("lift", words)
-        if "baseline" not in given and outcome.limited and given["sample"] is None:
-            words = "baseline is missing: give the mean of the first arm"
-            problems["baseline"] = InputError("baseline", words)
+            Measure(self["window"], "any")
+        return plan_request(
+            **given,
+            outcome=outcome,
+            sample=sample,
+            arms=self.names,
+            lift=lift,
+            metrics=self._metrics(),
+        )
 
     def _lift(self) -> str | None:
         """Return the minimum detectable effect, for the better if it has no sign."""
@@ -199,7 +204,6 @@ class Form:
         """
         if not self["ramp"].strip():
             return None
-        check_given(FORM, {**self._given(), "name": ""})
         if self.audience() is not None:
             raise InputError("share", "share does not go with a rollout, whose schedule has it")
         outcome, metrics = self._outcome(self._sample()), self._metrics()
@@ -301,13 +305,13 @@ def chosen(plan: Plan, choice: str) -> Candidate:
     )
 
 
-def problem_words(error: InputError) -> dict[str, str]:
+def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
     """Return what is wrong by field, with the fields as the form calls them.
 
-    >>> problem_words(InputError("baseline", "baseline must be a number (got 'x')"))
+    >>> wrong = InputError("baseline", "baseline must be a number (got 'x')")
+    >>> problem_words({"baseline": wrong})
     {'baseline': "Baseline must be a number (got 'x')."}
     """
-    problems = error.problems if isinstance(error, FormError) else {error.field: error}
     said = {}
     for name, one in problems.items():
         text = one.spelled(lambda field: TITLES.get(field, field))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, fields
+from hashlib import sha256
 
 from starlette.concurrency import run_in_threadpool
 
@@ -19,7 +20,7 @@ from bascule.planning.search.stages import stages
 from bascule.presentation.plan import text as words
 from bascule.presentation.report import Report
 from bascule.service.api.schemas.requests import NewPlan
-from bascule.service.page.creation.form import chosen
+from bascule.service.page.creation.form import Form, chosen
 from bascule.service.page.creation.options import TITLES
 from bascule.service.planner import Planner
 
@@ -135,6 +136,21 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
             cards.append((value, ", ".join(ROLES[other] for other in same), point))
     said = plan.report({**TITLES, "measure": TITLES["aggregate"]})
     return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))
+
+
+def plan_mark(form: Form, plan: Plan) -> str:
+    """Return the mark of a plan: of what was asked, and of the designs to choose from."""
+    rules = [chosen(plan, role).rule for role in ROLES]
+    return mark_of(form.request(), rules, [point.rule.label for point in plan.points])
+
+
+def mark_of(*parts: object) -> str:
+    """Return a short text that differs where any of the parts does.
+
+    >>> mark_of(1, 2) == mark_of(1, 2), mark_of(1, 2) == mark_of(1, 3)
+    (True, False)
+    """
+    return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def rule_name(design: Design) -> str:
