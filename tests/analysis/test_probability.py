@@ -102,8 +102,8 @@ def test_two_arms_of_a_larger_test_need_the_columns_of_both() -> None:
     found = bs.analyze(data, assigned=bs.Assigned(probability={"a": "p_a", "b": "p_b"}))
     (effect,) = found.effects
     assert found.guarantee == "proven"
-    assert effect.difference == pytest.approx(-0.3, abs=0.04)
-    assert effect.low < -0.3 < effect.high
+    assert effect.difference == pytest.approx(0.3, abs=0.04)
+    assert effect.low < 0.3 < effect.high
 
 
 def test_intervals_stay_within_what_is_possible_and_hold_their_estimate() -> None:
@@ -122,7 +122,7 @@ def test_the_estimate_of_the_first_day_is_that_of_inverse_weighting() -> None:
         (effect,) = bs.analyze(data, assigned=bs.Assigned(probability="p")).effects
         arm, value, p = (np.array(data[name]) for name in ("arm", "value", "p"))
         mean = [(value / p)[arm == name].sum() / (1 / p)[arm == name].sum() for name in ("a", "b")]
-        assert effect.difference == pytest.approx(mean[0] - mean[1], abs=0.004)
+        assert effect.difference == pytest.approx(mean[1] - mean[0], abs=0.004)
 
 
 def test_the_interval_covers_the_truth_under_an_allocation_that_follows_the_outcomes() -> None:

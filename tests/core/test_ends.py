@@ -163,13 +163,13 @@ def test_a_live_test_judges_all_pairs_after_a_removal(tmp_path: Path) -> None:
     number = 0
     with bs.open(path) as store:
         test = store.create("test", design, reports="always")
-        while test.status().effects[2].high > 0:
+        while test.status().effects[2].low < 0:
             units = [str(number + i) for i in range(3)]
             number += 3
             arms = test.assign_many(units)
             test.record_many([(u, values[arm]) for u, arm in zip(units, arms, strict=True)])
         test.drop_arm("a")
-        assert test.status().effects[2].high > 0
+        assert test.status().effects[2].low < 0
         assert test.status().decision is None
     with bs.open(path) as store:
         test = store.get("test")

@@ -19,7 +19,7 @@ from bascule.analysis.result import Analysis, ArmAnswer, Check
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.contrasts import Contrast, contrasts
-from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.effects import Effect, signed
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Gaussian
 from bascule.core.statistics import ArmStatistics
@@ -154,10 +154,10 @@ def answer(
         first_day=None if times == "none" else sums.days[0].isoformat(),
         last_day=None if times == "none" else sums.days[-1].isoformat(),
         arms=part.arms,
-        effects=effects,
+        effects=signed(part.design, effects),
         decision=course.decision,
         decided=None if times == "none" else course.decided,
-        days=course.days,
+        days=tuple(replace(day, effects=signed(part.design, day.effects)) for day in course.days),
         cost=None if reduced.reading.per else _cost_of(part.arms, request.goal),
         saved=None
         if reduced.reading.per or times == "none" or evidence.once

@@ -109,7 +109,8 @@ class Analysis:
     arms: tuple[ArmAnswer, ...]
     """Each arm with its units and mean."""
     effects: tuple[Effect, ...]
-    """Differences of all pairs of arms."""
+    """Differences of all pairs of arms, treatment minus control; of two treatments the later minus
+    the earlier one."""
     decision: Decision | None
     """The decision; None while there is none."""
     decided: str | None
@@ -308,7 +309,7 @@ class Analysis:
                 **({} if part.segment is None else {"segment": part.segment}),
                 "date": part.reading.stamp(day.date),
                 "units": sum(day.units),
-                **_plain(_contrast(effect, part.design.control_arm)),
+                **_plain(_contrast(effect)),
                 "decision": day.decision,
             }
             for part in self.segments or (self,)
@@ -356,8 +357,8 @@ def _scores(one: Analysis) -> tuple[Score, ...]:
     looks = {frozenset((look.first, look.second)): look for look in one.once}
     contrasts = {contrast.treatment: contrast for contrast in one.contrasts}
     rows = []
-    both = [effect for effect in one.effects if control in (effect.first, effect.second)]
-    for effect in (each if each.second == control else each.reversed for each in both):
+    both = (effect for effect in one.effects if effect.second == control)
+    for effect in both:
         treatment, contrast = effect.first, contrasts.get(effect.first)
         look = looks.get(frozenset((treatment, control)))
         lifts: Any = (None, None, None)
@@ -399,9 +400,8 @@ def _verdict(one: Analysis, treatment: str, effect: Effect) -> str:
     return "better" if one.design.oriented(effect.difference) > 0.0 else "worse"
 
 
-def _contrast(effect: Effect, control: str) -> dict[str, Any]:
-    """The columns of a pair as treatment minus control."""
-    effect = effect if effect.second == control else effect.reversed
+def _contrast(effect: Effect) -> dict[str, Any]:
+    """The columns of a pair."""
     names = ("effect", "effect_low", "effect_high")
     return {"contrast": effect.name, **dict(zip(names, effect.ends, strict=True))}
 

@@ -44,10 +44,11 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
-    for effect in status.effects if all_pairs else ():
-        if control.isdisjoint((effect.first, effect.second)):
-            later = effect.reversed
-            said.append(f"{later.name}: {difference_words(later, amounts)}")
+    said += [
+        f"{effect.name}: {difference_words(effect, amounts)}"
+        for effect in (status.effects if all_pairs else ())
+        if control.isdisjoint((effect.first, effect.second))
+    ]
     said += mean_lines(status)
     names = [arm.name for arm in status.arms]
     for metric in status.metrics:

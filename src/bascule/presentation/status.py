@@ -239,9 +239,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         f"guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )
-    # Treatment minus control: the later arm less the earlier one.
-    differences = [one.reversed for one in status.effects]
-    figures = Intervals.of([(one.name, one) for one in differences], amounts_of(status))
+    figures = Intervals.of([(one.name, one) for one in status.effects], amounts_of(status))
     return Report(first, why, facts(status), (arm_table(status),), notes, figures)
 
 

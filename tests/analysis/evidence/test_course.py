@@ -55,7 +55,7 @@ def test_a_difference_is_found_and_the_day_of_the_decision_stands() -> None:
     first = days.index("b")
     assert days == [None] * first + ["b"] * (30 - first)
     assert found.decided == found.days[first].date
-    assert found.days[first].effects[0].high <= 0.0 < found.days[first - 1].effects[0].high
+    assert found.days[first].effects[0].low >= 0.0 > found.days[first - 1].effects[0].low
     means = [arm.mean or 0.0 for arm in found.arms]
     assert found.cost == pytest.approx(6000 * (means[1] - means[0]))
     assert found.saved == pytest.approx((29 - first) * 200 * (means[1] - means[0]))
@@ -179,7 +179,7 @@ def test_a_rule_that_holds_for_any_split_keeps_its_own_intervals() -> None:
         for a in found.arms
     )
     (wanted,) = bs.progress.effects(design, bs.progress.Statistics(arms))
-    assert found.effects[0].low == pytest.approx(wanted.low, rel=1e-9)
+    assert found.effects[0].low == pytest.approx(-wanted.high, rel=1e-9)
 
 
 def test_the_answer_as_plain_data_and_as_a_frame() -> None:

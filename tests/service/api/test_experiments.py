@@ -161,6 +161,10 @@ def test_intervals_and_decisions_say_what_they_bound(
     status = admin.get(f"/v1/experiments/{name}/status").json()
     (effect,) = status["effects"]
     assert effect["level"] == pytest.approx(0.95)
+    (contrast,) = status["contrasts"]
+    ends = ("difference", "low", "high")
+    assert [effect[end] for end in ends] == [contrast[end] for end in ends]
+    assert (effect["first"], effect["second"]) == (contrast["treatment"], contrast["control"])
     assert effect["meaning"] == "each bound fails with probability at most 2.5 %, at any time"
     assert status["decision"]["meaning"].startswith(
         "either arm wins by mistake in at most 5 % of tests"

@@ -110,6 +110,8 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     view.locator("#answer", has_text="10 % against 30 %").wait_for()
     assert view.locator("[role=status]#answer-said").inner_text() == answer.inner_text()
     view.get_by_role("radio", name="Count the first value recorded").check()
+    # Nothing is created from a plan that is not on the screen yet.
+    view.locator("#answer", has_not_text="after the assignment").wait_for()
     view.get_by_text("All designs").click()
     view.get_by_role("radio", name="Tilted blocks, tilt 3 (Tilt_3)").check()
     view.get_by_role("button", name="Create the test").click()
@@ -263,7 +265,7 @@ def test_it_can_be_read_on_every_screen(visit: Visit) -> None:
     )
     feed(visit.service, "seen", 0, 100)
     test.pause_arm("third")
-    drawn = [f"{one.second} - {one.first}: " for one in test.status().effects]
+    drawn = [f"{one.name}: " for one in test.status().effects]
     visit.go("/tests/seen")
     shown = visit.view.locator(".intervals svg").all()
     for one, name in zip(shown, drawn, strict=True):

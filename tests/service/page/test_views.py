@@ -56,8 +56,8 @@ def test_two_arms_are_compared_as_what_the_second_adds(decided: Experiment) -> N
     units, difference, low, high = chart.rows[-1].cells
     (effect,) = status.effects
     assert units.value == status.matured
-    assert difference.value == pytest.approx(-100 * effect.difference)
-    assert (low.value, high.value) == pytest.approx((-100 * effect.high, -100 * effect.low))
+    assert difference.value == pytest.approx(100 * effect.difference)
+    assert (low.value, high.value) == pytest.approx((100 * effect.low, 100 * effect.high))
 
 
 def test_shares_make_a_hundred_and_follow_the_leader(decided: Experiment) -> None:

@@ -9,6 +9,7 @@ looks, which are kept with the statistics. docs/research/ends.md has the proofs.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -97,6 +98,22 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     (1.0, 0.15, 1.85)
     """
     return effects_of(design, advantages(design, statistics))
+
+
+def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    """Return effects as reports show them: treatment minus control.
+
+    Of two treatments it is the later minus the earlier one.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["control", "green"], bs.Bernoulli(), bs.Tilt(3))
+    >>> (one,) = signed(design, [Effect("control", "green", -0.1, -0.2, 0.0, 0.05, "proven")])
+    >>> one.name, one.difference
+    ('green - control', 0.1)
+    """
+    order = [design.control_arm, *(arm for arm in design.arms if arm != design.control_arm)]
+    place = {arm: at for at, arm in enumerate(order)}
+    return tuple(one.of(max(one.first, one.second, key=place.__getitem__)) for one in effects)
 
 
 def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, ...]:

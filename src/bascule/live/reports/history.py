@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from bascule.core.design import Design
-from bascule.core.metrics.effects import Effect, effects
+from bascule.core.metrics.effects import Effect, effects, signed
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.clock import moment
 from bascule.live.reports.status import arm_means, finite
@@ -41,7 +41,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
         matured,
         tuple(arm_means(design, statistics)),
         tuple(arm.units for arm in statistics.arms),
-        effects(design, statistics),
+        signed(design, effects(design, statistics)),
     )
 
 

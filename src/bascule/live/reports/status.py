@@ -17,7 +17,7 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.ends import ending, is_futile, winner_promise
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.coverage import coverages
-from bascule.core.metrics.effects import Effect, advantages, effects_of
+from bascule.core.metrics.effects import Effect, advantages, effects_of, signed
 from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
@@ -95,7 +95,8 @@ class Status:
     arms: tuple[ArmStatus, ...]
     """Each arm with its units, mean and interval."""
     effects: tuple[Effect, ...]
-    """Differences of all pairs of arms."""
+    """Differences of all pairs of arms, treatment minus control; of two treatments the later minus
+    the earlier one."""
     contrasts: tuple[Contrast, ...]
     """Each treatment minus the control, in outcome units and relative to the control's mean."""
     evidence: float
@@ -235,7 +236,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     design, phase, state, created = test.design, test.phase, test.state, test.created
     statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
-    effects = effects_of(design, better)
+    effects = signed(design, effects_of(design, better))
     leader, share = lead(design, statistics, better)
     means = arm_means(design, statistics)
     known, apart = [mean for mean in means if mean is not None], None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
+from bascule.core.metrics.effects import signed
 from bascule.presentation.analysis.series import (
     Against,
     against,
@@ -13,7 +14,6 @@ from bascule.presentation.analysis.series import (
     dated,
     decision_place,
     short_day,
-    signed,
     span,
 )
 from bascule.presentation.figures import SERIES, Series, new_figure
@@ -135,8 +135,8 @@ def standing_intervals(analysis: Analysis) -> tuple[Intervals, ...]:
     named = [
         (f"{part.segment}: {effect.name}", effect)
         for part in analysis.segments
-        for effect in (signed(part, lead) for lead in part.leads[:1])
+        for effect in signed(part.design, part.leads[:1])
     ]
-    effects = [signed(analysis, lead) for lead in analysis.leads]
+    effects = signed(analysis.design, analysis.leads)
     named = named or [(effect.name, effect) for effect in effects]
     return Intervals.of(named, amounts_of(analysis))

@@ -96,7 +96,7 @@ def compared_pairs(analysis: Analysis) -> str:
         return ""
     oriented = analysis.design.oriented
     beats, open_pairs = [], []
-    for one in (effect.reversed for effect in analysis.effects):
+    for one in analysis.effects:
         if one.low > 0.0 or one.high < 0.0:
             ahead, behind = one.first, one.second
             if oriented(one.difference) < 0.0:

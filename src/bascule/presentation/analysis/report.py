@@ -10,7 +10,7 @@ from bascule.core.approximate import at_most, two_digits
 from bascule.presentation.analysis import sentences
 from bascule.presentation.analysis.figure import standing_intervals
 from bascule.presentation.analysis.headline import metric_words
-from bascule.presentation.analysis.series import against, amounts_of, has_days, signed, stamp
+from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, number, percent, relative
 from bascule.presentation.report import Cells, Drawable, Fact, Report, Table
@@ -165,10 +165,7 @@ def _effect_rows(analysis: Analysis) -> list[Cells]:
     rows = [_difference_cells(amounts, one) for one in analysis.contrasts]
     others = (one for one in analysis.effects if frozenset((one.first, one.second)) not in pairs)
     no_lift = ("", "") if pairs else ()
-    rows += [
-        (one.name, *_ends(amounts, *one.ends), *no_lift)
-        for one in (signed(analysis, other) for other in others)
-    ]
+    rows += [(one.name, *_ends(amounts, *one.ends), *no_lift) for one in others]
     return rows
 
 

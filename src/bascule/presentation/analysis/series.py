@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
+from bascule.core.metrics.effects import signed
 from bascule.presentation.numbers import UNKNOWN, Amounts
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
-    from bascule.core.metrics.effects import Effect
 
 STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 """Days between the dates on an axis."""
@@ -90,19 +90,11 @@ class Against:
         return f"{self.first} - {self.second}"
 
 
-def signed(analysis: Analysis, effect: Effect) -> Effect:
-    """Return an effect as a treatment minus the control, or a later arm minus an earlier one."""
-    control = analysis.design.control_arm
-    order = [control, *(arm for arm in analysis.design.arms if arm != control)]
-    return effect.of(max(effect.first, effect.second, key=order.index))
-
-
 def against(analysis: Analysis) -> tuple[Against, ...]:
     """The leader against every other arm, the nearest rival first."""
     last = analysis.last_day or ""
     rivals = []
-    for lead in analysis.leads:
-        now = signed(analysis, lead)
+    for now in signed(analysis.design, analysis.leads):
         steps = tuple(
             Step(day.date, *effect.of(now.first).ends)
             for day in analysis.days

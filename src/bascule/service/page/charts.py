@@ -79,14 +79,14 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
     nearest = sorted(comparisons(status), key=lambda pair: _gap(_of_pair(status.effects, pair)))
     charts = []
     for number, pair in enumerate(nearest[:MOST_RIVALS]):
-        mine, rival = pair
+        effect = _of_pair(status.effects, pair)
+        mine, rival = pair if effect is None else (effect.first, effect.second)
         # Of many arms not every pair is listed, and in the past another arm may have led.
         rows = tuple(
-            _effect_row(point, effect, mine, amounts)
+            _effect_row(point, then, mine, amounts)
             for point in history
-            if (effect := _of_pair(point.effects, pair)) is not None
+            if (then := _of_pair(point.effects, pair)) is not None
         )
-        effect = _of_pair(status.effects, pair)
         charts.append(
             Chart(
                 f"effect-{number}",
@@ -94,7 +94,7 @@ def effect_charts(status: Status, history: Sequence[HistoryPoint], amounts: Amou
                 f"{mine} - {rival}",
                 ""
                 if effect is None or not status.matured
-                else f"now {difference_words(effect.of(mine), amounts)}",
+                else f"now {difference_words(effect, amounts)}",
                 amounts.difference_unit if amounts.binary else "",
                 (names.index(mine),),
                 (_progress(status), "Difference", "Lower bound", "Upper bound"),

@@ -98,6 +98,7 @@ class ArmOut(BaseModel):
 class EffectOut(BaseModel):
     """The mean of `first` minus that of `second`, and its interval (a confidence sequence).
 
+    It is treatment minus control, as in `contrasts`; of two treatments the later minus the earlier.
     Each bound fails with probability at most `error`, at any time; `level` is that of both
     together. None is an infinite bound.
     """
