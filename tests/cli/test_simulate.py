@@ -146,7 +146,7 @@ BAD = [
     ("--radius looks --means 0 1", "'--radius': 'looks' is not one of"),
     ("--rule etc --radius mixture --means 0 1", "--radius belongs to --rule ucb"),
     ("--rule tilt --stop mixture --means 0 1", "--stop belongs to --rule ucb or etc or static"),
-    ("--engine plain --means 0 1", "belong to Recurrent outcomes"),
+    ("--engine plain --means 0 1", "belongs to Recurrent outcomes"),
     ("--outcome recurrent --world rising --means 0 1", "steady world"),
     ("--means 0 1 --sigma 0", "sigma must be above 0"),
     ("--means 0 1 --sigma -2", "sigma must be above 0"),
