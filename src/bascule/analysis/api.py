@@ -190,7 +190,8 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     if absent:
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
-            "be shipped depends on its guardrails"
+            "be shipped depends on its guardrails: analyze_experiment(test), or the report of the "
+            "test, has all of them as the test decides by them"
         )
     ratios = ", ".join(one.name for one in there if one.outcome.pairs)
     if ratios:

@@ -103,7 +103,8 @@ def command(**given: Any) -> None:
             "active_users",
             "active_users is for rollouts, such as rollout 0d:50%: other plans count days by new "
             "units that keep coming, while users who come back are nearly all there within a few "
-            "days; add rollout, or give the new users a day as units_per_day",
+            "days; add rollout, or give the new users a day as units_per_day, which the plan "
+            "takes to keep coming, so that it is too hopeful once nearly all are enrolled",
             others=("rollout", "units_per_day"),
         )
     request = requested(given)

@@ -299,9 +299,8 @@ def detail(status: Status) -> str:
     if status.state in ("over", "stopped"):
         return "No arm was shown to be better. Further outcomes are not counted."
     if status.rollout is not None:
-        return (
-            f"Everyone else keeps what they had, and all do if {status.rollout.version} is harmful."
-        )
+        every = "every new version" if len(status.arms) > 2 else status.rollout.version
+        return f"Everyone else keeps what they had, and all do if {every} is harmful."
     if status.guarded is not None:
         return "The primary metric is decided; nothing is shipped before the rest is."
     if status.matured == 0:
