@@ -65,8 +65,8 @@ def test_in_a_plain_world_the_general_loop_plays_the_runs_of_the_quick_one(
 def test_the_loops_run_uncompiled_too(
     rule: Any, outcome: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def intervals(steps: Steps, within: Any, radius_of: Any, spread_of: Any) -> Any:
-        return world_interval_kernel.build(steps, within, "", radius_of, spread_of)
+    def intervals(steps: Steps, within: Any, *functions: Any) -> Any:
+        return world_interval_kernel.build(steps, within, "", *functions)
 
     monkeypatch.setattr(world_runs, "interval_loop", intervals)
     monkeypatch.setattr(world_runs, "block_loop", partial(world_block_kernel.build, fingerprint=""))

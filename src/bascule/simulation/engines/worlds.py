@@ -32,7 +32,12 @@ from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 from bascule.simulation.kernels.worlds.blocks import Calendar, Covariates, Ring, WorldLoop
 from bascule.simulation.kernels.worlds.signals import MODES, has_signals, room_for_signals
-from bascule.simulation.kernels.worlds.unit import drawing, source_of
+from bascule.simulation.kernels.worlds.unit import (
+    DrawOutcome,
+    drawing,
+    outcome_of,
+    source_of,
+)
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 
@@ -42,12 +47,16 @@ LARGEST_TABLE = 1 << 16
 
 @lru_cache(maxsize=32)
 def interval_loop(
-    steps: Steps, within: Within, radius_of: Radius, spread_of: SpreadOf = known_spread
+    steps: Steps,
+    within: Within,
+    radius_of: Radius,
+    spread_of: SpreadOf = known_spread,
+    draw: DrawOutcome = outcome_of,
 ) -> Kernel:
     """The loop for a rule that compares intervals."""
     return compile_loop(
         lambda fingerprint: world_interval_kernel.build(
-            steps, within, fingerprint, radius_of, spread_of
+            steps, within, fingerprint, radius_of, spread_of, draw
         ),
         world_interval_kernel.CALLED,
     )
@@ -96,7 +105,9 @@ class WorldIntervalRuns(WorldRuns):
         self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
         if length:
             radius_table(shape.radius)(radii, *radius_numbers(self.settings))
-        self.loop = interval_loop(procedure.steps, procedure.within, shape.radius, shape.spread_of)
+        self.loop = interval_loop(
+            procedure.steps, procedure.within, shape.radius, shape.spread_of, drawing(world)
+        )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""

@@ -32,6 +32,7 @@ from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, 
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.intervals import IntervalSettings
 from bascule.simulation.kernels.worlds.unit import (
+    DrawOutcome,
     Source,
     arrival,
     drift,
@@ -89,6 +90,7 @@ def build(
     fingerprint: str,
     radius_of: Radius = radius,
     spread_of: SpreadOf = known_spread,
+    draw: DrawOutcome = outcome_of,
 ) -> Kernel:
     """The loop for one rule, for any number of arms.
 
@@ -140,7 +142,7 @@ def build(
                 if units < max_units:
                     arm = next_in_line(state, scores, arms, assigned)
                     mean, gap = mean_and_gap(world, means, arm, units)
-                    value = outcome_of(source, arm, mean)
+                    value = draw(source, arm, mean)
                     due, came = arrival(streams, world, units, value)
                     slot = units & turn
                     values[slot] = value
