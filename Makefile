@@ -14,7 +14,7 @@ install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index
 CLIENTS := tests/service/clients
 # Tests of minutes rather than seconds, beside those of optional engines and services.
 LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/research docs/using/worlds.md \
-	docs/using/real-trials.md docs/using/email-campaign.md \
+	docs/using/real-trials.md docs/using/email-campaign.md docs/using/command-line.md \
 	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
 	tests/service/server/test_workers.py tests/service/test_planner.py \
 	tests/live/storage/databases/test_postgresql.py \
