@@ -93,7 +93,7 @@ NEW = {
         analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
         analysis/source/backend.py analysis/source/csv_files.py""",
     "notebooks, glossary of the page, numbers as people write them": """
-        cli/support/numbers.py core/inputs/written_numbers.py presentation/notebook.py
+        core/inputs/written_numbers.py presentation/notebook.py
         service/page/glossary.py""",
 }
 """Modules and folders that serve only features that the first edition did not have."""
