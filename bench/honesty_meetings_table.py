@@ -130,7 +130,7 @@ ROWS = [
     ),
     Row(
         "static",
-        bs.Static(10),
+        bs.Static(10, stop="mixture"),
         bs.Recurrent(1, 1),
         normal,
         {"measure": bs.Measure(period="1d")},

@@ -70,7 +70,7 @@ OWN = [
     (bs.ETCPrime(), bs.Bernoulli(), [0.1, 0.9]),
     (bs.UCB(2, radius="mixture"), bs.Recurrent(1, 1), [0.0, 1.5]),
     (bs.ETC(), bs.Recurrent(1, 1), [0.0, 1.5]),
-    (bs.Static(200, horizon=10, stop="intervals"), bs.Recurrent(1, 1), [0.0, 1.0]),
+    (bs.Static(200, horizon=10, stop="mixture"), bs.Recurrent(1, 1), [0.0, 1.0]),
 ]
 BROUGHT = [
     (Eager(3), bs.Gaussian(1), [0.0, 0.7]),

@@ -80,11 +80,11 @@ def test_the_other_rules(capsys: pytest.CaptureFixture[str], name: str, label: s
 def test_a_static_population(capsys: pytest.CaptureFixture[str]) -> None:
     world = "--sigma-unit 1 --sigma-noise 3 --means 0 0.3 --runs 50 --json"
     labels = []
-    for ending in ("", "--horizon 30", "--horizon 30 --stop intervals"):
+    for ending in ("", "--horizon 30", "--horizon 30 --stop looks", "--stop mixture"):
         code, out, _ = run(capsys, "simulate", *f"{STATIC} {ending} {world}".split())
         assert code == 0
         labels.append(json.loads(out)["rule"])
-    assert labels == ["Static", "Static horizon", "Static"]
+    assert labels == ["Static", "Static horizon", "Static looks", "Static mixture"]
     _, out, _ = run(capsys, "simulate", *f"{STATIC} --horizon 30 --means 0 0.3".split())
     assert "stages to decide" in out
 
@@ -143,7 +143,7 @@ BAD = [
     ("--outcome recurrent --rule tilt --means 0 1", 'radius="mixture"'),
     ("--outcome recurrent --sigma 2 --means 0 1", "--sigma belongs to --outcome gaussian"),
     ("--sigma-unit 2 --means 0 1", "--sigma-unit belongs to --outcome recurrent"),
-    ("--radius looks --means 0 1", "'--radius': 'looks' is not one of"),
+    ("--radius looks --means 0 1", "belongs to Recurrent outcomes"),
     ("--rule etc --radius mixture --means 0 1", "--radius belongs to --rule ucb"),
     ("--rule tilt --stop mixture --means 0 1", "--stop belongs to --rule ucb or etc or static"),
     ("--engine plain --means 0 1", "belongs to Recurrent outcomes"),

@@ -89,6 +89,7 @@ TWICE = (bs.Recurrent(1, 1), [0.0, 1.5])
 COMING = [
     (bs.UCB(2, radius="mixture"), TWICE),
     (bs.UCB(3, radius="mixture", stop="mixture"), TWICE),
+    (bs.UCB(2, radius="looks"), (bs.Recurrent(1, 1), [0.0, 4.0])),
     (bs.UCB(2, radius="mixture"), (bs.Recurrent(1, 2), [0.0, 0.5, 4.0])),
 ]
 
@@ -120,7 +121,9 @@ def test_outcomes_that_keep_coming_lead_to_the_same_decision_at_the_same_stage(
         assert test.verify().agrees
 
 
-@pytest.mark.parametrize("rule", [bs.Static([23, 17], 6), bs.Static([23, 17])])
+@pytest.mark.parametrize(
+    "rule", [bs.Static([23, 17], 6), *(bs.Static([23, 17], stop=s) for s in ("looks", "mixture"))]
+)
 def test_a_static_population_is_decided_at_the_stage_at_which_its_means_are(rule: Any) -> None:
     outcome = bs.Recurrent(0.2, 1.0)
     measure = bs.Measure(period="1d")

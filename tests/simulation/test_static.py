@@ -15,7 +15,8 @@ from bascule.core.progress import static_procedure
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.trace import normals
 
-STOPS: tuple[Any, ...] = ("horizon", "intervals")
+STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
+EVERY_STAGE = STOPS[1:]
 
 
 def design(
@@ -120,7 +121,7 @@ def test_the_error_at_no_gap_and_at_a_small_one(stop: Any, spreads: tuple[float,
     assert np.mean(small.winner == 1) > np.mean(small.winner == 0)
 
 
-@pytest.mark.parametrize("stop", STOPS)
+@pytest.mark.parametrize("stop", ["horizon", "intervals", "looks"])
 @pytest.mark.parametrize("sizes", [(1, 1), (3, 9)])
 def test_what_is_proven_holds_for_coins(stop: Any, sizes: tuple[int, int]) -> None:
     error, runs, stages = 0.2, 4000, 50
@@ -152,8 +153,17 @@ def test_bounds_hold(stop: Any, spreads: tuple[float, float]) -> None:
         assert promise.regret == pytest.approx(seen.regret.max())
 
 
+def test_the_sharper_stops_are_sooner() -> None:
+    gap, times = 0.35, {}
+    for stop in EVERY_STAGE:
+        result = bs.simulate(design(stop, 1000, 200), [0.0, gap], runs=4000, seed=6)
+        times[stop] = result.decision_time.mean()
+    assert times["looks"] < 0.6 * times["intervals"]
+    assert times["mixture"] < 0.6 * times["intervals"]
+
+
 def test_the_number_of_threads_does_not_matter() -> None:
-    test = design("intervals", 1000, 40)
+    test = design("looks", 1000, 40)
     one = bs.simulate(test, [0.0, 0.3], runs=500, seed=2, threads=1)
     two = bs.simulate(test, [0.0, 0.3], runs=500, seed=2, threads=2)
     assert np.array_equal(one.decision_time, two.decision_time)
@@ -167,7 +177,7 @@ def test_without_a_horizon_a_run_may_go_on_to_the_limit() -> None:
 
 
 def test_times_are_in_stages() -> None:
-    result = bs.simulate(design("intervals"), [0.0, 0.3], runs=50)
+    result = bs.simulate(design("looks"), [0.0, 0.3], runs=50)
     assert "stages to decide" in repr(result)
     assert result.plot().axes[1].get_xlabel() == "decision time (stages)"
     assert set(result.to_dict()) >= {"decision_time", "share", "guarantee"}
@@ -181,7 +191,7 @@ def test_what_never_ends_is_refused() -> None:
 
 def test_a_horizon_beyond_memory_is_refused() -> None:
     with pytest.raises(bs.InputError, match="horizon must be at most") as caught:
-        bs.simulate(design("intervals", 1000, 10**9), [0.0, 1.0], runs=5)
+        bs.simulate(design("looks", 1000, 10**9), [0.0, 1.0], runs=5)
     assert caught.value.field == "horizon"
     late = bs.simulate(design("horizon", 1000, 10**9), [0.0, 1.0], runs=5)
     assert set(late.decision_time) == {10**9}
@@ -189,4 +199,4 @@ def test_a_horizon_beyond_memory_is_refused() -> None:
 
 def test_there_are_no_units_to_follow_one_by_one() -> None:
     with pytest.raises(bs.InputError, match="one by one"):
-        next(bs.trace(design("intervals"), [0.0, 1.0]))
+        next(bs.trace(design("looks"), [0.0, 1.0]))

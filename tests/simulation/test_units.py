@@ -71,6 +71,7 @@ def test_precision_weights_decide_eight_times_sooner_than_algorithm_2() -> None:
 ENGINES: list[tuple[Any, bs.Recurrent, list[float]]] = [
     (bs.UCB(2), bs.Recurrent(1, 1), [0, 3]),
     (bs.UCB(2, radius="mixture"), bs.Recurrent(1, 2), [0, 1.5]),
+    (bs.UCB(3, radius="looks"), bs.Recurrent(0.5, 1), [0, 1]),
     (bs.ETC(), bs.Recurrent(1, 3), [0, 1.5]),
 ]
 
@@ -89,6 +90,7 @@ PROMISED: dict[str, Any] = {
     "mixture": bs.UCB(2, radius="mixture"),
     "mixture stop": bs.UCB(2, radius="mixture", stop="mixture"),
     "even mixture": bs.ETC(stop="mixture"),
+    "looks": bs.UCB(2, radius="looks"),
     "ETC-MM": bs.ETC(),
 }
 

@@ -49,11 +49,12 @@ def test_a_population_that_is_too_small_never_decides_for_sure() -> None:
     assert bs.theory.bounds(test, 1.1 * least).decision_time < math.inf
 
 
-def test_the_smallest_gap_falls_with_stages_and_units() -> None:
-    test = design(bs.Static(1000, 100, stop="intervals"))
+@pytest.mark.parametrize("stop", ["intervals", "looks", "mixture"])
+def test_the_smallest_gap_falls_with_stages_and_units(stop: Any) -> None:
+    test = design(bs.Static(1000, 100, stop=stop))
     gaps = [bs.theory.smallest_gap(test, stage) for stage in (1, 10, 100)]
     assert gaps[0] > gaps[1] > gaps[2] == bs.theory.smallest_gap(test)
-    more = design(bs.Static(4000, 100, stop="intervals"))
+    more = design(bs.Static(4000, 100, stop=stop))
     assert bs.theory.smallest_gap(more) == pytest.approx(gaps[2] / 2)
     for stage in (1, 10, 100):
         gap = 1.0001 * bs.theory.smallest_gap(test, stage)
@@ -70,6 +71,13 @@ def test_static_populations_are_to_be_simulated() -> None:
     for ask in (bs.theory.predict, bs.theory.mean_path):
         with pytest.raises(bs.InputError, match="no prediction: simulate it"):
             ask(design(bs.Static(1000, 30)), 1.0)
+
+
+@pytest.mark.parametrize("stop", ["looks", "mixture"])
+def test_the_paper_says_nothing_about_the_sharper_stops(stop: Any) -> None:
+    test = design(bs.Static(1000, stop=stop))
+    with pytest.raises(bs.InputError, match="not in the paper"):
+        bs.theory.published_bounds(test, 1.0)
 
 
 def test_bad_stages_are_named() -> None:

@@ -61,6 +61,8 @@ ROUGH = [
     bs.UCB(2, radius="mixture"),
     bs.UCB(2, radius="mixture", stop="mixture"),
     bs.ETC(stop="mixture"),
+    bs.UCB(2, radius="looks"),
+    bs.UCB(4, radius="looks", growth=2),
 ]
 
 
@@ -170,9 +172,15 @@ def test_the_noise_hardly_counts_when_delta_is_small() -> None:
     assert excess[-1] < 0.01
 
 
-def test_what_has_no_bound_says_so() -> None:
-    rule = bs.UCB(2, radius="mixture", stop="mixture")
-    with pytest.raises(bs.InputError, match="no proven bound"):
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (bs.UCB(2, radius="looks"), "between the looks"),
+        (bs.UCB(2, radius="mixture", stop="mixture"), "no proven bound"),
+    ],
+)
+def test_what_has_no_bound_says_so(rule: Any, words: str) -> None:
+    with pytest.raises(bs.InputError, match=words):
         bs.theory.bounds(design(rule), 1.0)
     assert bs.simulate(design(rule), [0, 3], runs=5).proven() is None
 

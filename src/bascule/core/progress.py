@@ -50,6 +50,8 @@ Seen = TypeVar("Seen", Statistics, CohortStatistics)
 def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]:
     """Return the interval of each arm; infinitely wide until an arm has three units.
 
+    Where looks are planned, the intervals hold at the looks.
+
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> intervals(design, Statistics.empty(2))[0].high

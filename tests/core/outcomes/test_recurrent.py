@@ -34,7 +34,9 @@ def test_evidence_is_counted_in_the_larger_spread() -> None:
     assert bs.Recurrent(0, 3).sigma == 3
 
 
-@pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(3, radius="mixture"), bs.ETC(stop="mixture")])
+@pytest.mark.parametrize(
+    "rule", [bs.UCB(2), bs.UCB(3, radius="looks", growth=2), bs.ETC(stop="mixture")]
+)
 def test_a_design_survives_its_file(rule: Any) -> None:
     test = design(rule, bs.Recurrent(0.5, 2), error=0.1)
     assert bs.Design.from_dict(test.to_dict()) == test
@@ -50,6 +52,7 @@ GUARANTEES: list[tuple[Any, str]] = [
     (bs.UCB(2, radius="alternative"), "as published"),
     (bs.UCB(2, radius="mixture"), "gaussian"),
     (bs.UCB(2, radius="mixture", stop="mixture"), "gaussian"),
+    (bs.UCB(2, radius="looks"), "proven"),
     (bs.UCB(math.inf), "proven"),
     (bs.ETC(), "proven"),
     (bs.ETC(stop="mixture"), "gaussian"),
@@ -95,6 +98,7 @@ REFUSED: list[tuple[Any, bs.Recurrent, str]] = [
     (bs.ETCPrime(), bs.Recurrent(1, 0), 'radius="alternative"'),
     (bs.Tilt(3), bs.Recurrent(1, 1), 'radius="mixture"'),
     (bs.UCB(2, stop="mixture"), bs.Recurrent(1, 1), 'radius="mixture"'),
+    (bs.UCB(2, stop="mixture", radius="looks"), bs.Recurrent(1, 1), 'radius="mixture"'),
 ]
 
 
@@ -106,14 +110,24 @@ def test_what_makes_no_sense_is_refused_and_the_way_out_named(
         design(rule, outcome)
 
 
-def test_radii_for_units_are_for_units() -> None:
+@pytest.mark.parametrize("radius", ["alternative", "looks"])
+def test_radii_for_units_are_for_units(radius: Any) -> None:
     with pytest.raises(bs.InputError, match="belongs to Recurrent"):
-        bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, radius="alternative"))
+        bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2, radius=radius))
 
 
-def test_delta_belongs_to_the_papers_rules() -> None:
+@pytest.mark.parametrize("rule", [bs.UCB(2, radius="mixture"), bs.UCB(2, radius="looks")])
+def test_delta_belongs_to_the_papers_rules(rule: Any) -> None:
     with pytest.raises(bs.InputError, match="give error instead"):
-        design(bs.UCB(2, radius="mixture"), delta=0.01)
+        design(rule, delta=0.01)
+
+
+def test_growth_belongs_to_looks() -> None:
+    with pytest.raises(bs.InputError, match="belongs to radius"):
+        bs.UCB(2, growth=2)
+    with pytest.raises(bs.InputError, match="above 1"):
+        bs.UCB(2, radius="looks", growth=1)
+    assert bs.UCB(2, radius="looks", growth=3).label == "UCB_2 planned looks x3"
 
 
 @pytest.mark.parametrize("noise", [0.0, 2.0])

@@ -9,7 +9,7 @@ import pytest
 import bascule as bs
 from bascule.core.evidence.calibration import peel
 
-STOPS: tuple[Any, ...] = ("horizon", "intervals")
+STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 
 
 def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:
@@ -20,12 +20,12 @@ def design(rule: bs.Static, arms: int = 2, **more: Any) -> bs.Design:
 def test_a_horizon_is_looked_at_once_unless_said_otherwise() -> None:
     assert bs.Static(100).stop == "intervals"
     assert bs.Static(100, 30).stop == "horizon"
-    assert bs.Static(100, 30, stop="intervals").stop == "intervals"
+    assert bs.Static(100, 30, stop="mixture").stop == "mixture"
 
 
 def test_labels() -> None:
     labels = [bs.Static(100, 30, stop=stop).label for stop in STOPS]
-    assert labels == ["Static horizon", "Static"]
+    assert labels == ["Static horizon", "Static", "Static looks", "Static mixture"]
 
 
 @pytest.mark.parametrize("stop", STOPS)
@@ -48,7 +48,7 @@ def test_the_population_is_a_number_or_one_an_arm() -> None:
 def test_every_rival_has_its_part_of_the_error(stop: Any, arms: int) -> None:
     promise = design(bs.Static(100, 30, stop=stop), arms, error=0.04).calibration
     assert promise.error == 0.04
-    assert promise.guarantee == "proven"
+    assert promise.guarantee == ("gaussian" if stop == "mixture" else "proven")
     part = 0.04 / (arms - 1)
     if stop == "intervals":
         assert promise.delta / 2 + peel(promise.delta / 3) == pytest.approx(part, rel=1e-6)
@@ -94,7 +94,8 @@ def test_a_large_error_leaves_a_delta_below_one() -> None:
         (lambda: design(bs.Static([1, 2, 3])), "population", "one number per arm"),
         (lambda: design(bs.Static(2), 3), "population", "a unit for each of 3 arms"),
         (lambda: design(bs.Static(100), max_units=50), "max_units", "set horizon"),
-        (lambda: bs.Static(100, stop="looks"), "stop", "must be"),  # type: ignore[arg-type]
+        (lambda: design(bs.Static(100, stop="looks"), delta=0.1), "delta", "give error"),
+        (lambda: design(bs.Static(100, stop="mixture"), delta=0.1), "delta", "give error"),
         (
             lambda: bs.Design(["a", "b"], bs.Gaussian(1), bs.Static(100), sides=1),
             "outcome",

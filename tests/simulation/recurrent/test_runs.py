@@ -19,7 +19,7 @@ WAYS: tuple[EngineName, ...] = ("fast", "plain")
 
 PLAIN_RULES: tuple[Any, ...] = (
     *(bs.UCB(2), bs.UCB(2, radius="mixture", stop="mixture")),
-    *(bs.ETC(), bs.ETCPrime()),
+    *(bs.UCB(3, radius="looks"), bs.ETC(), bs.ETCPrime()),
 )
 
 
@@ -71,9 +71,10 @@ def test_an_even_split_brings_one_unit_for_every_arm_still_in() -> None:
     assert units[0] < units[1] == units[2]
 
 
+@pytest.mark.parametrize("rule", [bs.UCB(2, radius="mixture"), bs.UCB(3, radius="looks")])
 @pytest.mark.parametrize("way", WAYS)
-def test_threads_do_not_matter(way: Any) -> None:
-    test = design(bs.UCB(2, radius="mixture"), error=0.1)
+def test_threads_do_not_matter(rule: Any, way: Any) -> None:
+    test = design(rule, error=0.1)
     alone = bs.simulate(test, [0, 2], 200, seed=4, threads=1, engine=way)
     assert same(alone, bs.simulate(test, [0, 2], 200, seed=4, threads=3, engine=way))
 

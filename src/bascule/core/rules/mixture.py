@@ -24,8 +24,8 @@ from bascule.core.procedures.intervals.state import (
 from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
-RadiusName = Literal["paper", "mixture", "bernstein", "alternative"]
-"""Radius of the intervals of arms; the last one is for recurring outcomes."""
+RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
+"""Radius of the intervals of arms; the last two are for recurring outcomes."""
 
 StopName = Literal["intervals", "mixture"]
 """What ends a test: intervals that part, or the evidence of a mixture."""

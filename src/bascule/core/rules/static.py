@@ -21,12 +21,27 @@ from bascule.core.numerics import turning_point
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.static.population import any_time, one_look
+from bascule.core.procedures.static.population import (
+    Threshold,
+    any_time,
+    mixture,
+    one_look,
+    open_look,
+    planned_looks,
+)
 from bascule.core.procedures.static.procedure import StaticProcedure
-from bascule.core.rules.base import Rule
+from bascule.core.rules.base import Rule, refuse_delta
 
-StaticStop = Literal["horizon", "intervals"]
-"""What ends a static test: one look at the horizon, or the paper's bound for every stage."""
+StaticStop = Literal["horizon", "intervals", "looks", "mixture"]
+"""What ends a static test: one look at the horizon, the paper's bound for every stage, planned
+looks that stay open, or the evidence of a normal mixture."""
+
+THRESHOLDS: dict[str, Threshold] = {
+    "horizon": one_look,
+    "intervals": any_time,
+    "looks": open_look,
+    "mixture": mixture,
+}
 
 MOST_UNITS = 10**12
 LAST_STAGE = 10**9
@@ -38,8 +53,10 @@ class Static(Rule):
 
     - `population`: the number of units in all, split evenly, or the number in each arm.
     - `horizon`: the last stage.
-    - `stop`: "horizon" looks once, at the last stage, which is the default with a horizon;
-      "intervals" looks at every stage, with or without a horizon.
+    - `stop`: "horizon" looks once, at the last stage, which is the default with a horizon. The
+      others look at every stage, with or without a horizon: "intervals" is the paper's; "looks"
+      and "mixture" decide sooner. "looks" is proven for noise that is alike at every stage,
+      "mixture" for normal units and noise.
 
     >>> Static(10_000, horizon=30).stop, Static([5012, 4988]).stop
     ('horizon', 'intervals')
@@ -95,9 +112,15 @@ class Static(Rule):
             self.sizes(len(design.arms)),
             self.horizon,
             self.stop == "horizon",
-            one_look if self.stop == "horizon" else any_time,
+            self.threshold,
+            self.looks(design.outcome),
             is_counted=not isinstance(self.population, int),
         )
+
+    @property
+    def threshold(self) -> Threshold:
+        """What a difference has to reach at a stage."""
+        return THRESHOLDS[str(self.stop)]
 
     def sizes(self, arms: int) -> tuple[int, ...]:
         """How many units each arm has.
@@ -110,12 +133,25 @@ class Static(Rule):
             return tuple(each + (arm < over) for arm in range(arms))
         return tuple(self.population)
 
+    def looks(self, outcome: Outcome) -> int:
+        """How many looks are planned; 0 for endlessly many."""
+        if self.stop != "looks":
+            return 1
+        last = math.inf if self.horizon is None else float(self.horizon)
+        return planned_looks(*outcome.unit_spreads, last)
+
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
     ) -> Calibration:
         """Each pair of arms has its part of the error; the paper's bound gets there by peeling."""
         rivals = arms - 1
         differ, noisy = (spread > 0 for spread in outcome.unit_spreads)
+        if self.stop not in ("horizon", "intervals"):
+            refuse_delta(error, delta)
+            assert error is not None
+            kind: Literal["gaussian", "proven"]
+            kind = "gaussian" if self.stop == "mixture" else "proven"
+            return Calibration(error / rivals, error, kind)
         if delta is not None:
             one_pair = delta if self.stop == "horizon" else proven_error(delta, differ, noisy)
             proven = min(1.0, rivals * one_pair)

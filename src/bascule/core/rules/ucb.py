@@ -15,6 +15,7 @@ from typing import Annotated, Literal
 from bascule.core.errors import InputError
 from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
@@ -83,9 +84,10 @@ class UCB(Rule):
     - `alpha`: the knob, from 1 on.
     - `radius`: the radius of the intervals that allocate and decide. "mixture" (a normal mixture)
       decides sooner and costs less than "paper" at the same proven error. "bernstein" follows the
-      spread of outcomes within limits as they come in. "alternative" is the paper's other radius
-      for `Recurrent` outcomes.
+      spread of outcomes within limits as they come in. Two more are for `Recurrent` outcomes:
+      "alternative" is the paper's other radius, and "looks" decides at planned stages only.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
+    - `growth`: how many times later than the one before each planned stage of "looks" is.
 
     >>> UCB(2).label
     'UCB_2'
@@ -106,7 +108,23 @@ class UCB(Rule):
     stop: Annotated[StopName, Option("What ends a test.")] = field(
         default="intervals", kw_only=True
     )
+    growth: Annotated[
+        float | None, Option("With radius looks: how many times later the next look comes.")
+    ] = field(default=None, kw_only=True, repr=False)
     kind: Literal["ucb"] = field(default="ucb", kw_only=True, repr=False)
+
+    def __post_init__(self) -> None:
+        Rule.__post_init__(self)
+        if self.growth is None:
+            return
+        if self.radius != "looks":
+            raise InputError("growth", 'growth belongs to radius="looks": leave one of them out')
+        if self.growth <= 1:
+            raise InputError(
+                "growth",
+                f"growth must be above 1 (got {self.growth:g}): each look comes that many times "
+                f"later than the one before; {GROWTH} is a good start",
+            )
 
     @property
     def label(self) -> str:
@@ -116,6 +134,8 @@ class UCB(Rule):
             return f"{name} Bernstein radius"
         if self.radius == "alternative":
             return f"{name} alternative radius"
+        if self.radius == "looks":
+            return f"{name} planned looks" + (f" x{self.growth:g}" if self.growth else "")
         parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
@@ -131,6 +151,8 @@ class UCB(Rule):
         """Return the radius and the proof for units whose outcomes recur."""
         if self.radius == "mixture":
             return units.mixture(arms)
+        if self.radius == "looks":
+            return units.planned_looks(arms, self.growth or GROWTH)
         if self.radius == "alternative":
             return units.alternative(arms)
         # At infinity the split is even whatever the outcomes, and the proof has no gap.
@@ -175,7 +197,7 @@ class UCB(Rule):
             steps, within = steps._replace(decide=mixture.decide), two_arms_within
         shared = (design, self.label, self.alpha, steps, within, pairwise, False)
         if design.outcome.recurring:
-            by_clock = self.radius == "mixture"
+            by_clock = self.radius in ("mixture", "looks")
             clock_shape = Shape(2.0, 1.0, arms, mixture.mixture_interval) if by_clock else None
             return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
         return IntervalProcedure(*shared, self.shape(design.outcome, arms))
@@ -207,7 +229,7 @@ class UCB(Rule):
             )
         if outcome.recurring:
             self._check_recurrent(outcome)
-        elif self.radius == "alternative":
+        elif self.radius in ("alternative", "looks"):
             raise InputError(
                 "radius",
                 f'radius="{self.radius}" belongs to Recurrent outcomes, not to {outcome!r}: '

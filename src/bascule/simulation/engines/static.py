@@ -14,6 +14,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.normal import (
+    mixture_boundary,
+    mixture_boundary_from,
+    tail_series,
+    tilted,
+)
 from bascule.core.procedures.static.population import Threshold, winner, within
 from bascule.core.procedures.static.procedure import StaticProcedure, pair_scales
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
@@ -58,11 +64,12 @@ def build_thresholds(threshold: Threshold, fingerprint: str) -> Kernel:
         sigma_unit: float,
         sigma_noise: float,
         delta: float,
+        looks: float,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         for i in range(stages.size):
             stage = float(stages[i])
-            thresholds[i] = threshold(stage, sigma_unit, sigma_noise, delta)
+            thresholds[i] = threshold(stage, sigma_unit, sigma_noise, delta, looks)
 
     return tabulate
 
@@ -119,7 +126,10 @@ def build(fingerprint: str) -> Kernel:
     return play
 
 
-CALLED = (seed_stream, uniform, outside_layer)
+CALLED = (
+    *(seed_stream, uniform, outside_layer),
+    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
+)
 """Functions that the loops call rarely enough to leave them outside."""
 
 
@@ -147,7 +157,7 @@ class StaticRuns(Runs):
         last = last_stage(procedure)
         stages = np.arange(last if procedure.once else 1, last + 1, dtype=np.int64)
         self.threshold = procedure.stage_threshold
-        self.asks = (between, within, design.calibration.delta)
+        self.asks = (between, within, design.calibration.delta, float(procedure.looks))
         self.settings = StaticSettings(
             stages,
             np.empty(len(stages)),

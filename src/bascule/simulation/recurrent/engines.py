@@ -75,8 +75,8 @@ class Engine(Protocol):
     def find(self, radius_of: UnitRadius) -> Find:
         """How the loop finds a radius."""
 
-    def radii(self, radius_of: UnitRadius, room: int, level: float) -> FloatArray:
-        """The radii that it finds them in, by the units of a run."""
+    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
+        """The radii that it finds them in, by the units and looks of a run."""
 
 
 @lru_cache(maxsize=4)
@@ -129,7 +129,7 @@ class Plain:
         """As the rule has it."""
         return computed(radius_of)
 
-    def radii(self, radius_of: UnitRadius, room: int, level: float) -> FloatArray:  # noqa: ARG002
+    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:  # noqa: ARG002
         """None are kept."""
         return np.empty(0)
 
@@ -177,17 +177,17 @@ class Fast:
         """In a table."""
         return by_units(radius_of) if self.weight is equal_weight else by_clock
 
-    def radii(self, radius_of: UnitRadius, room: int, level: float) -> FloatArray:
+    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
         """By the number of units, or by the clock."""
         spreads = self.outcome.unit_spreads
         if self.weight is equal_weight:
             radii = np.empty(min(room, MOST_RADII) + 1)
             radii_by_units(radius_of)(radii, *spreads, level)
             return radii
-        radii = np.empty(POINTS)
+        radii = np.empty(POINTS * looks)
         longest = room * self.weight(float(room), *spreads)
         last = min(POINTS - 1, math.ceil(math.log(longest / FIRST_CLOCK) * PER_LOG) + 3)
-        radii_by_clock(radius_of)(radii, last, *spreads, level)
+        radii_by_clock(radius_of)(radii, last, looks > 1, *spreads, level)
         return radii
 
     @property

@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bascule.core.evidence.looks import following_look, look_part
 from bascule.core.evidence.normal import (
     mixture_boundary,
     mixture_boundary_from,
     tail_series,
     tilted,
 )
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.procedures.intervals.state import (
     Steps,
@@ -137,6 +139,7 @@ class UnitSettings(NamedTuple):
     sigma_noise: float
     alpha: float
     log_level: float
+    growth: float
     threshold: float
     margin: float
     radii: FloatArray
@@ -148,6 +151,7 @@ def build(
     within: Within,
     find: Find,
     together: bool,
+    planned: bool,
     crowd: Crowd,
     fixed_arms: int,
     fingerprint: str,
@@ -184,6 +188,7 @@ def build(
             sigma_noise,
             alpha,
             log_level,
+            growth,
             threshold,
             margin,
             radii,
@@ -202,6 +207,8 @@ def build(
                 tallies[i] = 0.0
             units = 0
             stage = 0
+            look = FIRST_UNITS * arms
+            number = 1
             winner = NOBODY
             while winner == NOBODY and control[STOP] == 0:
                 joining = 1
@@ -240,13 +247,17 @@ def build(
                     ziggurat,
                     tallies,
                 )
+                if planned and stage > look:
+                    look = following_look(look, growth)
+                    number += 1
+                level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
                     tally = tallies[arm]
                     if tally > 0.0 and state[uppers + arm] > -math.inf:
                         clock = tallies[arms + arm]
                         total = means[arm] * clock + tallies[2 * arms + arm]
                         mean = total / clock
-                        wide = find(radii, tally, clock, sigma_unit, sigma_noise, log_level)
+                        wide = find(radii, number, tally, clock, sigma_unit, sigma_noise, level)
                         place(
                             state,
                             0,
@@ -258,13 +269,14 @@ def build(
                             wide,
                             score(mean, wide, tally, alpha),
                         )
-                winner = decide(state, 0, arms, sigma, threshold)
-                if (
-                    margin > 0.0
-                    and winner == NOBODY
-                    and within(state, 0, arms, sigma, threshold, margin)
-                ):
-                    winner = NO_DIFFERENCE
+                if not planned or stage == look:
+                    winner = decide(state, 0, arms, sigma, threshold)
+                    if (
+                        margin > 0.0
+                        and winner == NOBODY
+                        and within(state, 0, arms, sigma, threshold, margin)
+                    ):
+                        winner = NO_DIFFERENCE
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             control[WAITING] = row + 1

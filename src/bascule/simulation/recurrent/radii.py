@@ -14,19 +14,20 @@ from functools import lru_cache
 
 import numpy as np
 
+from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.recurrent.shapes import UnitRadius
 from bascule.core.types import FloatArray
 from bascule.simulation.kernels.control import Kernel
 
-Find = Callable[[FloatArray, float, float, float, float, float], float]
-"""(radii, units, clock, sigma_unit, sigma_noise, level) -> the radius."""
+Find = Callable[[FloatArray, int, float, float, float, float, float], float]
+"""(radii, number of the look, units, clock, sigma_unit, sigma_noise, level) -> the radius."""
 
 OCTAVE, OCTAVES = 16, 64
 """Clocks in the table between one and twice that, and how often they double."""
 
 POINTS = OCTAVE * OCTAVES
-"""Clocks in the table."""
+"""Clocks in the table of one look."""
 
 FIRST_CLOCK = 0.125
 """Well below any clock that an arm has by the time it has a radius."""
@@ -40,6 +41,7 @@ def computed(radius_of: UnitRadius) -> Find:
 
     def find(
         radii: FloatArray,  # noqa: ARG001
+        number: int,  # noqa: ARG001
         units: float,
         clock: float,
         sigma_unit: float,
@@ -57,6 +59,7 @@ def by_units(radius_of: UnitRadius) -> Find:
 
     def find(
         radii: FloatArray,
+        number: int,  # noqa: ARG001
         units: float,
         clock: float,
         sigma_unit: float,
@@ -72,13 +75,14 @@ def by_units(radius_of: UnitRadius) -> Find:
 
 def by_clock(
     radii: FloatArray,
+    number: int,
     units: float,
     clock: float,
     sigma_unit: float,  # noqa: ARG001
     sigma_noise: float,  # noqa: ARG001
     level: float,  # noqa: ARG001
 ) -> float:
-    """From a table by the clock.
+    """From a table by the clock, with a row for each look.
 
     The table holds the radius times the root of the clock, which changes little.
     """
@@ -87,7 +91,7 @@ def by_clock(
     place = math.log(clock / FIRST_CLOCK) * PER_LOG
     below = math.floor(place)
     t = place - below
-    at = np.uint64(below - 1)
+    at = np.uint64((number - 1) * POINTS + below - 1)
     a, b = radii[at], radii[at + np.uint64(1)]
     c, d = radii[at + np.uint64(2)], radii[at + np.uint64(3)]
     # Lagrange's cubic through the points at -1, 0, 1 and 2.
@@ -108,19 +112,22 @@ def build_by_units(radius_of: UnitRadius, fingerprint: str) -> Kernel:
 
 
 def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:
-    """The loop that fills a table by the clock, up to `last`."""
+    """The loop that fills a table by the clock, a row for each look, up to `last` in each."""
 
     def tabulate(
         radii: FloatArray,
         last: int,
+        planned: bool,
         sigma_unit: float,
         sigma_noise: float,
         level: float,
     ) -> None:
         made_of = fingerprint  # noqa: F841
-        for i in range(last + 1):
-            clock = FIRST_CLOCK * math.exp(i / PER_LOG)
-            wide = radius_of(float(FIRST_UNITS), clock, sigma_unit, sigma_noise, level)
-            radii[i] = wide * math.sqrt(clock)
+        for row in range(radii.size // POINTS):
+            here = level - math.log(look_part(row + 1.0)) if planned else level
+            for i in range(last + 1):
+                clock = FIRST_CLOCK * math.exp(i / PER_LOG)
+                wide = radius_of(float(FIRST_UNITS), clock, sigma_unit, sigma_noise, here)
+                radii[row * POINTS + i] = wide * math.sqrt(clock)
 
     return tabulate

@@ -8,10 +8,12 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.evidence.looks import coming_look
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.types import IntArray
+from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
 from bascule.simulation.random.streams import WORDS
@@ -32,12 +34,15 @@ def unit_loop(
     within: Within,
     find: Find,
     together: bool,
+    planned: bool,
     crowd: Crowd,
     fixed_arms: int,
 ) -> Kernel:
     """The loop for a rule on units."""
     return compile_loop(
-        lambda fingerprint: build(steps, within, find, together, crowd, fixed_arms, fingerprint),
+        lambda fingerprint: build(
+            steps, within, find, together, planned, crowd, fixed_arms, fingerprint
+        ),
         CALLED,
     )
 
@@ -57,7 +62,7 @@ class UnitRuns(Runs):
         super().__init__(design, world, seed, runs)
         shape = procedure.shape
         self.spreads, self.alpha, self.shape = procedure.spreads, procedure.alpha, shape
-        self.log_level = procedure.log_level
+        self.log_level = math.log(shape.count / design.calibration.delta)
         self.threshold = procedure.threshold
         self.margin = design.min_effect or 0.0
         self.units_engine = engine
@@ -69,6 +74,7 @@ class UnitRuns(Runs):
             procedure.within,
             engine.find(shape.radius),
             shape.together,
+            shape.growth > 0,
             engine.crowd,
             arms_to_fix(self.arms, runs),
         )
@@ -91,6 +97,12 @@ class UnitRuns(Runs):
                 self._play(room, first_run, row + 1, control)
             self._play(self.room, first_run, runs, control)
 
+    def _radii(self, room: int) -> FloatArray:
+        looks = 1
+        if self.shape.growth > 0:
+            looks, _ = coming_look(room, FIRST_UNITS * self.arms, self.shape.growth)
+        return self.units_engine.radii(self.shape.radius, room, looks, self.log_level)
+
     def _play(self, room: int, first_run: int, runs: int, control: IntArray) -> None:
         self.accuracy = max(self.accuracy, self.units_engine.accuracy(room))
         chunk, columns = self.order(first_run, runs, control)
@@ -110,9 +122,10 @@ class UnitRuns(Runs):
                 *self.spreads,
                 self.alpha,
                 self.log_level,
+                self.shape.growth,
                 self.threshold,
                 self.margin,
-                self.units_engine.radii(self.shape.radius, room, self.log_level),
+                self._radii(room),
                 self.ziggurat,
             ),
             columns,

@@ -151,7 +151,8 @@ def _mean_path_of_arms(
     """Return what to expect of tests that compare intervals of arms, without their noise.
 
     Where outcomes recur it is right within a factor of three: units are taken to have given as few
-    outcomes as they can, and evidence of pairs to be no sooner enough than intervals are.
+    outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
+    enough than intervals are.
     """
     best, rivals = interval_units(design, procedure, gaps)
     return of_units((best, *rivals), gaps)

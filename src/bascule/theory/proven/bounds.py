@@ -20,7 +20,7 @@ from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.core.progress import interval_procedure
 from bascule.core.rules import UCB
-from bascule.theory.proven.published import published_shape, published_unit_shape
+from bascule.theory.proven.published import check_published, published_shape, published_unit_shape
 from bascule.theory.proven.solve import units_until, units_within
 from bascule.theory.proven.unit_solve import arm_units_until, widest_radius
 from bascule.theory.static import stages_until
@@ -135,6 +135,13 @@ def _looked_up(
     return table[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
+def _published_static(
+    design: Design, procedure: StaticProcedure, others: tuple[float, ...]
+) -> Bounds:
+    check_published(procedure)
+    return _static_bounds(design, procedure, others)
+
+
 def _published_recurrent(
     design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
 ) -> Bounds:
@@ -184,6 +191,18 @@ def _interval_bounds(
             "rule",
             f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
             'decision time: leave out radius="bernstein" for the bound with the largest spread',
+        )
+    return _arm_bounds(design, procedure, others)
+
+
+def _recurrent_bounds(
+    design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
+) -> Bounds:
+    if procedure.shape.growth > 0:
+        raise InputError(
+            "rule",
+            f"{design.rule.label} has no proven bound on its decision time, because between the "
+            'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
         )
     return _arm_bounds(design, procedure, others)
 
@@ -250,7 +269,7 @@ def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bo
 
 BOUNDS: Theorems = {
     "intervals": _interval_bounds,
-    "recurrent": _arm_bounds,
+    "recurrent": _recurrent_bounds,
     "static": _static_bounds,
 }
 """Our proofs, by the kind of procedure that they are about."""
@@ -258,6 +277,6 @@ BOUNDS: Theorems = {
 PUBLISHED: Theorems = {
     "intervals": _published_intervals,
     "recurrent": _published_recurrent,
-    "static": _static_bounds,
+    "static": _published_static,
 }
 """The paper's theorems, by the kind of procedure that they are about."""

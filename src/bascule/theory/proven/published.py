@@ -8,7 +8,19 @@ from bascule.core.evidence.radius import radius
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.procedures.recurrent.estimators import equal_weight
 from bascule.core.procedures.recurrent.shapes import UnitShape
+from bascule.core.procedures.static.population import any_time, one_look
+from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.core.progress import interval_procedure, recurrent_procedure
+
+
+def check_published(procedure: StaticProcedure) -> None:
+    """Raise if a procedure for static populations is not one of the paper's."""
+    if procedure.stage_threshold not in (one_look, any_time):
+        raise InputError(
+            "rule",
+            f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
+            "stop, or use theory.bounds or theory.predict",
+        )
 
 
 def published_shape(design: Design) -> Shape:

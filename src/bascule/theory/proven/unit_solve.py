@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.design import Design
+from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
@@ -39,7 +40,7 @@ def clock_until(age: float, outcome: Outcome) -> float:
     return age / of_unit * (1.0 - rest)
 
 
-def widest_radius(design: Design, units: float) -> float:
+def widest_radius(design: Design, units: float, look: int = 1) -> float:
     """The radius of an arm whose units have given as few outcomes as they can.
 
     >>> import bascule as bs
@@ -50,7 +51,10 @@ def widest_radius(design: Design, units: float) -> float:
     procedure = recurrent_procedure(design)
     outcome, shape = design.outcome, procedure.shape
     clock = units if shape.weight is equal_weight else clock_until(units, outcome)
-    return shape.radius(units, clock, *outcome.unit_spreads, procedure.log_level)
+    level = math.log(shape.count / design.calibration.delta)
+    if shape.growth > 0:
+        level -= math.log(look_part(look))
+    return shape.radius(units, clock, *outcome.unit_spreads, level)
 
 
 def arm_units_until(design: Design, width: float) -> float:

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.procedures.recurrent.estimators import mean_of_means, precision_mean
+from bascule.core.progress import recurrent_procedure
 
 RULES: tuple[Any, ...] = (
     *(bs.UCB(2), bs.UCB(2, radius="alternative"), bs.UCB(2, radius="mixture")),
-    bs.UCB(2, radius="mixture", stop="mixture"),
+    *(bs.UCB(2, radius="looks"), bs.UCB(2, radius="mixture", stop="mixture")),
     *(bs.UCB(math.inf), bs.ETC(), bs.ETCPrime(), bs.ETC(stop="mixture")),
 )
 
@@ -106,6 +107,25 @@ def test_ucb_pulls_the_highest_index() -> None:
     for rule in RULES[:4]:
         indices = [i.mean + 2 * i.radius for i in bs.progress.intervals(design(rule), stats)]
         assert bs.progress.next_arm(design(rule), stats) == indices.index(max(indices)) == 1
+
+
+def test_planned_looks_decide_at_looks_only() -> None:
+    test = design(bs.UCB(2, radius="looks"))
+    looks = [stage for stage in range(1, 200) if recurrent_procedure(test).looks_at(stage)]
+    assert looks == [6, 9, 14, 21, 32, 48, 72, 108, 162]
+    for stage in (47, 48, 49):
+        reached = bs.progress.decision(test, seen(0.0, 9.0, units=20, stage=stage))
+        assert (reached is not None) == (stage == 48)
+
+
+def test_a_later_look_asks_for_more() -> None:
+    test = design(bs.UCB(2, radius="looks"))
+    radii = [
+        bs.progress.intervals(test, seen(0.0, 0.0, stage=stage))[0].radius
+        for stage in (6, 9, 14, 15)
+    ]
+    assert radii == sorted(radii)
+    assert len(set(radii)) == 4
 
 
 def test_arms_that_are_beaten_are_dropped_at_the_end_of_a_stage() -> None:

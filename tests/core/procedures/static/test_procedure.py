@@ -28,8 +28,9 @@ def test_the_horizon_is_the_only_look() -> None:
     assert seen.decision == bs.progress.Decision(1, "green", 0.05, "proven")
 
 
-def test_a_difference_decides_from_the_threshold_on() -> None:
-    test = design(bs.Static(10_000))
+@pytest.mark.parametrize("stop", ["intervals", "looks", "mixture"])
+def test_a_difference_decides_from_the_threshold_on(stop: Any) -> None:
+    test = design(bs.Static(10_000, stop=stop))
     limit = bs.progress.look(test, 10, [0.0, 0.0]).threshold
     assert bs.progress.look(test, 10, [0.0, 0.999 * limit]).decision is None
     for means, arm in (([0.0, 1.001 * limit], 1), ([1.001 * limit, 0.0], 0)):
@@ -61,7 +62,7 @@ def test_more_arms_wait_for_the_nearest_rival() -> None:
 
 
 def test_statistics_with_one_cohort_an_arm_say_the_same() -> None:
-    test = design(bs.Static([60, 40]))
+    test = design(bs.Static([60, 40], stop="looks"))
     arms = tuple(
         bs.progress.ArmCohorts(
             (bs.progress.Cohort(outcomes=7, units=units, total=7.0 * units * mean),)
@@ -96,7 +97,7 @@ def test_a_look_is_for_static_populations() -> None:
         bs.progress.look(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2)), 3, [0, 1])
 
 
-STOPS = ("horizon", "intervals")
+STOPS = ("horizon", "intervals", "looks", "mixture")
 
 
 @pytest.mark.parametrize("stop", STOPS)

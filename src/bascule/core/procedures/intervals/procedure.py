@@ -164,7 +164,10 @@ class ArmProcedure(Procedure):
         """Return what each arm has shown; InputError for statistics of another design."""
 
     def intervals(self, statistics: AnyStatistics) -> tuple[Interval, ...]:
-        """Return the interval of each arm; infinitely wide until an arm has three units."""
+        """Return the interval of each arm; infinitely wide until an arm has three units.
+
+        Where looks are planned, it holds at the looks.
+        """
         return tuple(Interval(arm.mean, arm.radius) for arm in self.shown(statistics))
 
     def state_of(self, statistics: AnyStatistics) -> FloatArray:
@@ -184,6 +187,10 @@ class ArmProcedure(Procedure):
         """Return the arm that the next unit joins."""
         return highest(self.state_of(statistics), 2 * self.arms, self.arms)
 
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether a decision is allowed at this moment."""
+        return True
+
     def winner(self, statistics: AnyStatistics) -> int:
         """Return the arm that has won, `NO_DIFFERENCE` or `NOBODY`."""
         return self.decided(statistics)[1]
@@ -191,6 +198,8 @@ class ArmProcedure(Procedure):
     def decided(self, statistics: AnyStatistics) -> tuple[FloatArray, int]:
         """Return the state after the steps have looked at it, and the winner."""
         state = self.state_of(statistics)
+        if not self.may_decide(statistics):
+            return state, NOBODY
         asked = (state, 0, self.arms, self.outcome.sigma, self.threshold)
         winner, margin = self.steps.decide(*asked), self.design.min_effect
         if winner == NOBODY and margin is not None and self.within(*asked, margin):

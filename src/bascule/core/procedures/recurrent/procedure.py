@@ -12,6 +12,8 @@ from typing import ClassVar, Literal
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
+from bascule.core.evidence.looks import coming_look, look_part
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, Shown
 from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight, weighted
@@ -46,10 +48,18 @@ class RecurrentProcedure(ArmProcedure):
         """Return the statistics before the first unit."""
         return CohortStatistics.empty(self.arms)
 
-    @property
-    def log_level(self) -> float:
-        """What the radius is given."""
-        return math.log(self.shape.count / self.design.calibration.delta)
+    def log_level(self, stage: int) -> float:
+        """Return what the radius is given: the level of the design, or of the look to come."""
+        level = math.log(self.shape.count / self.design.calibration.delta)
+        if self.shape.growth > 0:
+            number, _ = coming_look(stage, FIRST_UNITS * self.arms, self.shape.growth)
+            level -= math.log(look_part(number))
+        return level
+
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether the rule allows a decision at this stage."""
+        assert isinstance(statistics, CohortStatistics)
+        return self.looks_at(statistics.stage)
 
     def check_live(self) -> None:
         """Refuse what needs one new unit an arm and a stage."""
@@ -57,8 +67,13 @@ class RecurrentProcedure(ArmProcedure):
             raise InputError(
                 "rule",
                 f"{self.label} asks for one new unit an arm and a stage, which a live test "
-                'cannot keep to: use UCB(alpha, radius="mixture")',
+                'cannot keep to: use UCB(alpha, radius="mixture"), or radius="looks"',
             )
+
+    def looks_at(self, stage: int) -> bool:
+        """Return whether a stage is one at which the rule looks."""
+        growth = self.shape.growth
+        return growth == 0 or coming_look(stage, FIRST_UNITS * self.arms, growth)[1] == stage
 
     def next_size(self, statistics: AnyStatistics) -> int:
         """Return how many units the next stage brings."""
@@ -73,7 +88,7 @@ class RecurrentProcedure(ArmProcedure):
         """Return the clock, the weighted sum and the radius of each arm."""
         self.check(statistics)
         assert isinstance(statistics, CohortStatistics)
-        shape, spreads, level = self.shape, self.spreads, self.log_level
+        shape, spreads, level = self.shape, self.spreads, self.log_level(statistics.stage)
         shown = []
         for arm in statistics.arms:
             units, (total, clock) = float(arm.units), weighted(arm, shape.weight, *spreads)

@@ -36,7 +36,7 @@ class UnitShape:
 
     The proof adds up `sequences`: one an arm, or one for each pair with the best arm. The radius is
     given `log(count / delta)`. With `together` a stage brings a unit for every active arm,
-    otherwise one unit.
+    otherwise one unit. `growth` above 0 plans the looks, otherwise every stage is one.
     """
 
     weight: Weight
@@ -45,6 +45,7 @@ class UnitShape:
     guarantee: Guarantee
     sequences: int
     together: bool = False
+    growth: float = 0.0
 
 
 def noise_share(units: float) -> float:
@@ -151,6 +152,11 @@ def even_mixture(arms: int) -> UnitShape:
 def mixture(arms: int) -> UnitShape:
     """The Gaussian rule that may look at any time."""
     return UnitShape(precision_weight, clock_radius, 1.0, "gaussian", arms)
+
+
+def planned_looks(arms: int, growth: float) -> UnitShape:
+    """The sub-Gaussian rule that looks when the calendar says so."""
+    return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
 def published_error(delta: float, count: float) -> float:

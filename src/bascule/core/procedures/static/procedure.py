@@ -44,14 +44,16 @@ class Look:
 class StaticProcedure(Procedure):
     """A population whose arms have `sizes` units each, compared at one stage or at every one.
 
-    `horizon` is the last stage, if there is one; with `once` the test looks there only.
-    `is_counted` says that the sizes were counted, not taken from an even split.
+    `horizon` is the last stage, if there is one; with `once` the test looks there only. `looks` is
+    how many looks are planned, 0 for endlessly many. `is_counted` says that the sizes were counted,
+    not taken from an even split.
     """
 
     sizes: tuple[int, ...]
     horizon: int | None
     once: bool
     stage_threshold: Threshold
+    looks: int
     is_counted: bool = True
     counts: ClassVar[Literal["stages"]] = "stages"
     kind: ClassVar[str] = "static"
@@ -109,7 +111,7 @@ class StaticProcedure(Procedure):
         if self.once and stage != self.horizon:
             return math.inf
         delta = self.design.calibration.delta
-        return self.stage_threshold(float(stage), *self.spreads, delta)
+        return self.stage_threshold(float(stage), *self.spreads, delta, float(self.looks))
 
     def look(self, stage: int, means: Sequence[float]) -> Look:
         """Return what the means of the arms, over all units and `stage` stages, allow to say."""
