@@ -131,7 +131,7 @@ class Form:
         form, replaced = self, set[str]()
         while True:
             try:
-                form._check_once(is_to_be_created)
+                form.check_once(is_to_be_created)
                 return problems
             except InputError as error:
                 field = error.field
@@ -144,7 +144,7 @@ class Form:
                 replaced.add(field)
                 form = Form({**form.typed, field: accepted[field]})
 
-    def _check_once(self, is_to_be_created: bool) -> None:
+    def check_once(self, is_to_be_created: bool) -> None:
         """Raise `InputError` for the first thing that is wrong."""
         check_given(FORM, {**self._given(), "name": ""})
         self._segments()
