@@ -204,7 +204,7 @@ def test_a_procedure_that_states_no_kind_is_played_by_its_own_steps() -> None:
         *_, last = bs.trace(design, [0.0, 1.0], seed=4, run=run)
         assert played.units[run].tolist() == [arm.units for arm in last.statistics.arms]
         assert all(units % 2 == 0 for units in played.units[run])
-    with pytest.raises(bs.InputError, match="leave them out"):
+    with pytest.raises(bs.InputError, match="leave it out"):
         bs.simulate(design, [0.0, 1.0], runs=2, engine="fast")
 
 

@@ -86,7 +86,7 @@ def test_a_world_is_plain_if_the_design_expects_nothing_else() -> None:
             "kind",
             "missing from the",
         ),
-        (lambda: bs.worlds.World.from_dict([1]), "world", "world: "),
+        (lambda: bs.worlds.World.from_dict([1]), "world", "world must be an object"),
     ],
 )
 def test_what_makes_no_sense_is_refused(make: Callable[[], Any], field: str, words: str) -> None:
