@@ -46,6 +46,7 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
         await made.close()
         # One that takes too long is ended, in the middle of its work.
         monkeypatch.setattr(planner, "SECONDS", 0.05)
+        monkeypatch.setattr(planner, "ALONE_SECONDS", 0.1)
         with pytest.raises(Problem, match="longer than"):
             await made.plan(SLOW)
         await made.close()

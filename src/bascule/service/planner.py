@@ -20,10 +20,16 @@ if TYPE_CHECKING:
     from bascule.planning.rollout_result import Rollout
 
 SECONDS = 30.0
-"""How long a plan may take."""
+"""How long a plan may take while somebody waits for another."""
+
+ALONE_SECONDS = 120.0
+"""How long a plan may take while nobody waits: the first plan of a kind is compiled."""
 
 START_SECONDS = 180.0
 """How long the process may take to start, when it compiles what most plans need."""
+
+LOOK_EVERY = 1.0
+"""Seconds between looks whether somebody has begun to wait."""
 
 MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""
@@ -85,6 +91,10 @@ class Planner:
         call = asyncio.get_running_loop().run_in_executor(None, do, *given)
         try:
             await asyncio.wait([call], timeout=limit)
+            waited = limit
+            while not call.done() and self._asked.total() == 1 and waited < ALONE_SECONDS:
+                await asyncio.wait([call], timeout=LOOK_EVERY)
+                waited += LOOK_EVERY
             is_late = not call.done()
         finally:
             while not call.done():
@@ -94,7 +104,7 @@ class Planner:
         if is_late:
             raise Problem(
                 422,
-                f"planning took longer than {SECONDS:g} s: ask for a larger lift, or for fewer "
+                f"planning took longer than {waited:g} s: ask for a larger lift, or for fewer "
                 "metrics, or use bascule plan, which has no limit",
             )
         if failed is not None:
