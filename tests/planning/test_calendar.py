@@ -10,7 +10,7 @@ import bascule as bs
 from bascule.planning.forecast import design_of, forecast_of, played_design, predicted
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
-from bascule.presentation.plan.text import conditions
+from bascule.presentation.plan.question import conditions
 
 RUNS = 400
 

@@ -17,7 +17,7 @@ from bascule.planning.forecast import (
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach
 from bascule.planning.search.stages import stages
-from bascule.presentation.plan.text import conditions
+from bascule.presentation.plan.question import conditions
 
 RUNS = 400
 

@@ -256,7 +256,7 @@ def _note_measure(answer: Plan, as_json: bool) -> None:
 
 def _names(answer: Plan) -> dict[str, str]:
     """Return what notes of a plan name, as it is typed."""
-    from bascule.presentation.plan.text import measure_example
+    from bascule.presentation.plan.question import measure_example
 
     window, aggregate = measure_example(answer.request)
     create = f"experiment create NAME --design FILE --window {window} --aggregate {aggregate}"

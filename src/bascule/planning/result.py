@@ -338,10 +338,9 @@ class Plan:
 
         `names` has the options as a place spells them, instead of as in Python.
         """
-        words = presenter("plan.text")
-        window, aggregate = words.measure_example(self.request)
+        window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}
-        return words.report(self).spelled(python if names is None else names)
+        return presenter("plan.text").report(self).spelled(python if names is None else names)
 
     def __repr__(self) -> str:
         return "\n".join(presenter("report").lines(self.report()))

@@ -1,0 +1,89 @@
+"""The question of a plan in words: the outcome, the traffic, the window and the error."""
+
+from __future__ import annotations
+
+import math
+
+from bascule.core.evidence.spread import units_needed
+from bascule.core.outcomes import Outcome
+from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.sample import Sample
+from bascule.presentation.guarantees import sides_words
+from bascule.presentation.numbers import count, duration, percent
+
+SKEWED = 2.0
+"""A sample with a larger skewness is one of money, more often than not: a cap is recommended."""
+
+
+def conditions(request: PlanRequest) -> str:
+    """Say what the test has to keep to.
+
+    >>> conditions(PlanRequest())
+    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, two-sided (either of two equal arms \
+wins)'
+    """
+    parts = [
+        outcome_words(request),
+        f"{request.units_per_day:,.6g} units a day{share_words(request)} for "
+        f"{request.deadline_days:g} days",
+        f"error {percent(request.error)}, {sides_words(request.sides)}",
+    ]
+    if request.window is not None:
+        parts.insert(1, f"known {duration(request.window_days)} after the assignment")
+    if request.withholds:
+        least = "" if request.min_days is None else f"at least {duration(request.min_days)}"
+        weeks = "whole weeks" if request.whole_weeks else ""
+        parts.append(f"the test lasts {' and '.join(filter(None, (least, weeks)))}")
+    if request.waiting_cost is not None:
+        parts.append(f"a day of waiting is worth {request.waiting_cost:g} {request.cost_unit}")
+    return "; ".join(parts)
+
+
+def share_words(request: PlanRequest) -> str:
+    """Say which share of the traffic gets in, where it is not all of it.
+
+    >>> share_words(PlanRequest(share=0.3))
+    ', of which 30 % get in,'
+    """
+    return "" if request.share == 1.0 else f", of which {percent(request.share)} get in,"
+
+
+def outcome_words(request: PlanRequest) -> str:
+    """Return the outcome model in words, with what was assumed of it or taken from a sample."""
+    words = request.outcome.words
+    if request.spread is not None:
+        words += f" with a spread of {request.spread:.4g}"
+    if request.outcomes_per_day is not None:
+        words += f", {request.outcomes_per_day:g} a day of each unit"
+    if request.covariates is not None:
+        name = request.covariates[0].name
+        words += f", adjusted for {name} (correlation {request.correlation:g})"
+    if request.sample is not None:
+        words += f", from a sample of {count(request.sample.outcomes)}"
+        if request.sample.recurring:
+            words += f" of {count(request.sample.units)} units"
+        words += _shape_words(request.outcome, request.sample)
+    return words
+
+
+def _shape_words(outcome: Outcome, sample: Sample) -> str:
+    """What a cap cuts off, or how long an estimated spread has to wait for skewed outcomes."""
+    if sample.cap is not None:
+        return f", of which {percent(sample.above_cap)} lie above the cap and count as it"
+    if not outcome.estimated or not math.isfinite(sample.skewness):
+        return ""
+    waits = f"; no decision before each arm has about {count(units_needed(sample.skewness, 0.0))}"
+    skewed = abs(sample.skewness) > SKEWED and sample.low >= 0.0
+    cap = " (a cap, as in cap=99%, is proven and waits for nothing)" if skewed else ""
+    return f"{waits} units, as its skewness of {sample.skewness:.2g} asks for{cap}"
+
+
+def measure_example(request: PlanRequest) -> tuple[str, str]:
+    """Return the window of a request as text, and what events mostly add up to.
+
+    >>> measure_example(PlanRequest(window="7d")), measure_example(PlanRequest(window="36h"))
+    (('7d', 'any'), ('129600s', 'any'))
+    """
+    days = request.window_days
+    window = f"{days:.0f}d" if days == int(days) else f"{request.window:.10g}s"
+    return window, "any" if request.outcome.binary else "sum"
