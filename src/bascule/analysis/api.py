@@ -191,7 +191,7 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
             "be shipped depends on its guardrails: analyze_experiment(test), or the report of the "
-            "test, has all of them as the test decides by them"
+            "test, has all metrics, judged as the test itself judges them"
         )
     ratios = ", ".join(one.name for one in there if one.outcome.pairs)
     if ratios:

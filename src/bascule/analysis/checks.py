@@ -119,7 +119,7 @@ def rows_read(reduced: Reduced) -> list[Check]:
         verb = "words such as yes and no among numbers, counted as 1 and 0"
         made.append(_of_rows("words for numbers", reduced, reduced.worded, verb, ""))
     if reduced.duplicates is not None:
-        verb = "exact copies of others and count as often (`drop_duplicates` leaves one of each)"
+        verb = "exact copies of other rows; all are counted (`drop_duplicates` leaves one of each)"
         few = reduced.only_copies
         made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
     elif reduced.replayed is None and reduced.reading.unit is not None:

@@ -20,7 +20,7 @@ LONGEST_DAYS = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """New units at a steady rate. RampSteps have the share of the traffic that is in the test.
+    """New units at a steady rate. Each of the `steps` has the share of the traffic in the test.
 
     >>> Steady(1000.0).units_after(((0.0, 0.1), (86400.0, 1.0)), 2.0)
     1100.0

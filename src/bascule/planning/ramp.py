@@ -1,7 +1,7 @@
 """The schedule of a rollout: which share of the traffic gets a new version, and since when.
 
-Of several new versions it is the share of all of them together. Every arm of the test gets as many
-users, so with K arms K / (K - 1) times that share of the traffic is in the test.
+With several new versions, it is the share of all of them together. All arms of the test get equally
+many users, so with K arms the test has K / (K - 1) times that share of the traffic.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def checked_ramp(ramp: object, arms: int = 2) -> RampSteps:
             raise InputError(
                 "ramp",
                 f"shares of a ramp of {arms} arms must lie between 0 and {most_share(arms):g} (got "
-                f"{share:g}): it is the share of the traffic that gets a new version, and as many "
-                "users as get each of them keep the old one for comparison, until the end",
+                f"{share:g}): a share is that of all new versions together, and the old version "
+                "needs as many users as each new one, for comparison, until the end",
             )
         if (not steps and at != 0.0) or (steps and (at <= steps[-1][0] or share <= steps[-1][1])):
             raise InputError("ramp", f"ramp must begin at 0 and rise (got {ramp!r:.60}): {remedy}")

@@ -93,7 +93,7 @@ class Plan:
         return next(simulated, self.chosen.zero)
 
     def zero_of(self, point: Candidate) -> Forecast | None:
-        """A design where no arm is better: that of the plan as in `at_zero`, others by theory."""
+        """The forecast of a design if no arm is better: `at_zero` for the plan's own, or theory."""
         is_mine = point.rule == self.rule and point.request.share == self.request.share
         return self.at_zero if is_mine else point.zero
 
@@ -115,9 +115,9 @@ class Plan:
 
     @property
     def cheaper_at_lift(self) -> Candidate | None:
-        """The cheapest design at the planned lift that takes longer at no effect; None if none.
+        """The cheapest design that beats this one's cost at the lift but is slower at no effect.
 
-        Designs that cost nearly as much as the recommended one do not count.
+        None if there is none; designs that cost nearly as much as this one do not count.
         """
         mine = self.chosen.zero
         if mine is None or not self.possible:
@@ -336,7 +336,7 @@ class Plan:
     def report(self, names: Mapping[str, str] | None = None) -> Any:
         """Return what the plan has to say: headline, tables, notes and details.
 
-        `names` has the options as a place spells them, instead of as in Python.
+        `names` maps options to their names where the report is shown; Python's if not given.
         """
         window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}

@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from bascule.planning.rollout_result import Rollout
 
 SECONDS = 30.0
-"""How long a plan may take while somebody waits for another."""
+"""How long a plan may take if other plans are waiting for it to finish."""
 
 ALONE_SECONDS = 120.0
-"""How long a plan may take while nobody waits: the first plan of a kind is compiled."""
+"""How long a plan may take if no other is waiting: the first of a kind is compiled meanwhile."""
 
 START_SECONDS = 180.0
 """How long the process may take to start, when it compiles what most plans need."""
 
 LOOK_EVERY = 1.0
-"""Seconds between looks whether somebody has begun to wait."""
+"""Seconds between checks whether another plan has begun to wait."""
 
 MOST_ASKED, MOST_OF_ONE = 8, 2
 """Plans that are asked for at once: by all, and by one key."""

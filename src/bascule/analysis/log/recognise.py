@@ -372,7 +372,7 @@ class _Recognition:
 
 
 def _taken(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
-    """The columns that the user gave another role than those that are found."""
+    """The columns that the user named for roles other than unit, arm, time and metric."""
     stated = asked.assigned.probability
     probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
     named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]

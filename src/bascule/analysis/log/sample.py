@@ -30,7 +30,7 @@ NEARLY_ALL = 0.8
 """Part of all days and arms that must have a row where rows are sums; some may have no units."""
 
 MOST_BY_CHANCE = 4
-"""Counts of this many days that never fall in any arm are no chance, unless they are totals."""
+"""Counts that rise in every arm over at least this many days are taken for running totals."""
 
 
 def rise(arms: Collection[Sequence[float]]) -> bool:

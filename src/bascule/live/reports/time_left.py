@@ -82,7 +82,7 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
 
 
 def _growth(design: Design, statistics: Statistics, rival: Prospect) -> tuple[float, float] | None:
-    """Return a range of the information that it takes to beat a rival, or to the horizon."""
+    """Return the least and most information still needed to beat a rival or reach the horizon."""
     if not math.isfinite(rival.lead) or not math.isfinite(rival.room):
         return None
     doubt = SIDE * _doubt(design, statistics) if math.isfinite(rival.left) else 0.0
@@ -102,9 +102,9 @@ def _growth(design: Design, statistics: Statistics, rival: Prospect) -> tuple[fl
 
 
 def _units(information: Sequence[float], leaders: float) -> float:
-    """Return the units until the leader has as much information on each rival as it takes.
+    """Return the units needed until the leader has the given information on each rival.
 
-    Every rival gets one unit for so many of the leader, until it is beaten.
+    Until it is beaten, each rival gets one unit for every `leaders` units of the leader.
 
     >>> _units([10.0], 1.0), _units([10.0, 10.0], 1.0), _units([5.0, 10.0], 1.0)
     (40.0, 60.0, 50.0)
@@ -120,7 +120,7 @@ def _units(information: Sequence[float], leaders: float) -> float:
 def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float, float]:
     """Return how many units the leader gets for one of a rival: the fewest and the most.
 
-    Blocks are even, or tilted as far as they may be; other rules go on as so far.
+    Blocks range from even to the largest tilt; other rules keep the ratio that they have had.
     """
     if design.procedure.counts == "blocks":
         return 1.0, design.procedure.most_tilt

@@ -7,13 +7,13 @@ from bascule.core.design import Design
 from bascule.live.storage.state import Enrolment, ExperimentState, Mark
 
 GROWTH, MARKED = 1.05, 1.01
-"""The time is stored at each growth of the units by `MARKED`, as far back as a growth by `GROWTH`.
+"""Times are stored whenever the units grow by the factor `MARKED`, back to the last `GROWTH`.
 
 From the oldest of these times a status can tell that enrolment has nearly stopped.
 """
 
 EXHAUSTED_UNITS, EXHAUSTED_DAYS = 100, 14.0
-"""Fewer units, or fewer days on which they came back, do not show that nobody new will come."""
+"""With fewer units, or fewer days with late events, a test is not taken to be exhausted."""
 
 
 def with_mark(enrolment: Enrolment, now: float, days: int) -> tuple[Mark, ...]:
@@ -30,11 +30,11 @@ def with_mark(enrolment: Enrolment, now: float, days: int) -> tuple[Mark, ...]:
 
 
 def is_exhausted(design: Design, state: ExperimentState, created: float) -> bool:
-    """Return whether nobody new comes although those enrolled do, so that evidence cannot grow.
+    """Return whether only units already enrolled still come, so that evidence cannot grow.
 
-    All traffic gets in, the units have grown by less than a hundredth and have counted, and events
-    of units whose windows are over came on many days since: on 14, as many as two windows have, and
-    as many as the test had lasted before. In an outage no such events come, and these days stop.
+    All traffic gets in, the units grew by less than 1 % since the last mark, and all units up to it
+    have counted. Since then, late events (after a unit's window) came on at least 14 days, as many
+    days as two windows have, and as many as the test had lasted. An outage adds no such days.
     """
     marks, is_staged = state.enrolment.grown, design.procedure.counts == "stages"
     wait = None if is_staged else design.matures(0.0)

@@ -86,7 +86,7 @@ class Control(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How many units there were at some time, and on how many days events had come late by then."""
+    """How many units there were at a time, and on how many days late events had come by then."""
 
     units: int
     time: float

@@ -119,9 +119,9 @@ class Form:
         return Segments(attribute.strip(), listed, other.strip() or None)
 
     def problems(self, is_to_be_created: bool = False) -> dict[str, InputError]:
-        """Return all that is wrong, each problem by its field.
+        """Return all problems of the form, by field.
 
-        What only a test that is created needs, a name and words about it, is checked on demand.
+        The name and the description are checked only if the test is to be created.
         """
         problems: dict[str, InputError] = {}
         accepted = {name: option.default or "" for name, option in FORM.items()}
@@ -135,7 +135,7 @@ class Form:
                 return problems
             except InputError as error:
                 field = error.field
-                # What is only missing because it was replaced is no problem of the form.
+                # A problem that is due only to a replaced value is not one of the form.
                 if replaced.isdisjoint(error.others):
                     problems.setdefault(field, error)
                 if field in replaced or field not in FORM:
