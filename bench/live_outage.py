@@ -3,6 +3,9 @@
 Two programs assign as fast as they can. In each round the server is first stopped for
 some seconds (SIGSTOP of all its processes), and then ended at once, without writing anything back,
 and started again. Every answer that was given must be in the store, and `verify` must agree.
+
+`python -m bench.live_outage ROUNDS --cuts` cuts all connections to the server instead, once in each
+round.
 """
 
 from __future__ import annotations
@@ -15,9 +18,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+
+import psycopg
 
 import bascule as bs
 from bascule.live.storage.statements import fetch
@@ -49,8 +55,8 @@ def work(location: str, seed: int, meet: Any, end: Any, results: Any) -> None:
     results.put((arms, failed, longest))
 
 
-def main(rounds: int, seconds: float) -> None:
-    """Stall and crash the server, then count."""
+def main(rounds: int, trouble: Callable[[str, Path], None], name: str) -> None:
+    """Make trouble in each round, then count."""
     chance = random.Random(1)
     context = get_context("spawn")
     meet, end, results = context.Barrier(3), context.Event(), context.Queue()
@@ -66,9 +72,7 @@ def main(rounds: int, seconds: float) -> None:
         time.sleep(3.0)
         for _ in range(rounds):
             time.sleep(chance.uniform(1.0, 2.0))
-            _stall(Path(folder) / "data", seconds)
-            time.sleep(chance.uniform(1.0, 2.0))
-            _crash(Path(folder) / "data")
+            trouble(location, Path(folder) / "data")
         time.sleep(3.0)
         end.set()
         found = [results.get() for _ in workers]
@@ -84,13 +88,30 @@ def main(rounds: int, seconds: float) -> None:
             verified = test.verify()
             assert verified.agrees, str(verified)
     failed = sum((each for _, each, _ in found), Counter[str]())
-    print(
-        f"{rounds} stalls of {seconds:g} s and {rounds} crashes: {len(arms):,} units answered, ",
-        end="",
-    )
-    print(f"{len(rows):,} stored; {failed.total()} calls failed ", end="")
+    print(f"{rounds} {name}: {len(arms):,} units answered, {len(rows):,} stored, ", end="")
+    print(f"none lost; {failed.total()} calls failed ", end="")
     print(f"({dict(failed)}), the longest took {max(each for _, _, each in found):.1f} s")
     print(verified)
+
+
+def stall_and_crash(seconds: float) -> Callable[[str, Path], None]:
+    """Return what stops the server for some seconds, and then ends it as a crash does."""
+
+    def trouble(_: str, data: Path) -> None:
+        _stall(data, seconds)
+        time.sleep(1.5)
+        _crash(data)
+
+    return trouble
+
+
+def cut(location: str, _: Path) -> None:
+    """Cut all connections to the server but this one."""
+    with psycopg.connect(location, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
 
 
 def _processes(data: Path) -> list[int]:
@@ -122,5 +143,9 @@ def _crash(data: Path) -> None:
 
 
 if __name__ == "__main__":
-    given = [*sys.argv[1:], *["3", "5"][len(sys.argv) - 1 :]]
-    main(int(given[0]), float(given[1]))
+    given = [one for one in sys.argv[1:] if one != "--cuts"]
+    rounds, seconds = int(given[0]) if given else 3, float(given[1]) if given[1:] else 5.0
+    if "--cuts" in sys.argv:
+        main(rounds, cut, "cuts of all connections")
+    else:
+        main(rounds, stall_and_crash(seconds), f"stalls of {seconds:g} s, each with a crash")

@@ -7,6 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
 ROUNDS = 7
 
 
@@ -70,3 +74,23 @@ def compare(
         unit=unit,
         against=against,
     )
+
+
+def show(figures: list[Figure]) -> None:
+    """Print figures as a table; a target that is missed is printed as such."""
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("what")
+    for heading in ("value", "reference", "ratio", "target"):
+        table.add_column(heading, justify="right")
+    table.add_column("unit; reference")
+    for row in figures:
+        mark = {True: "met", False: "MISSED", None: ""}[row.met]
+        table.add_row(
+            row.name,
+            f"{row.value:,.3g}" if row.value < 1000 else f"{row.value:,.0f}",
+            f"{row.reference:,.3g}" if row.reference < 1000 else f"{row.reference:,.0f}",
+            f"{row.ratio:,.2f}" if row.ratio < 100 else f"{row.ratio:,.0f}",
+            f"{row.target} {mark}".strip(),
+            f"{row.unit}; {row.against}",
+        )
+    Console(width=150).print(table)

@@ -1,6 +1,8 @@
 """How much of the service's speed is left when what it answers is on disk.
 
-`python -m bench.service [SECONDS]` runs the mixed load once, for a minute unless said.
+`python -m bench.service [SECONDS]` prints the figures of the service, and durable assignments
+without HTTP over plain inserts, in one table. Each load takes 3 seconds unless said, in three
+rounds: about two minutes in all.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from typing import Any
 
 import bascule as bs
 from bascule.service.auth.keys import create_key
-from bench.measure import Figure
+from bench import live
+from bench.measure import Figure, show
 
 SECONDS, ROUNDS = 3.0, 3
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
@@ -111,12 +114,17 @@ def serving() -> Iterator[tuple[str, str, str]]:
             process.wait()
 
 
-def figures() -> list[Figure]:
+def figures(seconds: float = SECONDS) -> list[Figure]:
     """Rounds of all loads in turn on one server, each against the health of the same round."""
+    loads = {"health": False, "new": False, "known": False, "mixed": True}
     with serving() as (url, key, cookie):
         found = [
-            {what: measured_load(url, key, what) for what in ("health", "new", "known")}
-            | {"mixed": measured_load(url, key, "new", cookie)}
+            {
+                name: measured_load(
+                    url, key, "new" if pages else name, cookie if pages else None, seconds
+                )
+                for name, pages in loads.items()
+            }
             for _ in range(ROUNDS)
         ]
     return [
@@ -125,19 +133,6 @@ def figures() -> list[Figure]:
         _tail(found),
         _mixed(found),
     ]
-
-
-def main(seconds: float) -> None:
-    """Print one long run of assignments alone and one with pages open, and what they compare to."""
-    with serving() as (url, key, cookie):
-        alone = measured_load(url, key, "new", None, seconds)
-        mixed = measured_load(url, key, "new", cookie, seconds)
-    for name, one in (("alone", alone), ("with 20 pages and 15 diagnostics", mixed)):
-        print(
-            f"{name}: {one['rate']:,.0f} assignments/s, median {1000 * one['median']:.1f} ms, p99 "
-            f"{1000 * one['p99']:.1f} ms; {one['pages']:.1f} pages/s; {one['failed']:.0f} failed"
-        )
-    print(f"p99 with pages over p99 alone, {seconds:g} s each: {mixed['p99'] / alone['p99']:.2f}")
 
 
 def _rate(name: str, what: str, found: list[dict[str, Any]], target: str) -> Figure:
@@ -177,4 +172,5 @@ def _mixed(found: list[dict[str, Any]]) -> Figure:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
+    taken = figures(float(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)
+    show([*taken, live.over_plain_inserts()])
