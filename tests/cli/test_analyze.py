@@ -38,9 +38,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
 def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, log, "--metric", "converted", "--days", "--weights", "1", "1")
     assert (code, err) == (0, "")
-    assert out.startswith(
-        "green is the best arm: a worse one is named with probability at most 2.5 % (proven)"
-    )
+    headline = out.splitlines()[0]
+    assert headline.startswith("green is the best arm: +")
+    assert " points (" in headline
+    assert headline.endswith("a worse one is named with probability at most 2.5 % (proven)")
     (day,) = (line for line in out.splitlines() if line.startswith("  2026-01-10 "))
     assert day.endswith("green")
 

@@ -146,7 +146,7 @@ def test_errors_and_intervals_say_what_they_bound(
     assert f"{second} - {first}: " in shown
     assert "(95 % interval " in shown
     assert (
-        "intervals: each bound fails with probability at most 2.5 %, at any time (proven)" in shown
+        "Intervals: each bound fails with probability at most 2.5 %, at any time (proven)" in shown
     )
     assert (
         "either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in shown
@@ -158,7 +158,7 @@ def test_errors_and_intervals_say_what_they_bound(
     with bs.open(store) as opened:
         opened.create("rollout", rollout, reports="always")
     shown = run(capsys, "status", "rollout")
-    assert "guarantee: the guardrails decide; an arm worse by 1 or more on slow is shipped" in shown
+    assert "Guarantee: the guardrails decide; an arm worse by 1 or more on slow is shipped" in shown
     assert "evidence:" not in shown
 
 

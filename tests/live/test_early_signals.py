@@ -275,7 +275,7 @@ def test_the_status_says_how_early_signals_are_used(mode: Any, delays: Any, use:
     status = status_of(test, 0.0)
     assert status.early_signals == use
     assert status.to_dict()["early_signals"] == use
-    said = [one for one in ("on", "gentle", "off") if f"early signals {one}:" in str(status)]
+    said = [one for one in ("on", "gentle", "off") if f"Early signals {one}:" in str(status)]
     assert said == ([] if use is None else [use])
     # Nothing is dealt any more.
     assert status_of(test._replace(phase="stopped"), 0.0).early_signals is None

@@ -52,7 +52,7 @@ def test_shares_are_in_percent_and_every_metric_is_in_its_own_unit() -> None:
 
 
 def test_differences_that_are_not_those_of_the_means_are_explained_once() -> None:
-    note = "differences compare units of the same block, so they can differ from"
+    note = "Differences compare units of the same block, so they can differ from"
     for tilt, times in ((1, 0), (3, 1)):
         design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(tilt), reports="always")
         test = bs.open(":memory:", shuffle=random.Random(1).shuffle).create("test", design)

@@ -119,7 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         message = getattr(problem, "format_message", None)
         if message is None:
             raise
-        _exit(_one_line(message()).replace("Value error, ", ""), USAGE_ERROR)
+        said = _one_line(message()).replace("Value error, ", "")
+        _exit(_with_help(said, problem), USAGE_ERROR)
     if code == INTERRUPTED:
         _exit("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
@@ -172,6 +173,14 @@ def refuse_ambiguous(option: str, argument: str) -> None:
             f"{option} {argument} may be one number or several: write "
             f"{argument.replace(',', '')}, or {apart}",
         )
+
+
+def _with_help(message: str, problem: Exception) -> str:
+    """Return the message of a usage error, and which help lists what can be given instead."""
+    context = getattr(problem, "ctx", None)
+    if context is None or message.endswith("?"):
+        return message
+    return f"{message.rstrip('.')}; see {context.command_path} --help"
 
 
 def _one_line(text: str) -> str:

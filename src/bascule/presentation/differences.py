@@ -11,19 +11,20 @@ from bascule.presentation.guarantees import (
     contrast_words,
     difference_words,
 )
-from bascule.presentation.numbers import Amounts, count, percent
+from bascule.presentation.numbers import Amounts, count, known, percent
 
 if TYPE_CHECKING:
+    from bascule.core.metrics.contrasts import Contrast
     from bascule.live.reports.metric_status import MetricStatus
     from bascule.live.reports.status import Status
 
 OF_BLOCKS = (
-    "differences compare units of the same block, so they can differ from the differences of the "
+    "Differences compare units of the same block, so they can differ from the differences of the "
     "means"
 )
 
 OF_BOUNDS = (
-    "an estimate beyond the bounds of earlier looks is moved to the nearest bound, so differences "
+    "An estimate beyond the bounds of earlier looks is moved to the nearest bound, so differences "
     "can differ from those of the means"
 )
 
@@ -31,6 +32,25 @@ OF_BOUNDS = (
 def amounts_of(status: Status) -> Amounts:
     """Return how the outcomes of the primary metric are written."""
     return Amounts(status.binary, status.cost_unit)
+
+
+def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts: Amounts) -> str:
+    """Return the winner minus the control, or minus its nearest rival if it is the control."""
+    mine = [(one.difference, one.low, one.high, "") for one in contrasts if one.treatment == winner]
+    rivals = [
+        (-one.difference, -one.high, -one.low, f" against {one.treatment}")
+        for one in contrasts
+        if one.control == winner
+    ]
+    sign = -1.0 if goal == "decrease" else 1.0
+    shown = mine or sorted(rivals, key=lambda one: sign * one[0])
+    if not shown:
+        return ""
+    difference, low, high, against = shown[0]
+    text = f": {amounts.difference(difference, high - low)}{against}"
+    if not known(low) or not known(high):
+        return text
+    return f"{text} ({amounts.ends(low, high)})"
 
 
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
@@ -58,7 +78,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
         said.append(UNBIASED)
     promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
     return said + [
-        f"intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
+        f"Intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
     ]
 
 

@@ -145,8 +145,8 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
 def text_table(rows: tuple[Cells, ...] | list[Cells]) -> list[str]:
     """Return rows as lines: words, and the first column, to the left; numbers to the right.
 
-    >>> text_table([("arm", "units", "part"), ("green", "1,200", "active")])
-    ['  arm    units  part', '  green  1,200  active']
+    >>> text_table([("arm", "units", "state"), ("green", "1,200", "active")])
+    ['  arm    units  state', '  green  1,200  active']
     """
     head, *body = (row for row in rows if len(row) > 1)
     aligned = []

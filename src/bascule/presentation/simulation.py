@@ -85,7 +85,7 @@ def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
         ("wrong decisions", wrong_words(simulation)),
         ("guarantee", promise_words(design.calibration, len(design.arms))),
         ("delta", f"{design.calibration.delta:.4g}"),
-        ("undecided", f"{simulation.undecided} of {simulation.runs} runs"),
+        ("undecided", f"{count(simulation.undecided)} of {count(simulation.runs)} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
     ]
     least = simulation.least_regret()
@@ -95,7 +95,9 @@ def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
             ("limit", f"{ratio:.2f} times the least regret of any rule that decides as soon")
         )
     if design.min_effect is not None:
-        lines.append(("no difference", f"{simulation.no_difference} of {simulation.runs} runs"))
+        lines.append(
+            ("no difference", f"{count(simulation.no_difference)} of {count(simulation.runs)} runs")
+        )
     if isinstance(simulation, Simulation) and simulation.guarded is not None:
         lines += guarded_rows(simulation, simulation.guarded)
     if simulation.engine is not None:
@@ -138,7 +140,9 @@ def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str
     stated = percent(design.harm_error)
     removed = f"{percent(guarded.false_removals)} of runs (at most {stated} stated)"
     lines.append(("false removals", removed))
-    lines.append(("ended by harm", f"{int(guarded.by_harm.sum())} of {simulation.runs} runs"))
+    lines.append(
+        ("ended by harm", f"{count(guarded.by_harm.sum())} of {count(simulation.runs)} runs")
+    )
     return lines
 
 

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING
 from bascule.core.approximate import two_digits
 from bascule.core.procedures.base import EndReason
 from bascule.core.procedures.blocks.signals import GENTLE_TILT
-from bascule.presentation.differences import amounts_of, coverage_words, difference_lines
+from bascule.presentation.differences import (
+    amounts_of,
+    coverage_words,
+    difference_lines,
+    effect_words,
+)
 from bascule.presentation.intervals import Intervals
-from bascule.presentation.numbers import amount, count, duration, known, percent, range_words
+from bascule.presentation.numbers import amount, count, duration, percent, range_words
 from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
@@ -110,7 +115,7 @@ def signal_lines(status: Status) -> list[str]:
         f"most {GENTLE_TILT:g} until matured units show whether delays are alike in all arms",
         "off": "off: delays differ between arms, so that only matured units lead the next block",
     }
-    return [] if status.early_signals is None else [f"early signals {use[status.early_signals]}"]
+    return [] if status.early_signals is None else [f"Early signals {use[status.early_signals]}"]
 
 
 def _time_left(status: Status) -> str:
@@ -162,7 +167,8 @@ def _decided(status: Status, decision: Verdict) -> str:
         return f"Ship {name}: {_guardrail_words(status, name)}"
     if decision.arm is not None:
         margins = _guardrail_words(status, name)
-        return f"Ship {name}{_effect_words(status, name)}{f'; {margins}' if margins else ''}"
+        effect = effect_words(status.contrasts, name, status.goal, amounts_of(status))
+        return f"Ship {name}{effect}{f'; {margins}' if margins else ''}"
     left = [arm.name for arm in status.arms if arm.part in ("active", "paused")]
     among = "" if len(left) == len(status.arms) else f" between {', '.join(left)}"
     return f"{name.capitalize()}{among}: keep what is cheapest"
@@ -185,30 +191,6 @@ def _guardrail_words(status: Status, winner: str) -> str:
         elif contrast.lift is not None:
             others.append(f"{metric.name} {100 * contrast.lift:+.0f} %")
     return "; ".join((*shown, *others))
-
-
-def _effect_words(status: Status, winner: str) -> str:
-    """Return the winner minus the control, or minus its nearest rival if it is the control."""
-    amounts = amounts_of(status)
-    own = [
-        (one.difference, one.low, one.high, "")
-        for one in status.contrasts
-        if one.treatment == winner
-    ]
-    rivals = [
-        (-one.difference, -one.high, -one.low, f" against {one.treatment}")
-        for one in status.contrasts
-        if one.control == winner
-    ]
-    sign = -1.0 if status.goal == "decrease" else 1.0
-    shown = own or sorted(rivals, key=lambda one: sign * one[0])
-    if not shown:
-        return ""
-    difference, low, high, against = shown[0]
-    text = f": {amounts.difference(difference, high - low)}{against}"
-    if not known(low) or not known(high):
-        return text
-    return f"{text} ({amounts.ends(low, high)})"
 
 
 def _is_unknown(effect: Effect) -> bool:
@@ -236,7 +218,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         *clipped_lines(status),
         *late_lines(status),
         *signal_lines(status),
-        f"guarantee: {status.promise}",
+        f"Guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )
     figures = Intervals.of([(one.name, one) for one in status.effects], amounts_of(status))
@@ -307,11 +289,20 @@ def detail(status: Status) -> str:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
-    ahead = f"{status.leader} is ahead, {percent(status.evidence)} of the way to a decision."
+    ahead = f"{status.leader} is ahead, {_whole_percent(status.evidence)} of the way to a decision."
     rest = units_to_cap(status)
     if rest is not None:
         return f"{ahead} The test ends after {count(rest)} more units."
     return f"{ahead} You may look as often as you like."
+
+
+def _whole_percent(share: float) -> str:
+    """Return how far a test has come, which is not worth more than two digits.
+
+    >>> _whole_percent(0.0042), _whole_percent(0.368), _whole_percent(0.999)
+    ('less than 1 %', '36 %', '99 %')
+    """
+    return "less than 1 %" if share < 0.01 else f"{math.floor(100 * share)} %"
 
 
 def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
@@ -321,10 +312,10 @@ def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
     unchecked = [one for one in diagnostics if one.statistic == 0.0 and one.p_value == 1.0]
     calm = [one.name for one in diagnostics if not one.flagged and one not in unchecked]
     if calm:
-        said.append(f"diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
+        said.append(f"Diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
     if unchecked:
         names = ", ".join(dict.fromkeys(one.name for one in unchecked))
-        said.append(f"not checked, too little data: {names}")
+        said.append(f"Not checked, too little data: {names}")
     return said
 
 
@@ -355,5 +346,5 @@ def arm_table(status: Status) -> Table:
         (arm.name, count(arm.units), count(arm.matured), amounts.mean(arm.mean), arm.part)
         for arm in status.arms
     ]
-    head = ("arm", "units", "matured", "mean", "part")
+    head = ("arm", "units", "matured", "mean", "state")
     return Table((head, *rows), "; ".join(about))

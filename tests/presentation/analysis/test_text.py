@@ -20,7 +20,7 @@ def test_days_that_are_numbers_are_called_by_them(log: pd.DataFrame) -> None:
     analysis = bs.analyze(log, time="day")
     assert analysis.decided is not None
     day = int(analysis.decided[-2:]) - 1
-    assert analysis.headline.endswith(f"(proven), since day {day}")
+    assert f"), since day {day}; " in analysis.headline
     assert f"Stopping on day {day} would have saved" in str(analysis)
     assert "day 0 to day 39" in str(analysis)
     assert "1970" not in str(analysis)

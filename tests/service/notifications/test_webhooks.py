@@ -216,7 +216,7 @@ def test_the_rollback_of_a_rollout_is_told(listener: Listener) -> None:
         assert set(test.assign_many(["a new user", *units])) == {"present"}
         title, text = message(store, json.loads(listener.heard[0][1]))
     assert title == "checkout: Keep present: every other arm was found harmful (latency)"
-    assert "guarantee: the control stays because every other arm was found harmful" in text
+    assert "Guarantee: the control stays because every other arm was found harmful" in text
     ((headers, body),) = listener.heard
     told = json.loads(body)
     assert (told["type"], told["data"]["name"]) == ("decision", "present")

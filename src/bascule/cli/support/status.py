@@ -22,7 +22,7 @@ def show_status(
             print_json({"segments": {name: one.to_dict() for name, one in statuses.items()}})
             return
         print_line(decided_headline(statuses), style="bold")
-        print_line(f"guarantee: {test.promise}\n")
+        print_line(f"Guarantee: {test.promise}\n")
         for one in statuses.values():
             print_line(f"{one.name:<30}  {one.state:<10}{one.headline}")
         return

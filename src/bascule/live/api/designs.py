@@ -22,8 +22,14 @@ def read_design(
     """Return a design that was given as such, as plain data or as a file, completed."""
     if isinstance(design, Mapping):
         design = Design.from_dict(dict(design))
-    if not isinstance(design, Design):
+    if isinstance(design, str | Path):
         design = load_design(design)
+    if not isinstance(design, Design):
+        raise InputError(
+            "design",
+            f"design must be a Design, its data or a file (got a {type(design).__name__}): the "
+            "design of a plan is plan.design",
+        )
     return completed(design, measure, reports)
 
 

@@ -56,6 +56,8 @@ class Waiting:
         """One line: how many wait, and for what."""
         if self.until is not None:
             first = f"{self.until[:10]} {self.until[11:16]} UTC"
+            if self.units == 1:
+                return f"1 unit is in its conversion window, until {first}"
             return f"{self.units:,} units are in their conversion window, the oldest until {first}"
         waited = about(self.days)
         what = f" all of {', '.join(self.metrics)}" if self.metrics else ""

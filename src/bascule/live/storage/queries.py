@@ -140,10 +140,7 @@ def count_units(connection: Connection, experiment: int) -> int:
 
 def gone(name: str) -> InputError:
     """There is no such experiment."""
-    message = (
-        f"there is no experiment {name!r:.120}: check its name; store.experiments(), bascule "
-        "experiment list, and GET /v1/experiments with the key of a viewer list what there is"
-    )
+    message = f"there is no experiment {name!r:.120}: check its name in the list of experiments"
     return InputError("experiment", message, kind="not_found")
 
 

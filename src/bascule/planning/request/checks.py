@@ -46,7 +46,7 @@ def lift_of(value: object, baseline: float) -> float:
     >>> lift_of(0.01, baseline=0.05), lift_of("10%", baseline=0.05)
     (0.01, 0.005)
     """
-    remedy = "it is the difference worth finding; 0.01 is absolute, 10% is of the baseline"
+    remedy = "it is the smallest difference to detect; 0.01 is absolute, 10% is of the baseline"
     if not isinstance(value, str):
         return checks.finite("lift", value, remedy)
     number, is_percent = read_amount("lift", value, remedy)

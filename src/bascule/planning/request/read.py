@@ -44,7 +44,9 @@ def plan_request(
         baseline = _usual_baseline(outcome, known)
     mean = amount("baseline", baseline, "it is the mean of the first arm")
     if lift is None and not outcome.binary:
-        raise InputError("lift", "lift is missing: give the difference worth finding")
+        raise InputError(
+            "lift", "lift is missing: give the smallest difference that the test should detect"
+        )
     spread_is_open = outcome.limited and outcome.variance(mean) is None
     if spread_is_open and parts.get("spread") is None and known is not None:
         parts["spread"] = known.sigma

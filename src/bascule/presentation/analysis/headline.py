@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about, at_most
 from bascule.presentation.analysis.series import amounts_of, has_days, stamp
+from bascule.presentation.differences import effect_words
 from bascule.presentation.guarantees import STANDINGS
 from bascule.presentation.numbers import known, relative
 
@@ -39,9 +40,12 @@ def _answer(analysis: Analysis) -> str:
             return f"No decision {test}"
         return f"{_of(decision)} {test}; valid for one look only{held_words(analysis)}"
     if decision is not None and decision.arm is not None:
+        effect = effect_words(
+            analysis.contrasts, decision.name, analysis.design.goal, amounts_of(analysis)
+        )
         return (
-            f"{decision.name} is the best arm: a worse one is named with probability at most "
-            f"{risk} ({analysis.guarantee}){_since(analysis)}{held_words(analysis)}"
+            f"{decision.name} is the best arm{effect}{_since(analysis)}; a worse one is named with "
+            f"probability at most {risk} ({analysis.guarantee}){held_words(analysis)}"
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"

@@ -87,7 +87,7 @@ def ask(
         )
         if status.decision is None:
             lines = ("The test ends without a decision.", *lines)
-        keep = ("", "Units keep the arm that they were assigned")
+        keep = ("", "Units keep their arm")
         choices = (keep, *((name, f"Everyone gets {name}") for name in design.arms))
         title = f"Stop {status.name} for good?"
         return Question("stop", title, lines, "Stop it", danger=True, choices=choices)

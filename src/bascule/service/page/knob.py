@@ -31,6 +31,9 @@ FORECAST = (
 EARLY = " It is too early to state the time left."
 """Follows where the status states no time left."""
 
+LONGEST_FORECAST = 3650.0
+"""Days beyond which a forecast says only that the arms are alike so far."""
+
 MEANINGS = {
     "tilt": "The number of units that the leading arm gets for each unit of another arm, at most.",
     "alpha": "How much an arm's uncertainty counts when the next unit is assigned.",
@@ -65,7 +68,7 @@ def slider(design: Design) -> Slider | None:
 def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Table | None:
     """What is expected at values of the knob, the present one in bold; None if nothing is known."""
     knob = knob_of(design)
-    if knob is None or not turns:
+    if knob is None or not turns or (_days(turns[0].units, status) or 0.0) > LONGEST_FORECAST:
         return None
     unit = Amounts.of(design.outcome, design.goal).cost_unit
     is_early = bool(status.undecided_guardrails) or (
@@ -160,6 +163,12 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
 
 def time_words(units: float, status: Status) -> str:
     """Units from here on, as time where the pace is known."""
-    if status.days_left is not None and status.left:
-        return duration(units * status.days_left / status.left)
-    return f"{two_digits(units)} units"
+    days = _days(units, status)
+    return f"{two_digits(units)} units" if days is None else duration(days)
+
+
+def _days(units: float, status: Status) -> float | None:
+    """Return how long it takes until so many more units have come; None if the pace is unknown."""
+    if status.days_left is None or not status.left:
+        return None
+    return units * status.days_left / status.left

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from bascule.core.approximate import error_words
 from bascule.core.design import Design
-from bascule.core.ends import guard_promise
+from bascule.core.design_parts import TWO_SIDED
 from bascule.core.enrolment.audience import Audience
 from bascule.live.api import State, Status
-from bascule.presentation.numbers import count, duration
+from bascule.presentation.numbers import count, duration, percent
 from bascule.presentation.status import MISMATCH
 
 Tone = Literal["good", "going", "waiting", "ended", "alarm"]
@@ -62,14 +61,16 @@ def guarantee_kind(design: Design, status: Status) -> str:
 
 def facts(design: Design, audience: Audience | None = None) -> list[tuple[str, str]]:
     """Return the design, and who gets in, as terms and their values."""
-    promise, error = design.calibration, "the guardrails decide"
+    error = "the guardrails decide"
     if design.decides == "primary":
-        error = f"{error_words(promise.error, len(design.arms))} ({promise.guarantee})"
+        each = design.calibration.error
+        is_two_sided = design.sides == TWO_SIDED
+        error = f"{percent(2 * each)}, two-sided" if is_two_sided else f"{percent(each)}, one-sided"
     rows = [
         ("Arms", ", ".join(design.arms)),
         ("Outcome", design.outcome.words),
         ("Rule", design.rule.words),
-        ("Error", error + guard_promise(design)),
+        ("Error", error),
     ]
     rows.append(("Outcome of a unit", _counting(design)))
     if audience is not None:

@@ -153,7 +153,10 @@ def _no_such_path(method: str, path: str) -> str:
     if not path.startswith(start):
         return f"{words}: GET /openapi.json lists all calls"
     changes = ", ".join(experiments.CHANGES)
-    return f"{words}: changes are {changes}, and start also resumes after a pause"
+    return (
+        f"{words}: programs call assign and outcomes; changes are {changes}, and start also "
+        "resumes after a pause"
+    )
 
 
 def _methods(app: FastAPI, path: str) -> list[str]:
