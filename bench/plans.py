@@ -56,9 +56,10 @@ def problem(rng: np.random.Generator) -> bs.PlanRequest:
         request = bs.PlanRequest(
             bs.Gaussian(1), 0, float(rng.uniform(0.1, 0.8)), arms=arms, error=error, sides=1
         )
-    request = replace(request, units_per_day=float(rng.integers(50, 5000)), deadline_days=1000)
+    daily = float(rng.integers(50, 5000))
+    request = replace(request, units_per_day=daily, deadline_days=1000)
     days = float(rng.uniform(1.3, 4.0)) * fixed_horizon(request).days
-    return replace(request, deadline_days=max(days, 30 * arms / request.units_per_day))
+    return replace(request, deadline_days=max(days, 30 * arms / daily))
 
 
 def keep(request: bs.PlanRequest, seed: int, runs: int = RUNS) -> Kept:
@@ -69,7 +70,7 @@ def keep(request: bs.PlanRequest, seed: int, runs: int = RUNS) -> Kept:
         plan,
         float(np.mean(fresh.winner >= 0)),
         fresh.error_rate,
-        float(fresh.decision_time.mean()) / request.units_per_day,
+        float(request.traffic.days_until(fresh.decision_time.astype(float)).mean()),
         float(fresh.regret.mean()),
         runs,
     )

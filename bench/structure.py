@@ -49,7 +49,7 @@ print("%d in %d files" % statistics.median_low(seen[1:]))
 NEW = {
     "guardrails, secondary metrics and guarded rollouts": """
         core/metrics/guard_rule.py core/metrics/guardrails.py core/metrics/metric.py
-        live/reports/metric_status.py planning/ramp.py planning/arrivals.py
+        live/reports/metric_status.py planning/ramp.py planning/request/arrivals.py
         planning/rollout.py planning/rollout_result.py
         simulation/engines/guarded.py simulation/guardrails.py
         simulation/kernels/guarded.py theory/guardrails.py""",

@@ -199,17 +199,22 @@ def test_a_rollout_is_planned_with_its_guardrails(
         assert f"--rollout does not go with {option}" in problem
 
 
-def test_a_rollout_to_users_who_come_back_is_planned(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tests_and_rollouts_of_users_who_come_back_are_planned(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     metric = "quality; ratio; margin 2%; baseline 82%; window 3d"
     asked = ["--rollout", "0d:50%", "--metric", metric, "--runs", "50"]
     crowd = ["--active-users", "3k", "--requests-per-day", "16000"]
     code, printed, _ = run(capsys, *asked, *crowd)
     assert code == 0
-    assert "  3 d                  16     11 %         2,326  3.6\n" in printed
+    assert "  3 d                  17     11 %         2,189  3.5\n" in printed
     code, _, problem = run(capsys, *asked, *crowd[:2])
     assert (code, "--active-users needs --requests-per-day" in problem) == (2, True)
-    code, _, problem = run(capsys, *crowd)
-    assert (code, "add --rollout, or give the new users a day as" in problem) == (2, True)
+    share = ["--outcome", "ratio", "--baseline", "82%", "--window", "1d", "--runs", "50"]
+    code, printed, _ = run(capsys, *crowd, *share, "--lift", "0.05", "--guarantee", "asymptotic")
+    assert (code, "90 % of the 3,000 users who can be enrolled have come" in printed) == (0, True)
+    code, _, problem = run(capsys, *crowd, *share[:4], "--lift", "0.05")
+    assert (code, "the primary metric needs a window" in problem) == (2, True)
     code, _, problem = run(capsys, "--window", "7d", "--metric", metric)
     assert (code, "quality has a window of its own, and a plan has one" in problem) == (2, True)
     code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")

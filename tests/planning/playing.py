@@ -12,4 +12,4 @@ def played(
 ) -> tuple[Forecast, Simulation]:
     """The forecast by simulation in the world of a request, and the runs behind it."""
     result = bs.simulate(played_design(request, design), None, runs, seed, world=request.world)
-    return forecast_of(result, request.units_per_day), result
+    return forecast_of(result, request), result

@@ -27,7 +27,7 @@ def test_days_and_cost_are_predicted_as_they_are_played(calendar: dict[str, Any]
     asked, rule = request(**calendar), bs.Tilt(3, effect=0.2, power=0.9)
     design = played_design(asked, design_of(asked, rule))
     result = bs.simulate(design, runs=RUNS, seed=3, world=asked.world, threads=1)
-    seen, expected = forecast_of(result, asked.enrolled_per_day), predicted(asked, rule)
+    seen, expected = forecast_of(result, asked), predicted(asked, rule)
     assert expected is not None
     assert expected.days.mean == pytest.approx(seen.days.mean, rel=0.05, abs=3 * seen.days.se)
     assert expected.cost.mean == pytest.approx(seen.cost.mean, rel=0.1, abs=3 * seen.cost.se)

@@ -75,5 +75,5 @@ def test_a_hopeless_test_costs_what_an_even_split_costs_until_the_deadline() -> 
 def test_wrong_decisions_are_counted() -> None:
     design = design_of(REQUEST, bs.Tilt(1))
     tied = bs.simulate(design, [0.0, 0.0], runs=400, seed=2)
-    seen = forecast_of(tied, 10)
+    seen = forecast_of(tied, REQUEST)
     assert seen.wrong.mean == seen.decided.mean > 0

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.planning.arrivals import Returning
 from bascule.planning.ramp import checked_ramp, traffic_of
+from bascule.planning.request.arrivals import Returning
+from bascule.planning.search.stages import stages
+from bascule.planning.segments import of_smallest
 
 CROWD = Returning(3000, 16_000)
 EVEN = [("0d", 0.5)]
@@ -22,7 +27,7 @@ def test_users_and_their_spread_are_those_of_drawn_requests() -> None:
     activity = rng.exponential(CROWD.a_day, users)
     come = float((rng.poisson(activity * days) > 0).mean())
     assert abs(CROWD.come(days) / CROWD.users - come) < 4.0 * (come * (1.0 - come) / users) ** 0.5
-    requests = rng.poisson(activity * days)
+    requests = 1 + rng.poisson(activity * days)
     between = (CROWD.alike * 0.82 * 0.18) ** 0.5
     good = rng.binomial(requests, 0.82 + between * rng.choice((-1.0, 1.0), users))
     scores = (good - 0.82 * requests) / requests.mean()
@@ -32,12 +37,12 @@ def test_users_and_their_spread_are_those_of_drawn_requests() -> None:
 
 def test_a_schedule_enrols_no_more_than_there_are_and_days_invert_it() -> None:
     steps = traffic_of(checked_ramp([("0d", 0.05), ("2d", 0.5)]), 2)
-    assert CROWD.units_after(steps, 1e9) == pytest.approx(3000.0)
-    assert CROWD.units_after(steps, 2.0) == pytest.approx(0.1 * CROWD.come(2.0))
-    for units in (10.0, 280.0, 2500.0):
-        days = CROWD.days_until(steps, units)
-        assert CROWD.units_after(steps, days) == pytest.approx(units)
-    assert CROWD.days_until(steps, 3000.0) == float("inf")
+    assert CROWD.units_after(steps, np.array(1e9)) == pytest.approx(3000.0)
+    assert CROWD.units_after(steps, np.array(2.0)) == pytest.approx(0.1 * CROWD.come(2.0))
+    *days, never = CROWD.days_until(steps, np.array([10.0, 280.0, 2500.0, 3000.0]))
+    for day, units in zip(days, (10.0, 280.0, 2500.0), strict=True):
+        assert CROWD.units_after(steps, day) == pytest.approx(units)
+    assert never == float("inf")
 
 
 def test_a_longer_window_ships_more_often_and_later() -> None:
@@ -51,8 +56,55 @@ def test_a_longer_window_ships_more_often_and_later() -> None:
     text = repr(short)
     assert "3,000 active users who make 16,000 requests a day, 5.33 each" in text
     assert "2,526 of the users come on the first day, and 2,980 by day 28" in text
-    assert ("1 d", "5.33", "4 %", "4,117", "-") in short.report().tables[1].rows
+    assert ("1 d", "6.33", "4 %", "3,466", "-") in short.report().tables[1].rows
     assert short.to_dict()["requests_per_day"] == 16_000
+
+
+def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> None:
+    """A longer deadline does not help; a larger lift, a longer window or more users do."""
+    asked = {"window": "1d", "guarantee": "asymptotic", "deadline_days": 14}
+    few, many = (
+        bs.PlanRequest(bs.Ratio(), 0.6, 0.1, units_per_day=Returning(*crowd, 0.02), **asked)
+        for crowd in ((150, 300), (1500, 3000))
+    )
+    assert (few.max_units, many.max_units) == (144, 1444)
+    assert few.outcome.variance(0.6) == many.outcome.variance(0.6)
+    possible = next(stages(many, threads=1))
+    assert possible.possible
+    assert 1.0 < possible.expected_days.mean < possible.p90_days < 2.0
+    plan = next(stages(few, threads=1))
+    assert not plan.possible
+    assert plan.reach.deadline_days is None
+    assert isinstance(plan.reach.units_per_day, Returning)
+    assert 150 < plan.reach.units_per_day.users < 1500
+    text = repr(plan)
+    assert "90 % of the 150 users who can be enrolled have come after 4.5 days" in text
+    assert "They are too few for this lift, however long the test runs" in text
+    assert "active users who make" in text
+    assert "Windows of other lengths" in text
+    data = plan.to_dict()
+    assert (data["request"]["units_per_day"]["users"], data["nearest"]["deadline_days"]) == (
+        150,
+        None,
+    )
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+    half = of_smallest(many, {"web": 0.5, "app": 0.5})
+    assert half.units_per_day == Returning(750, 1500, 0.02)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"outcome": bs.Ratio(), "window": None}, "the primary metric needs a window"),
+        ({"outcome": bs.Recurrent(1, 1), "window": None}, "use Ratio\\(\\) with a window"),
+        ({"delay": "1h"}, "delay does not go with users who come back"),
+        ({"units_per_day": Returning(3, 10)}, "active_users are too few for 2 arms"),
+    ],
+)
+def test_what_a_plan_for_users_who_come_back_refuses(parts: dict[str, Any], message: str) -> None:
+    asked = {"baseline": 0.6, "lift": 0.1, "window": "1d", "units_per_day": CROWD}
+    with pytest.raises(bs.InputError, match=message):
+        bs.PlanRequest(**(asked | parts))
 
 
 def test_days_of_a_rollout_have_its_window() -> None:

@@ -51,7 +51,7 @@ def test_predictions_are_what_simulations_show(parts: dict[str, Any], rule: bs.T
     assert expected is not None
     design = played_design(request, design_of(request, rule))
     result = bs.simulate(design, runs=RUNS, seed=4, world=request.world)
-    shown = forecast_of(result, request.enrolled_per_day)
+    shown = forecast_of(result, request)
     near = 0.05 * expected.cost.mean + 3 * shown.cost.se
     assert shown.cost.mean == pytest.approx(expected.cost.mean, abs=near)
     waits = request.window_days * (1.0 - expected.decided.mean)

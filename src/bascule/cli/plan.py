@@ -23,7 +23,6 @@ from bascule.cli.support.console import (
     write_files,
 )
 from bascule.cli.support.declared import declared, named, read
-from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import read_number
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
@@ -31,6 +30,7 @@ from bascule.core.outcomes import OUTCOMES, Numeric
 from bascule.planning.request.options import PLAN, ROLLOUT
 
 if TYPE_CHECKING:
+    from bascule.planning.request.arrivals import Returning
     from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
 
@@ -49,7 +49,7 @@ FORMS = named(
         excludes=(*(name for name in PLAN if name not in ROLLOUT), *PARAMETERS, "segment", "by"),
     ),
     active_users=Option(
-        "Users of a rollout who come back: no more than these can be enrolled.",
+        "Users who come back: no more than these can be enrolled.",
         kind="positive",
         needs=("requests_per_day",),
         excludes=("units_per_day",),
@@ -98,15 +98,6 @@ def command(**given: Any) -> None:
     if "rollout" in given:
         _plan_rollout(given, runs, as_json)
         return
-    if "active_users" in given:
-        raise InputError(
-            "active_users",
-            "active_users is for rollouts, such as rollout 0d:50%: other plans count days by new "
-            "units that keep coming, while users who come back are nearly all there within a few "
-            "days; add rollout, or give the new users a day as units_per_day, which the plan "
-            "takes to keep coming, so that it is too hopeful once nearly all are enrolled",
-            others=("rollout", "units_per_day"),
-        )
     request = requested(given)
     with designs.workers(given):
         say_understood(given.get("lift"), request)
@@ -160,7 +151,17 @@ def requested(given: Mapping[str, Any]) -> PlanRequest:
         parts["metrics"] = _metrics(given)
     if len(parts.get("lift", ())) == 1:
         (parts["lift"],) = parts["lift"]
-    return plan_request(**parts)
+    return plan_request(**(parts | _crowd(given)))
+
+
+def _crowd(given: Mapping[str, Any]) -> dict[str, Returning]:
+    """Return the users who come back as the traffic, if options name them."""
+    from bascule.planning.request.arrivals import Returning
+
+    if "active_users" not in given:
+        return {}
+    crowd = (FORMS[name].read(given[name]) for name in ("active_users", "requests_per_day"))
+    return {"units_per_day": Returning(*crowd)}
 
 
 def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -202,14 +203,10 @@ def _plan_segments(
 
 
 def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
-    from bascule.planning.arrivals import Returning
     from bascule.planning.ramp import ramp_of
     from bascule.planning.rollout import plan_rollout
 
-    numbers = read({name: PLAN[name] for name in ROLLOUT}, given)
-    if "active_users" in given:
-        crowd = (FORMS[name].read(given[name]) for name in ("active_users", "requests_per_day"))
-        numbers["units_per_day"] = Returning(*crowd)
+    numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     plan = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
     print_result(plan, as_json)

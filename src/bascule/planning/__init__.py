@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.planning.api import plan
-from bascule.planning.arrivals import Returning
+from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
 from bascule.planning.rollout_result import Rollout, RolloutCase

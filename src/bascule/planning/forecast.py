@@ -15,7 +15,7 @@ from bascule.core.errors import InfeasibleError, NoPredictionError
 from bascule.core.gaps import gaps_of
 from bascule.core.inputs.written_numbers import tidy
 from bascule.core.rules import Rule
-from bascule.core.types import NOBODY
+from bascule.core.types import NOBODY, FloatArray
 from bascule.planning.request.request import PlanRequest
 from bascule.simulation import Estimate, Simulation, World, simulate
 from bascule.simulation.shares import share_estimate, wilson
@@ -168,7 +168,7 @@ def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -
         forecast = simulate(design, world=world, runs=runs)
     except InfeasibleError:
         return hopeless(request, world.start)
-    return forecast_of(forecast, request.enrolled_per_day)
+    return forecast_of(forecast, request)
 
 
 def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
@@ -199,13 +199,11 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     decided = forecast.decided_by(cap)
     whole = _open_time(forecast) or math.inf
 
-    def days_after(units: float) -> float:
-        return units / request.enrolled_per_day + request.window_days
-
     def days_until(share: float) -> float:
         if share > decided:
-            return days_after(forecast.open_until) if forecast.open_until <= cap else math.inf
-        return request.announced_days(days_after(forecast.time_until(share)))
+            is_over = forecast.open_until <= cap
+            return request.traffic.known_after(forecast.open_until) if is_over else math.inf
+        return request.announced_days(request.traffic.known_after(forecast.time_until(share)))
 
     # Units that arrive while the first window is open are shared evenly. After them come those
     # that a test without a window begins with: its regret grows with the root of its units, and
@@ -213,12 +211,11 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     even = max(sum(request.gaps) / len(request.names), forecast.regret / whole)
     later = _open_time(forecast, enrolled - waiting)
     tilted = min(even * later, forecast.regret * math.sqrt(later / whole))
-    held_days, held_units = _withheld(request, forecast, days_after, enrolled)
+    held_days, held_units = _withheld(request, forecast, enrolled)
+    days = _open_time(forecast, cap, request.traffic.days_until) * forecast.decision_time / whole
     held = held_units * _worse_share(rule) * request.gap
     return Forecast(
-        days=_exact(
-            days_after(forecast.decision_time * _open_time(forecast, cap) / whole) + held_days
-        ),
+        days=_exact(request.window_days + days + held_days),
         p50_days=days_until(0.5),
         p90_days=days_until(0.9),
         cost=_exact(waiting * even + tilted + held),
@@ -227,21 +224,18 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     )
 
 
-def _withheld(
-    request: PlanRequest,
-    forecast: Prediction,
-    days_after: Callable[[float], float],
-    enrolled: float,
-) -> tuple[float, float]:
+def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tuple[float, float]:
     """Return for how many days decisions are withheld on average, and the units enrolled then."""
     if not request.withholds:
         return 0.0, 0.0
     days = units = before = 0.0
     for time, decided in forecast.course:
-        reached = days_after(time)
-        until, rate = request.announced_days(reached), request.enrolled_per_day
+        reached = request.traffic.known_after(time)
+        until = request.announced_days(reached)
+        come = (request.traffic.units_after(day) for day in (until, reached))
+        more, by_then = (min(enrolled, units) for units in come)
         days += (decided - before) * (until - reached)
-        units += (decided - before) * (min(enrolled, until * rate) - min(enrolled, reached * rate))
+        units += (decided - before) * (more - by_then)
         before = decided
     return days, units
 
@@ -265,7 +259,7 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     forecast = _with_window(request, rule, _equal_arms)
     if forecast is None:
         return None
-    days = forecast.decision_time / request.enrolled_per_day + request.window_days
+    days = request.traffic.known_after(forecast.decision_time)
     decided = forecast.decided_by(request.max_units)
     ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
     return Forecast(*ends)
@@ -338,16 +332,23 @@ def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
     return np.where(evenly <= waiting, evenly, waiting + (1.0 - waiting / evenly) * time)
 
 
-def forecast_of(result: Simulation, units_per_day: float) -> Forecast:
+def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
     """Return the forecast that the runs of a capped design show."""
     decided = result.winner != NOBODY
-    days = result.decision_time / units_per_day
+    traffic, arrived, cost = request.traffic, result.decision_time.astype(float), result.regret
+    enrolled = result.units.sum(axis=1).astype(float)
+    days = traffic.days_at(arrived, enrolled)
+    if traffic.steady is None:
+        # A simulation has the calendar of units that keep coming, and as many of them while the
+        # last window is open as in the first.
+        days = np.array([request.announced_days(day) for day in days])
+        cost = cost * np.minimum(1.0, traffic.units_by(days) / enrolled)
     late = np.where(decided | _at_horizon(result), days, math.inf)
     return Forecast(
         days=Estimate.of(days),
         p50_days=_quantile(late, 0.5),
         p90_days=_quantile(late, 0.9),
-        cost=Estimate.of(result.regret),
+        cost=Estimate.of(cost),
         decided=share_estimate(int(decided.sum()), result.runs),
         wrong=share_estimate(int(result.wrong.sum()), result.runs),
         runs=result.runs,
@@ -359,7 +360,7 @@ def _at_horizon(result: Simulation) -> Any:
     procedure, cap = result.design.procedure, result.design.max_units
     if not procedure.has_horizon:
         return False
-    return cap is None or result.decision_time <= cap - (procedure.largest_block or 1)
+    return cap is None or result.units.sum(axis=1) <= cap - (procedure.largest_block or 1)
 
 
 def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
@@ -400,8 +401,15 @@ def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> fl
     return float(np.sort(values)[math.ceil(share * len(values)) - 1])
 
 
-def _open_time(forecast: Prediction, end: float = math.inf) -> float:
-    """The average time for which a test is open up to an end: the area above its course."""
+def _open_time(
+    forecast: Prediction,
+    end: float = math.inf,
+    time_of: Callable[[FloatArray], FloatArray] = np.asarray,
+) -> float:
+    """The average time for which a test is open up to an end: the area above its course.
+
+    Time is counted in units, or in what `time_of` makes of them.
+    """
     times, decided = (np.array(column) for column in zip(*forecast.course, strict=True))
     times = np.concatenate([[0.0], times])
     still_open = 1.0 - np.concatenate([[0.0], decided])
@@ -409,4 +417,4 @@ def _open_time(forecast: Prediction, end: float = math.inf) -> float:
         times = np.append(times, max(forecast.open_until, times[-1]))
         still_open = np.append(still_open, still_open[-1])
     middle = (still_open[1:] + still_open[:-1]) / 2
-    return float(np.diff(np.minimum(times, end)) @ middle)
+    return float(np.diff(time_of(np.minimum(times, end))) @ middle)

@@ -12,12 +12,10 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import seconds
+from bascule.planning.request.arrivals import TrafficSteps
 
 Ramp = Sequence[tuple[float | str, float]]
 """Pairs of a time since the start and the share of the traffic that gets a new version then."""
-
-RampSteps = tuple[tuple[float, float], ...]
-"""Pairs of seconds since the start and the share from then on, in order."""
 
 
 def ramp_of(text: str) -> list[tuple[str, float]]:
@@ -40,7 +38,7 @@ def most_share(arms: int) -> float:
     return round((arms - 1) / arms, 3)
 
 
-def traffic_of(steps: RampSteps, arms: int) -> RampSteps:
+def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
     """Return the shares of the traffic that are in the test, given those with a new version.
 
     >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
@@ -51,7 +49,7 @@ def traffic_of(steps: RampSteps, arms: int) -> RampSteps:
     return tuple((at, min(1.0, tidy(share * arms / (arms - 1)))) for at, share in steps)
 
 
-def checked_ramp(ramp: object, arms: int = 2) -> RampSteps:
+def checked_ramp(ramp: object, arms: int = 2) -> TrafficSteps:
     """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
     remedy = 'give pairs such as ("0d", 0.01), ("1d", 0.1), ("3d", 0.5), from 0 on and rising'
     if isinstance(ramp, str) or not isinstance(ramp, list | tuple) or not ramp:

@@ -169,12 +169,14 @@ class Plan:
     def least_cost(self) -> float | None:
         """Return the least cost of any rule of this error that decides as soon and as often.
 
-        None with a conversion window, for outcomes that recur, and where the spread is not known.
+        None with a conversion window, for outcomes that recur, for users who come back, and where
+        the spread is not known.
         """
         request, forecast = self.request, self.chosen.forecast
-        if request.window is not None or request.outcome.recurring:
+        rate = request.traffic.steady
+        if request.window is not None or request.outcome.recurring or rate is None:
             return None
-        time = forecast.days.mean * request.units_per_day
+        time = forecast.days.mean * rate / request.share
         failure = 1.0 - forecast.decided.mean + forecast.wrong.mean
         try:
             spread = spread_between((request.best, request.rival), request.played_outcome)
@@ -233,16 +235,15 @@ class Plan:
     def guardrails(self) -> dict[str, float | None]:
         """Days until each guardrail is expected to find an unchanged arm within its margin.
 
-        None where nothing is known of its spread, or of the rule.
+        None where nothing is known of its spread, or of the rule; infinite where there are not
+        enough users who come back.
         """
         units = {
             metric.name: units_within_margin(self.design, metric)
             for metric in self.design.guardrails
         }
-        rate, window = self.request.enrolled_per_day, self.request.window_days
-        return {
-            name: None if need is None else need / rate + window for name, need in units.items()
-        }
+        known_after = self.request.traffic.known_after
+        return {name: None if need is None else known_after(need) for name, need in units.items()}
 
     @property
     def frontier(self) -> tuple[Candidate, ...]:
@@ -351,7 +352,11 @@ class Plan:
 
 def _guarded(plan: Plan) -> dict[str, Any]:
     played = None if plan.guarded is None else plan.guarded.to_dict()
-    return {"guardrail_days": plan.guardrails, "with_guardrails": played}
+    finite = {
+        name: None if days is None or math.isinf(days) else days
+        for name, days in plan.guardrails.items()
+    }
+    return {"guardrail_days": finite, "with_guardrails": played}
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:

@@ -28,8 +28,8 @@ from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
-from bascule.planning.arrivals import Arrivals, Returning, Steady
-from bascule.planning.ramp import Ramp, RampSteps, checked_ramp, traffic_of
+from bascule.planning.ramp import Ramp, checked_ramp, traffic_of
+from bascule.planning.request.arrivals import Arrivals, Returning, Steady, TrafficSteps
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
 from bascule.planning.rollout_result import Rollout, RolloutCase
@@ -134,7 +134,7 @@ def plan_rollout(
             "deadline_days",
             f"deadline_days ({days:g}) must be longer than the longest window ({wait:g} days)",
         )
-    cap = arrivals.units_after(steps, days - wait)
+    cap = arrivals.units_after(steps, np.asarray(days - wait)).item()
     design = Design(
         names,
         first.outcome if outcome is None else outcome,
@@ -181,11 +181,9 @@ DaysOf = Callable[[FloatArray], FloatArray]
 """After how many days numbers of units have counted."""
 
 
-def _days(arrivals: Arrivals, steps: RampSteps, wait: float, units: FloatArray) -> FloatArray:
+def _days(arrivals: Arrivals, steps: TrafficSteps, wait: float, units: FloatArray) -> FloatArray:
     """Return after how many days numbers of units have counted: when their windows close."""
-    counts, places = np.unique(units, return_inverse=True)
-    days = [wait + arrivals.days_until(steps, float(count)) for count in counts]
-    return np.asarray(days, np.float64)[places]
+    return wait + arrivals.days_until(steps, units)
 
 
 def _wait(measure: Measure | None) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.presenter import presenter
-from bascule.planning.arrivals import Arrivals
-from bascule.planning.ramp import RampSteps, traffic_of
+from bascule.planning.ramp import traffic_of
+from bascule.planning.request.arrivals import Arrivals, TrafficSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Rollout:
     """A guarded rollout: its design, the schedule, and what to expect."""
 
     design: Design
-    ramp: RampSteps
+    ramp: TrafficSteps
     arrivals: Arrivals
     deadline_days: float
     runs: int
@@ -54,7 +54,7 @@ class Rollout:
     """Whether rollouts were played unit by unit, not by the paths of their evidence."""
 
     @property
-    def traffic(self) -> RampSteps:
+    def traffic(self) -> TrafficSteps:
         """The steps with the shares of the traffic that are in the test."""
         return traffic_of(self.ramp, len(self.design.arms))
 

@@ -15,6 +15,7 @@ from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Outcome
+from bascule.planning.request.arrivals import Arrivals, Traffic
 from bascule.planning.request.options import Lift
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
@@ -169,6 +170,22 @@ def checked_metrics(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
     return check_metrics(metrics, None)
 
 
+def check_returning(outcome: Outcome, delay: float | str | None) -> None:
+    """Refuse what a plan for users who come back does not answer."""
+    if outcome.recurring:
+        raise InputError(
+            "outcome",
+            f"{outcome!r} does not go with users who come back: use Ratio() with a window, in "
+            "which all requests of a user count",
+        )
+    if delay is not None:
+        raise InputError(
+            "delay",
+            "delay does not go with users who come back, of whom most are enrolled before the "
+            "first windows close: leave it out",
+        )
+
+
 def checked_delay(
     outcome: Outcome, window: float | str | None, delay: float | str | None
 ) -> float | None:
@@ -225,19 +242,20 @@ def checked_covariate(
 def check_deadline(
     outcome: Outcome,
     arms: int,
-    units_per_day: float,
-    enrolled_per_day: float,
+    arrivals: Arrivals,
+    least_days: float,
     deadline_days: float,
     window_days: float,
     max_units: int,
 ) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
     most = LONGEST if outcome.recurring else MOST_UNITS
-    if units_per_day * deadline_days > most:
+    come = Traffic(arrivals, 1.0, window_days).units_after(deadline_days)
+    if come > most:
         raise InputError(
             "units_per_day",
             f"units_per_day times deadline_days must be at most {most:.0e} "
-            f"(got {units_per_day * deadline_days:.2g}): fewer units a day will do",
+            f"(got {come:.2g}): fewer units a day will do",
         )
     if window_days >= deadline_days:
         raise InputError(
@@ -247,13 +265,17 @@ def check_deadline(
             others=("deadline_days",),
         )
     least = FIRST_UNITS * arms
-    enough = least / enrolled_per_day + window_days
+    if math.isinf(least_days):
+        raise InputError(
+            "active_users",
+            f"active_users are too few for {arms} arms: the first blocks take {least} users",
+        )
     if max_units < least:
         raise InputError(
             "deadline_days",
-            f"deadline_days ({deadline_days:g}) is too short: {enrolled_per_day:g} "
-            f"units a day make {max_units} units by then, and the first blocks take "
-            f"{least}; give it {enough:.2g} days or more",
+            f"deadline_days ({deadline_days:g}) is too short: {max_units} units are enrolled by "
+            f"then, and the first blocks take {least}; give it {least_days:.2g} days "
+            "or more",
         )
 
 

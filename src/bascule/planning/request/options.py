@@ -16,6 +16,7 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.procedures.blocks.signals import EarlySignals
+from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.sample import Sample
 
 Number = float | str
@@ -82,7 +83,7 @@ class PlanOptions(TypedDict, total=False):
         ),
     ]
     units_per_day: Annotated[
-        Number,
+        Number | Returning,
         Option(
             "Traffic of the test, all arms together.",
             label="Units per day",

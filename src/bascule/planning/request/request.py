@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from bascule.core.calendar import announced_after
@@ -14,6 +14,7 @@ from bascule.core.design import MOST_UNITS, Design
 from bascule.core.design_fields import DEFAULT_ERROR
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
+from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import SECONDS, Measure
@@ -21,11 +22,13 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import NUMBERS, check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
 from bascule.core.procedures.blocks.signals import EarlySignals
+from bascule.planning.request.arrivals import Arrivals, Returning, Steady, Traffic
 from bascule.planning.request.checks import (
     arm_names,
     check_calendar,
     check_deadline,
     check_means,
+    check_returning,
     checked_covariate,
     checked_delay,
     checked_metrics,
@@ -68,8 +71,9 @@ class PlanRequest:
     """Number of arms, or their names."""
     error: float = DEFAULT_ERROR
     """Bound on the probability that either of two equal arms wins (with `sides=1`, a worse arm)."""
-    units_per_day: float = 5000.0
-    """New units a day, of all arms together."""
+    units_per_day: float | Returning = 5000.0
+    """New units a day, of all arms together, or `Returning(users, requests_per_day)` for users who
+    come back: no more than these can be enrolled. Ratios that are shares then need no spread."""
     deadline_days: float = 28.0
     """Days by which a decision is needed."""
     window: float | str | None = None
@@ -120,7 +124,8 @@ class PlanRequest:
         check_given(PLAN, [name for name in PLAN if name != "cap" and getattr(self, name)])
         for name, option in PLAN.items():
             is_read = option.kind in NUMBERS or (option.kind == "choice" and name != "outcome")
-            if is_read and (given := getattr(self, name)) is not None:
+            given = getattr(self, name, None)
+            if is_read and given is not None and not isinstance(given, Returning):
                 put(self, name, option.read(given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
@@ -149,13 +154,19 @@ class PlanRequest:
             )
         put(self, "arms", arm_names(self.arms, self.lift))
         put(self, "metrics", checked_metrics(self.metrics))
+        if self.traffic.steady is None:
+            check_returning(self.outcome, self.delay)
+        parts = (self.outcome, self.baseline, self.window)
+        put(self, "outcome", self.arrivals.spread_in(*parts, "the primary metric"))
+        expected = (self.arrivals.expected(metric, self.window) for metric in self.metrics)
+        put(self, "metrics", tuple(expected))
         put(self, "lift", lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         check_means(self.outcome, self.baseline, self.lifts, self.means, self.gap)
         check_deadline(
             self.outcome,
             len(self.names),
-            self.units_per_day,
-            self.enrolled_per_day,
+            self.arrivals,
+            self.traffic.known_after(FIRST_UNITS * len(self.names)),
             self.deadline_days,
             self.window_days,
             self.max_units,
@@ -233,16 +244,18 @@ class PlanRequest:
         105000
         """
         days = self.deadline_days - self.window_days
-        return min(MOST_UNITS, math.floor(self.enrolled_per_day * days))
+        return min(MOST_UNITS, math.floor(self.traffic.units_after(days)))
 
     @property
-    def enrolled_per_day(self) -> float:
-        """Units that get into the test each day.
+    def arrivals(self) -> Arrivals:
+        """Who comes: new units at a steady rate, or users who come back."""
+        given = self.units_per_day
+        return given if isinstance(given, Returning) else Steady(given)
 
-        >>> PlanRequest(share="30%").enrolled_per_day
-        1500.0
-        """
-        return tidy(self.share * self.units_per_day)
+    @property
+    def traffic(self) -> Traffic:
+        """Who comes, the share that gets in, and how long each takes to be known."""
+        return Traffic(self.arrivals, self.share, self.window_days)
 
     @property
     def unwon_per_day(self) -> float:
@@ -251,7 +264,7 @@ class PlanRequest:
         >>> PlanRequest().unwon_per_day
         50.0
         """
-        return tidy(self.units_per_day * self.gap)
+        return tidy(self.arrivals.daily(self.window_days) * self.gap)
 
     @property
     def window_days(self) -> float:
@@ -274,7 +287,7 @@ class PlanRequest:
     @property
     def waiting_units(self) -> int:
         """Units that arrive while the window of one is open."""
-        return math.ceil(self.enrolled_per_day * self.window_days)
+        return math.ceil(self.traffic.units_after(self.window_days))
 
     @property
     def delay_units(self) -> float | None:
@@ -283,7 +296,7 @@ class PlanRequest:
         >>> PlanRequest(window="7d", delay="1d").delay_units
         5000.0
         """
-        return None if self.delay is None else self.enrolled_per_day * float(self.delay) / DAY
+        return None if self.delay is None else self.traffic.units_after(float(self.delay) / DAY)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
         """Return what events of a unit add up to where that is certain; None without a window.
@@ -308,8 +321,9 @@ class PlanRequest:
         if not self.outcome.recurring:
             return self.outcome
         assert self.outcomes_per_day is not None
+        assert self.traffic.steady is not None
         between, within = self.outcome.unit_spreads
-        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.enrolled_per_day))
+        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.traffic.steady))
 
     @property
     def usual_spread(self) -> float:
@@ -339,7 +353,7 @@ class PlanRequest:
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
         delay = None if self.window is None else Delay(self.waiting_units, events=self.delay_units)
-        daily = self.enrolled_per_day if self.withholds else None
+        daily = self.traffic.steady if self.withholds else None
         world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)
         if self.spread is None or self.spread_is_usual:
             return world
@@ -376,6 +390,7 @@ class PlanRequest:
             "means": list(self.means),
             "lift": list(self.lifts),
             **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
+            **({} if self.traffic.steady else {"units_per_day": asdict(self.arrivals)}),
             "window": self.window,
             "whole_weeks": self.whole_weeks,
             "delay": self.delay,

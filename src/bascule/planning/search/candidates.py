@@ -256,6 +256,6 @@ def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
     try:
         effort = sweep.effort(design, request.world, request.spread)
         runs = max(PILOT.fewest, PILOT.runs(effort))
-        return forecast_of(sweep.play(design, request.world, runs), request.enrolled_per_day)
+        return forecast_of(sweep.play(design, request.world, runs), request)
     except InfeasibleError:
         return hopeless(request, request.means)

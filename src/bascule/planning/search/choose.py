@@ -181,14 +181,15 @@ def best_tilt(request: PlanRequest) -> float | None:
     """Return the tilt that balances cost and waiting when the tilt holds from the first unit on.
 
     It is `sqrt(1 + D / c)` where one unit of time costs c: a check on what the search finds. None
-    with a conversion window, while which no unit can be tilted.
+    with a conversion window, while which no unit can be tilted, and for users who come back.
 
     >>> round(best_tilt(PlanRequest(waiting_cost=50.0 / 8)), 6)
     3.0
     """
-    if request.waiting_cost is None or request.window is not None:
+    rate = request.traffic.steady
+    if request.waiting_cost is None or request.window is not None or rate is None:
         return None
-    return math.sqrt(1.0 + request.gap * request.enrolled_per_day / request.waiting_cost)
+    return math.sqrt(1.0 + request.gap * rate / request.waiting_cost)
 
 
 def _doubt(forecast: Forecast) -> float:

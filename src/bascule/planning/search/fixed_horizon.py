@@ -38,7 +38,7 @@ class FixedHorizon:
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
         return {
-            "expected_days": self.days,
+            "expected_days": self.days if math.isfinite(self.days) else None,
             "expected_cost": self.cost,
             "units_per_arm": self.units_per_arm,
             "power": self.power,
@@ -59,7 +59,7 @@ def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     spread = _variance(request, request.best) + _variance(request, request.rival)
     wanted = max(0.0, level) ** 2 * request.unexplained * spread / request.gap**2
     units = max(1, math.ceil(_units_for(request, wanted)))
-    days = request.announced_days(arms * units / request.enrolled_per_day + request.window_days)
+    days = request.announced_days(request.traffic.known_after(arms * units))
     cost = units * sum(request.gaps)
     return FixedHorizon(units, days, cost, request.power)
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bascule.planning.forecast import PREDICTED_WITHIN, prediction
+from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest
 
@@ -35,7 +36,7 @@ class Reach:
     lift: float | None
     error: float | None
     deadline_days: float | None
-    units_per_day: float | None
+    units_per_day: float | Returning | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -50,13 +51,14 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     (True, True)
     """
     needed = time_needed(request) * factor
-    days = needed / request.enrolled_per_day + request.window_days
+    days = request.traffic.known_after(needed)
     known = math.isfinite(needed)
+    by_then = request.traffic.units_after(request.deadline_days - request.window_days)
     return Reach(
         _lift_for(request, needed, factor) if known else None,
         _error_for(request, needed, factor) if known else None,
-        days if known else None,
-        needed / (request.deadline_days - request.window_days) / request.share if known else None,
+        days if math.isfinite(days) else None,
+        request.arrivals.scaled(needed / by_then) if known else None,
     )
 
 

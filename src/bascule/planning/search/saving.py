@@ -76,5 +76,5 @@ def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float,
     late, soon = units * LATER, units / LATER
     events = tuple(late if mean == request.best else soon for mean in request.means)
     world = replace(usual, delay=Delay(request.waiting_units, events=events))
-    rate = request.enrolled_per_day
-    return world, (late / rate, soon / rate)
+    days = request.traffic.days_until
+    return world, (days(late).item(), days(soon).item())

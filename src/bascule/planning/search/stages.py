@@ -190,14 +190,14 @@ class _Planning:
             return None
         self.progress("simulating the guardrails", self.done, PARTS)
         days = max(answer.expected_days.mean, *(need or 0.0 for need in answer.guardrails.values()))
-        units = max(1.0, min(days, request.deadline_days) * request.enrolled_per_day)
+        units = max(1.0, request.traffic.units_after(min(days, request.deadline_days)))
         runs = GUARDED.runs(units * (1 + len(design.guardrails)))
         means = {one.name: (one.baseline or 0.0,) * len(design.arms) for one in design.metrics}
         try:
             shown = runs and self.sweep.play(design, request.world, runs, metrics=means)
         except InfeasibleError:
             return None
-        return forecast_of(shown, request.enrolled_per_day) if shown else None
+        return forecast_of(shown, request) if shown else None
 
     def _play(
         self,
@@ -214,7 +214,7 @@ class _Planning:
         request = self.request
         self.done = min(self.done + 1, PARTS)
         self.progress(f"simulating {what}", self.done, PARTS)
-        units = max(1.0, min(days, request.deadline_days) * request.enrolled_per_day)
+        units = max(1.0, request.traffic.units_after(min(days, request.deadline_days)))
         played = played_design(request, design)
         runs = (main or self.side).runs(units * unit_weight(played, units))
         if self.runs is not None:
@@ -224,7 +224,7 @@ class _Planning:
             return None
         world = request.world_at(means)
         try:
-            return forecast_of(self.sweep.play(played, world, runs), request.enrolled_per_day)
+            return forecast_of(self.sweep.play(played, world, runs), request)
         except InfeasibleError:
             # The deadline is so near that every run would end undecided.
             return hopeless(request, means)
@@ -277,9 +277,9 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
     """How many times as long the soonest design takes as `time_needed` says."""
     first = next(point.expected for point in points if point.rule == soonest(request))
-    alone = time_needed(request) / request.enrolled_per_day
+    alone = request.traffic.days_until(time_needed(request)).item()
     taken = first.p90_days - request.window_days
-    return taken / alone if math.isfinite(taken) else 1.0
+    return taken / alone if math.isfinite(taken) and math.isfinite(alone) else 1.0
 
 
 def _silent(what: str, done: int, total: int) -> None:

@@ -24,8 +24,7 @@ wins)'
     """
     parts = [
         outcome_words(request),
-        f"{request.units_per_day:,.6g} units a day{share_words(request)} for "
-        f"{request.deadline_days:g} days",
+        f"{request.arrivals.words}{share_words(request)} for {request.deadline_days:g} days",
         f"error {percent(request.error)}, {sides_words(request.sides)}",
     ]
     if request.window is not None:

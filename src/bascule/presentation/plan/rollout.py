@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
-from bascule.planning.arrivals import Returning
+from bascule.planning.request.arrivals import Returning
 from bascule.presentation.guarantees import sentence
-from bascule.presentation.numbers import count, duration, number, percent
+from bascule.presentation.numbers import count, duration, percent
+from bascule.presentation.plan.returning import arrival_words, column_words, windows
 from bascule.presentation.report import Cells, Report, Table
 
 if TYPE_CHECKING:
     from bascule.planning.rollout_result import Rollout
-
-WINDOWS = (1.0, 3.0, 7.0, 14.0)
-"""Days of the windows that are compared for users who come back."""
 
 DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
 
@@ -29,8 +28,10 @@ def report(plan: Rollout) -> Report:
     tables = [Table(tuple(_cases(plan)))]
     notes = [*_promises(plan), DAYS, origin(plan)]
     if isinstance(plan.arrivals, Returning):
-        tables.append(Table(tuple(_windows(plan, plan.arrivals)), "Windows of other lengths"))
-        notes += _returning(plan, plan.arrivals)
+        needed = partial(plan.arrivals.users_needed, plan.design)
+        tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed))
+        notes.append(arrival_words(plan.arrivals, plan.deadline_days))
+        notes.append(column_words("when an unchanged version is out on average"))
     pairs = zip(plan.ramp, plan.traffic, strict=True)
     steps = ", ".join(
         f"{percent(share)} after {at / 86400:g} d ({percent(traffic)} in the test)"
@@ -86,34 +87,3 @@ def origin(plan: Rollout) -> str:
         f"{words}; approximate, because the spread of {' and '.join(unknown)} is not known "
         "and playing so many units takes long: set runs to play that many unit by unit"
     )
-
-
-def _returning(plan: Rollout, crowd: Returning) -> list[str]:
-    deadline = plan.deadline_days
-    return [
-        f"{count(crowd.come(1.0))} of the users come on the first day, and "
-        f"{count(crowd.come(deadline))} by day {deadline:g}",
-        "counted: of all requests until the deadline; day: when an unchanged version is out on "
-        "average, - if not by the deadline",
-    ]
-
-
-def _windows(plan: Rollout, crowd: Returning) -> list[Cells]:
-    """Return what windows of other lengths would count and take."""
-    rows: list[Cells] = [("window", "requests a user", "counted", "users needed", "day")]
-    deadline = plan.deadline_days
-    for days in (days for days in WINDOWS if days < deadline):
-        needed = crowd.users_needed(plan.design, days)
-        day = crowd.days_until(plan.traffic, needed) + days
-        requests = crowd.requests_in(days)
-        counted = requests * crowd.units_after(plan.traffic, deadline - days)
-        rows.append(
-            (
-                f"{days:g} d",
-                number(requests, 3),
-                percent(round(counted / (crowd.requests_per_day * deadline), 2)),
-                count(needed),
-                f"{day:.2g}" if day <= deadline else "-",
-            )
-        )
-    return rows

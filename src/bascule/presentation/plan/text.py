@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
+from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import best_tilt
 from bascule.presentation.guarantees import guarantee
@@ -18,6 +19,7 @@ from bascule.presentation.numbers import (
     percent,
 )
 from bascule.presentation.plan.question import conditions
+from bascule.presentation.plan.returning import plan_windows, plan_words
 from bascule.presentation.plan.tables import (
     by_evidence,
     comparison,
@@ -177,6 +179,12 @@ def guardrail_lines(plan: Plan) -> list[str]:
                 "metric a baseline, or an outcome model with a spread."
             )
             continue
+        if math.isinf(days):
+            said.append(
+                f"Guardrail {name} (margin {margin}): there are too few users to show that an "
+                "unchanged arm is within its margin."
+            )
+            continue
         more = days - plan.expected_days.mean
         wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
         said.append(
@@ -212,8 +220,11 @@ def limits(plan: Plan) -> list[str]:
         wanted.append(f"a lift of {lift}")
     if reach.error is not None and reach.error > request.error:
         wanted.append(f"an error of {percent(reach.error)}")
-    if reach.units_per_day is not None and reach.units_per_day > request.units_per_day:
-        wanted.append(f"{amount(reach.units_per_day)} units a day")
+    more = reach.units_per_day
+    if isinstance(more, Returning):
+        wanted.append(f"{amount(more.users)} active users")
+    elif more is not None and more > (request.traffic.steady or 0.0) / request.share:
+        wanted.append(f"{amount(more)} units a day")
     if wanted:
         said.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
     return said
@@ -246,13 +257,15 @@ def _fixed_fits(plan: Plan) -> str:
 def design_in_words(design: Design, request: PlanRequest) -> str:
     """Say what the design does with the next unit, and when it ends."""
     assert design.max_units is not None
-    days = design.max_units / request.enrolled_per_day
+    days, traffic = request.traffic.days_until(design.max_units).item(), request.arrivals.words
+    if request.traffic.steady is not None:
+        traffic = f"{request.traffic.steady:,.6g} a day"
     end = "it ends undecided"
     if request.window is not None:
         end = f"nobody is enrolled, and {duration(request.window_days)} later {end}"
     return (
         f"{design.rule.explain(len(design.arms))} After {count(design.max_units)} units, which is "
-        f"{days:.4g} days at {request.enrolled_per_day:,.6g} a day, {end}."
+        f"{days:.4g} days at {traffic}, {end}."
     )
 
 
@@ -266,6 +279,9 @@ def report(plan: Plan) -> Report:
     if plan.paces:
         tables.append(pace_table(plan))
         parts.insert(1, waiting_words(plan))
+    if (other_windows := plan_windows(plan)) is not None:
+        tables.append(other_windows)
+        parts[-1:-1] = plan_words(plan)
     parts.insert(2, signal_words(plan))
     notes = tuple(part for part in parts if part)
     return Report(

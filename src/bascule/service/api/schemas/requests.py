@@ -25,7 +25,7 @@ from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
 from bascule.live.api import checked_unit
-from bascule.planning.arrivals import Returning
+from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
