@@ -62,7 +62,7 @@ def test_a_longer_window_ships_more_often_and_later() -> None:
 
 def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> None:
     """A longer deadline does not help; a larger lift, a longer window or more users do."""
-    asked = {"window": "1d", "guarantee": "asymptotic", "deadline_days": 14}
+    asked: dict[str, Any] = {"window": "1d", "guarantee": "asymptotic", "deadline_days": 14}
     few, many = (
         bs.PlanRequest(bs.Ratio(), 0.6, 0.1, units_per_day=Returning(*crowd, 0.02), **asked)
         for crowd in ((150, 300), (1500, 3000))
@@ -102,7 +102,7 @@ def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> 
     ],
 )
 def test_what_a_plan_for_users_who_come_back_refuses(parts: dict[str, Any], message: str) -> None:
-    asked = {"baseline": 0.6, "lift": 0.1, "window": "1d", "units_per_day": CROWD}
+    asked: dict[str, Any] = {"baseline": 0.6, "lift": 0.1, "window": "1d", "units_per_day": CROWD}
     with pytest.raises(bs.InputError, match=message):
         bs.PlanRequest(**(asked | parts))
 
