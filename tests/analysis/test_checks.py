@@ -21,6 +21,7 @@ from bascule.analysis.checks import (
 from bascule.analysis.evidence.course import Terms
 from bascule.analysis.reduce.moments import PLACE
 from bascule.analysis.reduce.sums import Sums, Table, days_between
+from bascule.analysis.request import Valueless
 
 DAYS = days_between(date(2026, 1, 1), date(2026, 1, 1) + timedelta(days=13))
 ARMS = ("old", "new")
@@ -97,7 +98,8 @@ def test_what_raises_an_alarm_holds_at_all_days_together(check: str) -> None:
             if check == "trend and shift":
                 made = drift(seen, ARMS, day)
             elif check == "missing":
-                counts = {i: (int(units[:day, i].sum()), int(hits[:day, i].sum())) for i in (0, 1)}
+                so_far = zip(units[:day].sum(axis=0), hits[:day].sum(axis=0), strict=True)
+                counts = {i: Valueless(int(n), int(k)) for i, (n, k) in enumerate(so_far)}
                 made = missing_outcomes(ARMS, counts, day)
             else:
                 chances = np.full((day, 2), 0.5)
@@ -119,14 +121,18 @@ def test_units_are_compared_with_their_logged_probabilities() -> None:
     assert "do not agree with the logged probabilities" in found.message
 
 
+def _missing(first: int, second: int, units: int) -> dict[int, Valueless]:
+    return {0: Valueless(units, first), 1: Valueless(units, second)}
+
+
 def test_values_that_are_missing_in_one_arm_more_often_are_flagged() -> None:
-    assert missing_outcomes(ARMS, {0: (1000, 0), 1: (1000, 0)}, days=7) == []
-    (alike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 52)}, days=7)
+    assert missing_outcomes(ARMS, _missing(0, 0, 1000), days=7) == []
+    (alike,) = missing_outcomes(ARMS, _missing(50, 52, 1000), days=7)
     assert not alike.flagged
     assert "102 units have no value (old 5 %, new 5.2 %" in alike.message
-    (unlike,) = missing_outcomes(ARMS, {0: (1000, 50), 1: (1000, 100)}, days=7)
+    (unlike,) = missing_outcomes(ARMS, _missing(50, 100, 1000), days=7)
     assert unlike.flagged
-    (all_missing,) = missing_outcomes(ARMS, {0: (10, 10), 1: (10, 10)}, days=7)
+    (all_missing,) = missing_outcomes(ARMS, _missing(10, 10, 10), days=7)
     assert not all_missing.flagged
 
 

@@ -197,6 +197,15 @@ def test_a_file_needs_at_most_one_question(name: str, tmp_path: Path) -> None:
         arm, value = MEASURED[name]
         wanted = frame.fillna({value: 0}).groupby(arm)[value].mean()
     assert means_of(found) == pytest.approx(wanted.to_dict(), rel=1e-6)
+    if name == "revenue":
+        assert found.design.control_arm == "No E-Mail"
+    # Scores that were not taken count as 0, unless the user says what they are.
+    flags = {check.name: check.message for check in found.flagged}
+    assert ("missing outcomes" in flags) == (name == "trial")
+    if name == "trial":
+        assert "which no other outcome is" in flags["missing outcomes"]
+        stated = bs.analyze(path, bs.LogMetric("score_week_8", missing=0))
+        assert "missing outcomes" not in {check.name for check in stated.flagged}
     assert "1970" not in str(found) + found.html() + str(found.to_rows())
     assert "inf" not in str(found).replace("infect", "").replace("information", "")
 

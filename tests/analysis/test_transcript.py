@@ -248,17 +248,21 @@ def test_a_raw_file_is_read_after_one_question(name: str, tmp_path: Path) -> Non
 def test_the_tests_of_a_file_are_asked_about(tmp_path: Path) -> None:
     rng = np.random.default_rng(9)
     lines = [
-        f'{t},2014-11-{1 + t:02},"Headline ""{h}"", really {t}",{shown},{rng.binomial(shown, 0.02)}'
+        f"{t},2014-11-{1 + t:02},Excerpt,"
+        f'"Headline ""{h}"", really {t}",{t}a{h},{shown},{rng.binomial(shown, 0.02)},201446'
         for t in range(12)
         for h, shown in enumerate(rng.integers(2000, 4000, 3))
     ]
     lines = [f"{i},{line}" for i, line in enumerate(lines)]
     path = tmp_path / "tests.csv"
-    path.write_bytes(text(",clickability_test_id,created_at,headline,impressions,clicks", *lines))
+    columns = "created_at,excerpt,headline,eyecatcher_id,impressions,clicks,test_week"
+    path.write_bytes(text(f",clickability_test_id,{columns}", *lines))
     with pytest.raises(
         Question, match="clickability_test_id seems to name one of several"
     ) as asked:
         bs.analyze(path)
+    # The identity is that of an arm's picture, and the week of the test is no flag.
+    assert "arm could be headline or eyecatcher_id; impressions" in str(asked.value)
     found = eval(str(asked.value).split("for example: ")[1], {"bs": bs})
     assert [row.arms for row in found.rows] == [3] * 12
 

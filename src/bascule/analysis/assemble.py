@@ -58,7 +58,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
             allocation.sample_ratio(reduced.arms, sums.counts(), split, one_look=request.once),
             *checks.rows_read(reduced),
             checks.two_arms(reduced, int(sums.units.sum())),
-            *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
+            *_missing_outcomes(reduced, sums),
             *checks.outcome_values(request.strict_outcome, reduced.unfit),
             checks.gaps(sums, parts[0].reading.times),
         ),
@@ -118,7 +118,7 @@ def answer(
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if not name:
         made += checks.rows_read(reduced)
-        made += checks.missing_outcomes(arms, reduced.valueless, len(sums.days))
+        made += _missing_outcomes(reduced, sums)
         made += checks.outcome_values(request.strict_outcome, reduced.unfit)
     if same_age:
         made += checks.drift(part.blocks, arms, part.known)
@@ -174,6 +174,12 @@ def answer(
             *notes.no_lift(part.arms, part.design.control_arm, compared),
             *notes.other_difference(part.arms, effects, reduced.reading.covariate),
         ),
+    )
+
+
+def _missing_outcomes(reduced: Reduced, sums: Sums) -> list[Check]:
+    return checks.missing_outcomes(
+        reduced.arms, reduced.valueless, len(sums.days), odd_zeros=reduced.odd_zeros
     )
 
 

@@ -11,7 +11,7 @@ from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.moments import PLACE, Centre
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
-from bascule.analysis.request import Reduced, Unfit
+from bascule.analysis.request import Reduced, Unfit, Valueless
 from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.approximate import percent
@@ -47,19 +47,22 @@ def looks_words(p_value: float, once: float) -> str:
 
 
 def missing_outcomes(
-    arms: Sequence[str], valueless: Mapping[int, tuple[int, int]], days: int
+    arms: Sequence[str], valueless: Mapping[int, Valueless], days: int, *, odd_zeros: bool = False
 ) -> list[Check]:
     """Whether the share of units without a value differs between arms; no check if none is missing.
 
-    The p-value holds for a look at the end of each of the days.
+    The p-value holds for a look at the end of each of the days. With `odd_zeros` no other outcome
+    is the 0 that these units count as, which is flagged.
 
-    >>> missing_outcomes(["a", "b"], {0: (1000, 10), 1: (1000, 60)}, days=7)[0].flagged
+    >>> missing = {0: Valueless(1000, 10), 1: Valueless(1000, 60)}
+    >>> missing_outcomes(["a", "b"], missing, days=7)[0].flagged
     True
     """
-    if not any(without for _, without in valueless.values()):
+    each_arm = [valueless.get(i, Valueless(0, 0)) for i in range(len(arms))]
+    units = np.array([one.units for one in each_arm], float)
+    without = np.array([one.without for one in each_arm], float)
+    if not without.any():
         return []
-    units = np.array([valueless.get(i, (0, 0))[0] for i in range(len(arms))], float)
-    without = np.array([valueless.get(i, (0, 0))[1] for i in range(len(arms))], float)
     there = units > 0
     share = without.sum() / units.sum()
     expected = np.outer([share, 1.0 - share], units[there])
@@ -75,7 +78,12 @@ def missing_outcomes(
     message = f"{units_have} no value ({each}; {looks_words(p_value, once)})"
     if p_value <= LEVEL:
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
-    return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
+    if odd_zeros:
+        message += (
+            "; they count as 0, which no other outcome is: if it was not measured, give "
+            '`missing="exclude"`, and if nothing happened `missing=0`'
+        )
+    return [Check("missing outcomes", odd_zeros or p_value <= LEVEL, message, p_value)]
 
 
 def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:

@@ -10,7 +10,7 @@ from typing import Any
 from bascule.analysis.allocation import checked_weights
 from bascule.analysis.api import one_line
 from bascule.analysis.assemble import answer
-from bascule.analysis.call import Asked, Assigned, Log, LogMetric
+from bascule.analysis.call import Asked, Log, LogMetric
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named, with_kind
 from bascule.analysis.log.recognise import recognised
@@ -124,8 +124,10 @@ def analyze_each(
         (row,) = run(table.agg(unnamed=table.count(where=table[column].isnull())))
         excluded = {f"no {column}": row["unnamed"]} if row["unnamed"] else {}
         excluded |= opened.unreadable.get(source.field, Unreadable()).excluded
-        together = Together(table, column, given, LogMetric.of(metric), options)
-        rows, more = together.answers(report)
+        control = options.pop("control", None)
+        stated = {name: value for name, value in options.items() if value is not None}
+        asked = Asked(log=given, segment=column, **stated)
+        rows, more = _answers(table, asked, LogMetric.of(metric), control, report)
         return LogCollection(rows, excluded | more)
 
 
@@ -133,59 +135,52 @@ def _silent(name: str, done: int, whole: int) -> None:
     """Say nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Together:
-    """Many tests of one table, which is read once: they are segments with arms of their own.
+def _answers(
+    table: Any, asked: Asked, metric: LogMetric, control: str | None, report: Progress
+) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
+    """The answers of all tests in the order of their names, and how many rows do not count.
 
-    The arms of each test are numbered in the order of their names, and units are distinguished by
-    the test that they are in, since one may be in many.
+    The table is read once: tests are segments with arms of their own. The arms of each are numbered
+    in the order of their names, and units are distinguished by the test that they are in, since one
+    may be in many.
     """
+    assert asked.segment is not None
+    table = with_kind(table, metric.value)
+    used = recognised(table, None, asked, metric, test=asked.segment)
+    table, labels = _numbered(table, asked.segment, used.arm, used.unit)
+    request = replace(Request.of(metric, asked), brief=True)
+    whole = reduced(request, read_log(asked, metric, request, table, used=used), None)
+    request = replace(request, control=control)
+    rows = []
+    for done, test in enumerate(sorted(labels), start=1):
+        try:
+            one, names = _of_test(whole, test, labels[test], control)
+            weights = checked_weights(names, asked.assigned.weights)
+            rows.append(_row(test, answer(request, one, test, weights, request.error)))
+        except InputError as problem:
+            rows.append(LogAnswer(test, problem=str(problem)))
+        report("tests", done, len(labels))
+    return tuple(rows), whole.excluded | whole.table.excluded
 
-    table: Any
-    test: str
-    log: Log
-    metric: LogMetric
-    options: Mapping[str, Any]
 
-    def answers(self, report: Progress) -> tuple[tuple[LogAnswer, ...], dict[str, int]]:
-        """The answers of all tests in the order of their names, and how many rows do not count."""
-        given = {name: value for name, value in self.options.items() if value is not None}
-        asked = Asked(log=self.log, segment=self.test, **given | {"control": None})
-        table = with_kind(self.table, self.metric.value)
-        used = recognised(table, None, asked, self.metric, test=self.test)
-        table, labels = _numbered(table, self.test, used.arm, used.unit)
-        request = replace(Request.of(self.metric, asked), brief=True)
-        whole = reduced(request, read_log(asked, self.metric, request, table, used=used), None)
-        rows = []
-        for done, test in enumerate(sorted(labels), start=1):
-            try:
-                analysis = self._answer(request, whole, test, labels[test], asked.assigned)
-                rows.append(_row(test, analysis))
-            except InputError as problem:
-                rows.append(LogAnswer(test, problem=str(problem)))
-            report("tests", done, len(labels))
-        return tuple(rows), whole.excluded | whole.table.excluded
-
-    def _answer(
-        self, request: Request, whole: Reduced, test: str, arms: list[str], split: Assigned
-    ) -> Analysis:
-        control = self.options.get("control")
-        if len(arms) < 2:
-            there = f"only {arms[0]!r}" if arms else "no arm at all"
-            raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
-        if control is not None and control not in arms:
-            known = ", ".join(arms)
-            raise InputError("control", f"control must be one of {known} (got {control!r})")
-        if test not in whole.table.segments:
-            raise InputError("events", "events: no row of the test can be used")
-        order = sorted(range(len(arms)), key=lambda at: (arms[at] != control, at))
-        sums = whole.table.segments[test].of_arms(order)
-        names = tuple(arms[at] for at in order)
-        table = replace(whole.table, segments={test: sums}, excluded={})
-        spelled = replace(whole.spelled, names=names)
-        one = replace(whole, spelled=spelled, table=table, valueless={}, examples={})
-        weights = checked_weights(names, split.weights)
-        return answer(replace(request, control=control), one, test, weights, request.error)
+def _of_test(
+    whole: Reduced, test: str, arms: list[str], control: str | None
+) -> tuple[Reduced, tuple[str, ...]]:
+    """What is known of one test, and its arms, the control first."""
+    if len(arms) < 2:
+        there = f"only {arms[0]!r}" if arms else "no arm at all"
+        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+    if control is not None and control not in arms:
+        known = ", ".join(arms)
+        raise InputError("control", f"control must be one of {known} (got {control!r})")
+    if test not in whole.table.segments:
+        raise InputError("events", "events: no row of the test can be used")
+    order = sorted(range(len(arms)), key=lambda at: (arms[at] != control, at))
+    names = tuple(arms[at] for at in order)
+    sums = whole.table.segments[test].of_arms(order)
+    table = replace(whole.table, segments={test: sums}, excluded={}, clipped=())
+    spelled = replace(whole.spelled, names=names)
+    return replace(whole, spelled=spelled, table=table, valueless={}, examples={}), names
 
 
 def _numbered(

@@ -45,7 +45,7 @@ def notes_on(
     empty = [a for a, n in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if n == 0]
     if empty:
         notes.append(f"nobody was in {', '.join(empty)}")
-    without = sum(count for _, count in reduced.valueless.values())
+    without = sum(one.without for one in reduced.valueless.values())
     if without and request.exclude:
         notes.append(
             "units without any value are excluded, so arms are compared by the others alone: that "

@@ -52,24 +52,21 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
     """The answer of a segment, by the evidence that suits its outcomes."""
     if reduced.replayed is not None:
         return _repeated(request, reduced.replayed)
-    return _once(request, reduced, reduced.table.segments[name], error)
-
-
-def _once(request: Request, reduced: Reduced, sums: Sums, error: float) -> Part:
-    """Outcomes that come once a unit, or grow."""
+    sums = reduced.table.segments[name]
     evidence = chosen_evidence(request, reduced, sums)
-    if request.once:
-        return _at_one_look(request, reduced, sums, evidence, error)
-    blocks = sums.merged(reduced.reading.block)
+    blocks = sums if request.once else sums.merged(reduced.reading.block)
     dates = _known_dates(request, reduced, blocks)
     counted = blocks.first(len(dates))
-    course = course_by(evidence, request, reduced, counted, dates, error)
+    once = _one_look(request, reduced.arms, counted, evidence, error)
+    if request.once:
+        evidence, course = _at_one_look(request, reduced.arms, counted, once, evidence, error)
+    else:
+        course = course_by(evidence, request, reduced, counted, dates, error)
     design = _design_of(request, reduced.arms, evidence, counted, error)
     if counted.moments is not None:
         counted, blocks = adjusted(counted), adjusted(blocks)
     arms = _shown_arms(reduced.arms, sums, counted)
     left = _days_left(course, counted, sums.days[0])
-    once = _one_look(request, reduced.arms, counted, evidence, error)
     return Part(evidence, design, course, arms, blocks, len(dates), left, once)
 
 
@@ -95,29 +92,26 @@ def _one_look(
 
 
 def _at_one_look(
-    request: Request, reduced: Reduced, sums: Sums, evidence: Evidence, error: float
-) -> Part:
-    """The answer by a test with a fixed sample alone."""
-    known = len(_known_dates(request, reduced, sums))
-    counted = sums.first(known)
-    once = _one_look(request, reduced.arms, counted, evidence, error)
-    if len(once) < math.comb(len(reduced.arms), 2):
+    request: Request,
+    arms: tuple[str, ...],
+    counted: Sums,
+    once: tuple[OneLook, ...],
+    evidence: Evidence,
+    error: float,
+) -> tuple[Evidence, Course]:
+    """The evidence and the course of a test with a fixed sample alone."""
+    if len(once) < math.comb(len(arms), 2):
         raise InputError(
             "looks",
             "looks=1 needs at least two counted units in every arm, and arms that were split "
             "without regard to outcomes: leave looks out",
         )
     fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
-    terms = Terms(reduced.arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
-    ends = ((-one.difference, -one.high, -one.low) for one in once)
-    effects = terms.effects_with(ends)
-    if counted.moments is not None:
-        counted = sums = adjusted(counted)
-    day = Day(counted.days[-1].isoformat(), *sums.at_end_of(known - 1), effects)
-    course = course_of_looks([(day, Judge(terms).see(effects))])
-    arms = _shown_arms(reduced.arms, sums, counted)
-    design = _design_of(request, reduced.arms, fixed, counted, error)
-    return Part(fixed, design, course, arms, sums, known, None, once)
+    terms = Terms(arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
+    effects = terms.effects_with((-one.difference, -one.high, -one.low) for one in once)
+    last = len(counted.days) - 1
+    day = Day(counted.days[last].isoformat(), *counted.at_end_of(last), effects)
+    return fixed, course_of_looks([(day, Judge(terms).see(effects))])
 
 
 def _repeated(request: Request, replayed: Replayed) -> Part:

@@ -40,7 +40,8 @@ class Request:
     """The options of an analysis, checked: parts of a design, and how outcomes are made.
 
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
-    the outcome `missing`, or is excluded with `exclude`. `whole` is the design of all segments,
+    the outcome `missing`, which is `assumed` if nobody has said so, or is excluded with `exclude`.
+    `whole` is the design of all segments,
     where it names them, and `design` then that of one. With `by_day` outcomes that still grow are
     compared as they stood on every day, not only on the last one. A `brief` answer has no
     fixed-sample tests and no lifts.
@@ -56,6 +57,7 @@ class Request:
     until: datetime | None
     by_day: bool
     exclude: bool = False
+    assumed: bool = False
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
@@ -124,6 +126,7 @@ class Request:
             until=_moment(asked.until),
             by_day=looks is None and aggregate in FOLLOWED and base == 0.0,
             exclude=missing == EXCLUDE,
+            assumed=missing is None and measure is None,
             goal=(goal or INCREASE) if design is None else design.goal,
             control=asked.control if design is None else design.control,
             block=block,
@@ -153,12 +156,21 @@ class Unfit(NamedTuple):
     reason: str
 
 
+class Valueless(NamedTuple):
+    """Units of an arm that have rows: all, those without a value, and those with the outcome 0."""
+
+    units: int
+    without: int
+    zeros: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Reduced:
     """What came out of the log: its arms, the table of sums, and how outcomes came about.
 
     `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
-    has for each arm how many units have rows, and how many of these have no value in any. `unfit`
+    has the units of each arm that have rows without a value. With `odd_zeros` these count as 0
+    though no other outcome is 0, and nobody has said that they should. `unfit`
     has the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
     `worded` counts rows with words in place of numbers, and `duplicates` exact copies of other
     rows, None if they were not looked for. With `only_copies` units have one row each but for
@@ -172,7 +184,8 @@ class Reduced:
     ends: datetime | None = None
     rows: int = 0
     excluded: dict[str, int] = field(default_factory=dict)
-    valueless: dict[int, tuple[int, int]] = field(default_factory=dict)
+    valueless: dict[int, Valueless] = field(default_factory=dict)
+    odd_zeros: bool = False
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     worded: int = 0
     duplicates: int | None = None

@@ -14,6 +14,7 @@ from bascule.analysis.log.recognise import Recognised, recognised, start_of
 from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.request import Request
+from bascule.analysis.source.backend import run
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
@@ -52,12 +53,11 @@ def read_log(
     used: Recognised | None = None,
 ) -> Log:
     """Clean the rows of the tables, by the columns that are used or else recognised."""
+    dropped = 0
     if asked.log.drop_duplicates:
-        different = events.distinct()
-        dropped = int(events.count().to_pyarrow().as_py() - different.count().to_pyarrow().as_py())
-        plain = replace(asked, log=replace(asked.log, drop_duplicates=False))
-        log = read_log(plain, metric, request, different, assignments, used)
-        return replace(log, dropped=dropped)
+        all_rows, events = events, events.distinct()
+        (before,), (after,) = (run(table.agg(n=table.count())) for table in (all_rows, events))
+        dropped = before["n"] - after["n"]
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
@@ -70,8 +70,13 @@ def read_log(
         there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
         raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
     about = _about_units(arm_table, arms.names, asked)
-    of_events = {"unit": unit, "time": time, "metric": used.value} if alone else {}
-    _check_covariate(about["covariate"], {"arm": arm, **of_events})
+    of_events = {unit: "unit", time: "time", used.value: "metric"} if alone else {}
+    if (role := {arm: "arm", **of_events}.get(about["covariate"])) and about["covariate"]:
+        raise InputError(
+            "covariate",
+            f"covariate: {about['covariate']!r} is the column of the {role}: name a number that "
+            "was known before the test",
+        )
     times, assigned_times = times_of(events, time, asked.log.time_format), None
     if not alone:
         times, assigned_times = _both_times(request, asked, times, assignments, arm)
@@ -103,7 +108,7 @@ def read_log(
         time=times.column,
         value=used.value,
         other_values=used.others,
-        probability=tuple(about["probabilities"] or _given(about["probability"])),
+        probability=about["probabilities"] or ((one,) if (one := about["probability"]) else ()),
         window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
         follow_up=metric.follow_up is not None,
@@ -116,21 +121,25 @@ def read_log(
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
         notes=used.notes,
     )
-    if alone:
-        rows = clean(events, columns, arms, request.until, text=False)
-        return Log(arms, columns, events, rows, reading, cumulative=asked.log.cumulative)
-    assert assigned_times is not None
-    assert asked.assignments is not None
-    assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
-    forms = _written(assignments, [about["covariate"]], asked.log.decimal)
-    assignment_columns = Columns(assigned_unit, arm, None, assigned_times, **about, written=forms)
-    text = events[unit].type() != assignments[assigned_unit].type()
+    assigned, assignment_columns, text = None, None, False
+    if not alone:
+        assert assigned_times is not None
+        assert asked.assignments is not None
+        assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
+        forms = _written(assignments, [about["covariate"]], asked.log.decimal)
+        assignment_columns = Columns(
+            assigned_unit, arm, None, assigned_times, **about, written=forms
+        )
+        text = events[unit].type() != assignments[assigned_unit].type()
+        assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
+        reading = replace(
+            reading, assignments_unit=assigned_unit, assignments_time=assigned_times.column
+        )
     rows = clean(events, columns, arms, request.until, text=text)
-    assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
-    reading = replace(
-        reading, assignments_unit=assigned_unit, assignments_time=assigned_times.column
+    cumulative = asked.log.cumulative
+    return Log(
+        arms, columns, events, rows, reading, assigned, assignment_columns, dropped, cumulative
     )
-    return Log(arms, columns, events, rows, reading, assigned, assignment_columns)
 
 
 def _written(
@@ -223,18 +232,3 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
         named("probability", probability[arm], list(arm_table.columns)) for arm in arms
     )
     return about
-
-
-def _check_covariate(covariate: str | None, others: Mapping[str, str | None]) -> None:
-    """Raise `InputError` if the covariate is a column that already has another role."""
-    for role, name in others.items():
-        if covariate is not None and covariate == name:
-            raise InputError(
-                "covariate",
-                f"covariate: {covariate!r} is the column of the {role}: name a number that was "
-                "known before the test",
-            )
-
-
-def _given(name: str | None) -> list[str]:
-    return [] if name is None else [name]

@@ -36,8 +36,9 @@ from bascule.core.errors import InputError
 FEWEST_CLUSTERS = 6
 """So many groups whose units all have one arm are no chance."""
 
-DAY_NAMES = ("day", "date", "week")
-"""Names of times whose small numbers are days of arrival; others may be times since arrival."""
+DAY_NAMES = ("day", "date")
+"""Names of times whose small numbers are days of arrival; others may be weeks, or the time since a
+unit arrived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,9 @@ class _Recognition:
         sample = self.events
         free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
         names = [usual("unit", free), [c for c in free if plain(c) == "id"]]
-        names.append([c for c in free if re.search(IDENTITY, plain(c))])
+        if not (self._test and self._counts()):
+            # In a log of many tests whose rows count units, an identity is that of an arm's page.
+            names.append([c for c in free if re.search(IDENTITY, plain(c))])
         if self._choose("unit", sample, names):
             return
         texts = [c for c in free if c not in sample.numbers and not usual("time", [c])]
@@ -202,22 +205,34 @@ class _Recognition:
         sample = self.arms
         if not self.alone and "unit" in self.roles:
             sample.taken.add(self.roles["unit"])
-        groups = [usual(tier, sample.free) for tier in ("arm", "perhaps an arm")]
-        groups += [
-            [c for c in sample.free if re.search(form, plain(c))] for form in (ARM_ENDINGS, TREATED)
-        ]
+        test, columns = self._test, sample.free
+        groups = [usual(tier, columns) for tier in ("arm", "perhaps an arm")]
+        groups.append([c for c in columns if re.search(ARM_ENDINGS, plain(c))])
+        flags = [c for c in columns if re.search(TREATED, plain(c))]
+        groups.append([c for c in flags if self._has_few(c)])
         if self._choose("arm", sample, groups):
             return
-        most = {c: 5 if sample.table[c].type().is_numeric() else 10 for c in sample.free}
-        test = self.test or self.options.get("test")
-        free = [c for c in sample.free if c not in (test, *sample.row_numbers)]
-        free = [c for c in free if not usual("time", [c])]
-        few = [c for c in free if 2 <= sample.different(c, test) <= most[c]]
+        free = [c for c in columns if c not in (test, *sample.row_numbers)]
+        few = [c for c in free if not usual("time", [c]) and self._has_few(c)]
         few = sorted(few, key=lambda c: (c in sample.numbers, bool(usual("value", [c]))))
+        if test is not None:
+            # Each test has its own arms, so their column has more entries than others.
+            few = [c for c in few if c not in sample.numbers] or few
+            few = sorted(few, key=sample.different, reverse=True)
         why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
-        columns = _listed(list(sample.table.columns), "and")
-        rest = "" if few else f" (of {columns}), and a row must be about one arm"
+        every = _listed(list(sample.table.columns), "and")
+        rest = "" if few else f" (of {every}), and a row must be about one arm"
         self._ask("arm", why + rest, few)
+
+    @property
+    def _test(self) -> str | None:
+        """The column of the test in a log of many, as given or as it seems."""
+        return self.test or self.options.get("test")
+
+    def _has_few(self, name: str) -> bool:
+        """Whether a column has so few entries, in each test of many, that they may be arms."""
+        most = 5 if self.arms.table[name].type().is_numeric() else 10
+        return 2 <= self.arms.different(name, self._test) <= most
 
     def _find_time(self) -> None:
         sample, likely = self.events, []
@@ -317,7 +332,8 @@ class _Recognition:
             others = [c for c in sample.numbers if c in sample.free and c not in counts]
             plain_numbers = [c for c in others if sample.table[c].type().is_numeric()]
             parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
-            self.options["metric"] = next(iter((*parts, *others)), "COLUMN")
+            # Outcomes stand behind what was counted before them.
+            self.options["metric"] = next(iter((*parts[::-1], *others)), "COLUMN")
         metric = self.options.setdefault("metric", self.roles.get("metric", "COLUMN"))
         odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
         if odd is not None:

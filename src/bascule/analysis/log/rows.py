@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,10 @@ CONTROLS = (
     *("control", "placebo", "baseline", "default", "original", "old", "holdout", "standard"),
     *("ctrl", "cont", "kontrolle", "psa"),
 )
-"""Names of arms that others are compared with, where nothing else is said."""
+"""Names of arms that others are compared with, where nothing else is said, or words in these."""
+
+NOTHING = ("no", "none", "without", "kein", "keine", "ohne")
+"""First words of the names of arms that get nothing."""
 
 INVISIBLE = dict.fromkeys(map(ord, "\0\u200b\u200c\u200d\u2060\ufeff"))
 
@@ -127,9 +131,11 @@ def arms_of(
     return Arms(names, tuple(entries), respelled, total, none)
 
 
-def _order(name: str) -> tuple[bool, str]:
-    """What arms are ordered by: a name for the control comes first."""
-    return _plain(name) not in CONTROLS, name
+def _order(name: str) -> tuple[bool, bool, str]:
+    """What arms are ordered by: a name for the control comes first, then one with a word for it."""
+    words = re.split(r"[\W_]+", _plain(name))
+    is_control = words[0] in NOTHING or any(word in CONTROLS for word in words)
+    return _plain(name) not in CONTROLS, not is_control, name
 
 
 def coded(table: Any, column: str, arms: Arms) -> Any:

@@ -14,36 +14,25 @@ from bascule.analysis.log.sample import rise
 from bascule.analysis.reduce.moments import moment_sums
 from bascule.analysis.reduce.scores import OWN, score_sums
 from bascule.analysis.reduce.units import aggregated, counting, joined, placed
-from bascule.analysis.request import Request, Unfit
+from bascule.analysis.request import Request, Unfit, Valueless
 from bascule.analysis.source.backend import Row, run
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
 
-def without_value(events: Any, units: Any) -> list[Row]:
-    """Units per arm that have rows, and how many of them have no value in any of these.
-
-    `units` are those of an assignment table, or None where the events name the arms.
-    """
-    rows = good(events)
-    if "unit" not in rows.columns:
-        return run(
-            rows.group_by(arm=rows.code).agg(
-                units=rows.count(), without=rows.count(where=rows.value.isnull())
-            )
-        )
-    if units is not None:
-        rows = joined(events, units, ["lowest", "highest"])
-        parts = {"lowest": rows["lowest"].min(), "highest": rows["highest"].max()}
-    else:
-        parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
-    each = rows.group_by("unit").agg(**parts, values=rows["value"].count())
-    each = each.filter(each.lowest == each.highest)
-    return run(
-        each.group_by(arm=each.lowest).agg(
-            units=each.count(), without=counting(each["values"] == 0).sum()
-        )
-    )
+def without_value(units: Any) -> dict[int, Valueless]:
+    """The units of each arm that have rows, and how many of them have no value in any of these."""
+    units = placed(units)
+    if "events" in units.columns:
+        units = units.filter(units.events.notnull())
+    known = units["values"] > 0 if "values" in units.columns else units.outcome.notnull()
+    units = units.filter(units.arm >= 0)
+    zeros = counting(units.outcome == 0.0).sum()
+    each = units.group_by("arm").agg(units=units.count(), known=counting(known).sum(), zeros=zeros)
+    return {
+        row["arm"]: Valueless(row["units"], row["units"] - row["known"], row["zeros"] or 0)
+        for row in run(each)
+    }
 
 
 def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = None) -> list[Row]:

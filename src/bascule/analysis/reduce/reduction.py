@@ -104,18 +104,14 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
         left_out |= _of_assignments(lines) if its else lines
         examples |= _of_assignments(broken) if its else broken
     excluded |= left_out
-    valueless = {}
     if survey.blank and log.columns.count is None:
         excluded[BLANK] = survey.blank
-        each = without_value(log.rows, None if assigned is None else units_of(log.assigned))
-        valueless = {row["arm"]: (int(row["units"]), int(row["without"])) for row in each}
     if made.table.excluded.get(IN_TWO_ARMS):
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
     return replace(
         made,
         rows=rows + sum(left_out.values()),
         excluded=excluded,
-        valueless=valueless,
         examples={reason: entries for reason, entries in examples.items() if entries},
         # A column of nothing but words has been read as it was meant.
         worded=survey.worded if survey.worded + survey.blank < usable else 0,
@@ -180,6 +176,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
     else:
         arrived = units_of(rows if assigned is None else log.assigned)
         units = units_with_events(rows, arrived, request.measure, request.aggregate)
+    valueless = without_value(units) if survey.blank else {}
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)
@@ -197,6 +194,11 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         replace(log.reading, notes=(*log.reading.notes, *notes)),
         final=final,
         ends=None if request.measure is None else _end_of_log(request, surveys),
+        valueless=valueless,
+        odd_zeros=single
+        and request.assumed
+        and any(one.without for one in valueless.values())
+        and not any(one.zeros for one in valueless.values()),
         unfit=unfit_outcomes(request, units),
         duplicates=duplicates,
         only_copies=repeated,

@@ -95,6 +95,7 @@ def units_with_events(events: Any, units: Any, measure: Measure | None, aggregat
     outcomes = both.group_by("unit").agg(
         **parts,
         events=both.count(),
+        values=value.count(),
         latest=at.max(),
         outcome=aggregated(value, at, aggregate, inside),
         **({"per": both["per"].sum(where=inside)} if "per" in both.columns else {}),
