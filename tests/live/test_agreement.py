@@ -158,3 +158,24 @@ def test_a_static_population_is_decided_at_the_stage_at_which_its_means_are(rule
         assert test.assign(units[0][0]) == "a"
         test.release()
         assert test.assign(units[0][0]) == "b"
+
+
+def test_a_recurring_test_without_a_window_has_every_report() -> None:
+    """Units of a recurring test never mature: no report may ask when they do."""
+    measure = bs.Measure(period="1d", grace="6h")
+    design = bs.Design(
+        ["a", "b", "c"], bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), measure=measure
+    )
+    assert design.matures(0.0) is None
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("returning", design)
+        for day in range(4):
+            units = [f"{day}-{one}" for one in range(6)]
+            test.assign_many(units)
+            test.record_many([(unit, 1.0) for unit in units])
+            clock.advance(86400.0)
+        assert test.even_split() is None
+        assert test.alarms() == ()
+        assert test.verify().agrees
+    assert "not played" not in repr(bs.simulate(design, [0.0, 0.5, 1.0], 5, threads=1))

@@ -243,7 +243,7 @@ class Design(DesignFields):
 
     def matures(self, arrived: float) -> float | None:
         """Return when a unit has all its outcomes; None where that is not a matter of time."""
-        if self.measure is None:
+        if self.measure is None or self.measure.window is None:
             return None
         measures = (self.measure, *(metric.measure for metric in self.metrics))
         return max(measure.matures(arrived) for measure in measures if measure is not None)

@@ -117,7 +117,7 @@ def not_played(simulation: SimulationResult) -> str:
     """Return what the design has that was not played, and what to do; empty if there is nothing."""
     design, world = simulation.design, simulation.world
     window, parts = design.matures(0.0), []
-    if window and not design.outcome.recurring and world.delay is None:
+    if window and world.delay is None:
         parts.append(f"the window of {duration(window / DAY)} (outcomes are known at once)")
     if design.withholds and (design.metrics or world.units_per_day is None):
         parts.append("the calendar (a decision is announced at once)")

@@ -84,6 +84,11 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any], field: str) -> No
     assert refused.value.field == field
 
 
+def test_slots_that_are_no_pairs_are_refused() -> None:
+    with pytest.raises(bs.InputError, match="slots must be pairs"):
+        bs.Layer("checkout", 0.5, 0.8)  # type: ignore[arg-type]
+
+
 def test_an_audience_comes_back_from_plain_data() -> None:
     audience = bs.Audience(
         ramp=[("0d", 0.1), ("1d", 1)],

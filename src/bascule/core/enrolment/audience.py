@@ -51,7 +51,15 @@ class Layer:
         if not math.isclose(share * SLOTS, round(share * SLOTS), abs_tol=1e-9):
             raise InputError("layer", f"layer must have a share in thousandths (got {share})")
         object.__setattr__(self, "share", share)
-        object.__setattr__(self, "slots", tuple((int(a), int(b)) for a, b in self.slots))
+        try:
+            slots = tuple((int(first), int(last)) for first, last in self.slots)
+        except (TypeError, ValueError):
+            raise InputError(
+                "layer",
+                f"slots must be pairs of slots, as [(0, 250)] (got {self.slots!r:.60}): "
+                "leave them out, and the store chooses them",
+            ) from None
+        object.__setattr__(self, "slots", slots)
 
     @property
     def needed(self) -> int:

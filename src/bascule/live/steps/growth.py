@@ -36,8 +36,7 @@ def is_exhausted(design: Design, state: ExperimentState, created: float) -> bool
     have counted. Since then, late events (after a unit's window) came on at least 14 days, as many
     days as two windows have, and as many as the test had lasted. An outage adds no such days.
     """
-    marks, is_staged = state.enrolment.grown, design.procedure.counts == "stages"
-    wait = None if is_staged else design.matures(0.0)
+    marks, wait = state.enrolment.grown, design.matures(0.0)
     if not marks or wait is None or state.control.share < 1.0:
         return False
     last = marks[-1]
