@@ -42,19 +42,3 @@ def test_messages_come_from_the_declarations(
     with pytest.raises(SystemExit):
         main(["analyze", "log.csv", *options])
     assert line in capsys.readouterr().err
-
-
-def test_help_is_short_and_all_of_it_is_there(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    shown = []
-    for asked in ("--help", "--help-all"):
-        with pytest.raises(SystemExit):
-            main(["analyze", asked])
-        shown.append(capsys.readouterr().out)
-    assert len(shown[0].splitlines()) <= 80
-    for panel in ("Basics", "Outcome", "Output"):
-        assert f"─ {panel} " in shown[0]
-    assert "--probability" not in shown[0]
-    assert "--probability" in shown[1]

@@ -146,7 +146,7 @@ def requested(given: Mapping[str, Any]) -> PlanRequest:
         for name, option in PLAN.items()
         if (option.flag or name) in given and name not in ("outcome", "spread")
     }
-    parts |= _outcome(given) | read({name: PLAN[name] for name in ("arms", "sides")}, given)
+    parts |= _outcome(given) | read({"arms": PLAN["arms"]}, given)
     if "metrics" in parts:
         parts["metrics"] = _metrics(given)
     if len(parts.get("lift", ())) == 1:

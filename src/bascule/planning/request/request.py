@@ -19,7 +19,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.metrics.measure import SECONDS, Measure
 from bascule.core.metrics.metric import Goal, Metric
-from bascule.core.options import NUMBERS, check_given
+from bascule.core.options import check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
 from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.arrivals import Arrivals, Returning, Steady, Traffic
@@ -47,6 +47,10 @@ BASELINE, LIFT = 0.05, "20%"
 
 ZERO_OR_ONE = Bernoulli()
 LEAST_POWER, MOST_POWER, MOST_ERROR = 0.5, 0.999, 0.5
+
+
+AS_GIVEN = ("outcome", "arms")
+"""Options whose value is not only a number or a word: a model, and names of arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +127,10 @@ class PlanRequest:
         put = object.__setattr__
         check_given(PLAN, [name for name in PLAN if name != "cap" and getattr(self, name)])
         for name, option in PLAN.items():
-            is_read = option.kind in NUMBERS or (option.kind == "choice" and name != "outcome")
+            if name in AS_GIVEN or not (option.numeric or option.kind == "choice"):
+                continue
             given = getattr(self, name, None)
-            if is_read and given is not None and not isinstance(given, Returning):
+            if given is not None and not isinstance(given, Returning):
                 put(self, name, option.read(given))
         put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
@@ -389,13 +394,16 @@ class PlanRequest:
         return {
             "means": list(self.means),
             "lift": list(self.lifts),
-            **{name: getattr(self, name) for name, one in PLAN.items() if one.kind in NUMBERS},
+            **{
+                name: getattr(self, name)
+                for name, one in PLAN.items()
+                if one.numeric and name not in AS_GIVEN
+            },
             **({} if self.traffic.steady else {"units_per_day": asdict(self.arrivals)}),
             "window": self.window,
             "whole_weeks": self.whole_weeks,
             "delay": self.delay,
             "early_signals": self.early_signals,
-            "sides": self.sides,
             "guarantee": self.guarantee,
             "correlation": self.correlation or None,
             "max_units": self.max_units,

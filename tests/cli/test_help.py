@@ -1,0 +1,65 @@
+"""The help of every command: short, the basics first, and all of it on request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from bascule.cli.main import app, main
+
+LONGEST = 80
+"""Lines, at most, that `--help` of a command prints on a terminal of 80 columns."""
+
+
+def paths(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words that call each command."""
+    yield path
+    for name, one in getattr(command, "commands", {}).items():
+        yield from paths(one, (*path, name))
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    with pytest.raises(SystemExit):
+        main(words)
+    return capsys.readouterr().out
+
+
+def test_the_help_of_every_command_is_short(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = list(paths(typer.main.get_command(app)))
+    assert len(commands) > 40
+    lengths = {path: len(printed(capsys, *path, "--help").splitlines()) for path in commands}
+    assert max(lengths.values()) <= LONGEST, lengths
+
+
+@pytest.mark.parametrize("command", ["plan", "analyze", "simulate"])
+def test_basics_come_first_and_the_rest_on_request(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    short, full = printed(capsys, command, "--help"), printed(capsys, command, "--help-all")
+    assert short.index("─ Basics ") < short.index("─ Output ")
+    assert "─ Advanced " not in short
+    assert "─ Advanced " in full
+
+
+@pytest.mark.parametrize(
+    ("words", "help_of"),
+    [
+        ("plan --mde 5%", "bascule plan"),
+        ("simulate x.json", "bascule simulate"),
+        ("help", "bascule"),
+    ],
+)
+def test_a_mistyped_call_is_shown_where_the_help_is(
+    words: str, help_of: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"; see {help_of} --help\n")
