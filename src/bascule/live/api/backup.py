@@ -17,7 +17,7 @@ from bascule.live.storage.databases.database import Database
 from bascule.live.storage.delivery import check_places
 from bascule.live.storage.queries import all_experiments, load, number_of
 from bascule.live.storage.records import log
-from bascule.live.storage.schema import VERSION
+from bascule.live.storage.schema import check_version
 
 ENDED = ("over", "stopped")
 """States in which an experiment enrols nobody, now or later."""
@@ -32,13 +32,9 @@ def backup(location: str, path: str | Path) -> None:
     if "://" not in location and not Path(location).is_file():
         raise InputError("store", f"there is no store {location}: give --store")
     with closing(Database(location, make=False)) as database:
-        version = database.version()
-        if version != VERSION:
-            raise InputError(
-                "store",
-                f"{database.name} has tables of version {version}, and this bascule backs up "
-                f"{VERSION}: use the bascule that made it, or pg_dump",
-            )
+        with database.reading() as connection:
+            if not check_version(connection, database.name):
+                raise InputError("store", f"{database.name} is empty: there is nothing to back up")
         copies.backup_database(database, Path(path))
 
 

@@ -12,7 +12,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Call, copy_error
 from bascule.live.steps.assignment import hashed_arm
-from bascule.live.steps.inputs import checked_unit, checked_units, events_of
+from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Answer, Arms, Evaluation, Served, evaluation
 from bascule.live.transactions.enrol import Newcomer, newcomer
@@ -118,7 +118,7 @@ class Calls(Handle):
         """
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
-        named = checked_units(units)
+        named = [*map(checked_unit, units)]
         if self.is_hashed or not named:
             calls = [self.assign(unit) for unit in named]
             return Call(None, lambda _: [call.read(()) for call in calls])
@@ -158,7 +158,7 @@ class Calls(Handle):
 
     def record(self, outcomes: Outcomes) -> Call[list[Receipt]]:
         """Return the call that records outcomes."""
-        events, store = events_of(outcomes), self.store
+        events, store = [*map(event_of, outcomes)], self.store
         job = store.job(self.id, self.name, store.recording, events)
         return Call(job, lambda results: [*results])
 

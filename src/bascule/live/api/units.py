@@ -15,7 +15,7 @@ from bascule.live.api.calls import Calls, Handle, Outcomes
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Call, Reply, Result
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import checked_unit, events_of
+from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Receipt
 from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.statements import fetch
@@ -114,11 +114,10 @@ class Units(Handle):
         metric).
         """
         receipts: list[Receipt] = []
-        events = events_of(outcomes)
+        events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            taken = self.store.run(self.calls.record(some))
-            receipts += taken
+            receipts += self.store.run(self.calls.record(some))
         return receipts
 
     @cached_property

@@ -60,7 +60,7 @@ def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> l
 
 Detail = Mapping[str, Any]
 
-_WORDS: dict[str, Callable[[Detail], str]] = {
+WORDS: dict[str, Callable[[Detail], str]] = {
     "create": lambda detail: f"Created, with the arms {', '.join(detail.get('arms', []))}",
     "import": lambda _: "Imported",
     "delete": lambda _: "Deleted",
@@ -88,7 +88,7 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
         else f"Decided: {one['name']}"
     ),
 }
-"""What was done to a test, by the action in the audit log."""
+"""What was done to a test, in words, by the action in the audit log; there are no others."""
 
 
 def _to(words: str, detail: Detail) -> str:
@@ -103,6 +103,6 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     """
     action, detail = str(entry["action"]), entry["detail"]
     try:
-        return _WORDS[action](detail)
+        return WORDS[action](detail)
     except (KeyError, TypeError, ValueError, AttributeError):
         return f"{action.capitalize()}: {detail}" if detail else action.capitalize()

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from itertools import repeat
 from numbers import Integral, Real
-from types import NoneType
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -101,26 +98,6 @@ def checked_unit(unit: object, field: str = "unit") -> str:
     return unit
 
 
-def checked_units(units: Iterable[object]) -> list[str]:
-    """Return the names of units as `checked_unit` does; plain ones are checked all at once.
-
-    >>> checked_units(["user-42", 43])
-    ['user-42', '43']
-    """
-    given = [*units]
-    return cast("list[str]", given) if _are_plain(given) else [*map(checked_unit, given)]
-
-
-def _are_plain(names: Sequence[object]) -> bool:
-    """Whether all names are what nearly everyone gives: text in ASCII, and not too long."""
-    if set(map(type, names)) != {str}:
-        return False
-    texts = cast("Sequence[str]", names)
-    joined = "".join(texts)
-    is_text = joined.isascii() and "\0" not in joined
-    return is_text and 0 < min(map(len, texts)) <= max(map(len, texts)) <= LONGEST_UNIT
-
-
 def _digits(number: Integral) -> object:
     try:
         return str(int(number))
@@ -171,7 +148,7 @@ def shown_value(value: object) -> str:
     return text[:LONGEST_VALUE].encode(errors="backslashreplace").decode().replace("\0", "\\x00")
 
 
-def checked_time(at: datetime | float | None) -> float | None:
+def checked_time(at: object) -> float | None:
     """Return a time as seconds since 1970, refusing those that no calendar can show.
 
     >>> checked_time(datetime(2026, 1, 1, tzinfo=UTC))
@@ -179,47 +156,16 @@ def checked_time(at: datetime | float | None) -> float | None:
     """
     if at is None:
         return None
-    if isinstance(at, datetime):
-        if at.tzinfo is None:
-            raise InputError("at", f"at needs a time zone (got {at.isoformat()})")
-        moment = (at - datetime.fromtimestamp(0, UTC)).total_seconds()
-        shown = at.isoformat()
-    elif isinstance(at, float):
-        moment, shown = at, repr(at)
-    else:
+    if not isinstance(at, datetime) or at.tzinfo is None:
         raise InputError(
             "at", f"at must be a datetime with a time zone (got {shown_value(at):.60})"
         )
+    moment = (at - datetime.fromtimestamp(0, UTC)).total_seconds()
     if not EARLIEST <= moment <= LATEST:
-        raise InputError("at", f"at must lie between the years 1900 and 9998 (got {shown})")
+        raise InputError(
+            "at", f"at must lie between the years 1900 and 9998 (got {at.isoformat()})"
+        )
     return moment
-
-
-def events_of(outcomes: Iterable[tuple[Any, ...] | Event]) -> list[Event]:
-    """Return events as `event_of` does; plain ones are checked all at once.
-
-    >>> events_of([("user-42", 1), ("user-43", 0.5)])[1]
-    Event(unit='user-43', value=0.5, at=None, id=None, exposed=True, metric=None)
-    """
-    given = [*outcomes]
-    sizes = set(map(len, given)) if set(map(type, given)) == {tuple} else set()
-    if len(sizes) != 1 or not sizes < {2, 3, 4, 5}:
-        return [*map(event_of, given)]
-    nothing: tuple[Any, ...] = (None,) * len(given)
-    columns = [*zip(*given, strict=True), nothing, nothing, nothing]
-    units, values, times, ids, metrics = columns[:5]
-    if (
-        not _are_plain(units)
-        or set(map(type, times)) != {NoneType}
-        or not (set(map(type, ids)) == {NoneType} or _are_plain(ids))
-        or not set(map(type, metrics)) <= {NoneType, str}
-    ):
-        return [*map(event_of, given)]
-    if set(map(type, values)) != {float} or not all(map(math.isfinite, values)):
-        values = tuple(map(checked_value, values))
-    named = {name: checked_metric(name) for name in dict.fromkeys(metrics)}
-    names = map(named.__getitem__, metrics)
-    return [*map(Event, units, values, times, ids, repeat(True), names)]
 
 
 def checked_metric(metric: object) -> str | None:
@@ -240,24 +186,22 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
     if isinstance(given, Event):
-        unit, value, at, name, exposed, metric = given
-    elif isinstance(given, (tuple, list)) and 2 <= len(given) <= 5:
-        unit, value, at, name, metric = (*given, None, None, None)[:5]
-        exposed = True
-        if at is not None and isinstance(at, (int, float)):
-            raise InputError("at", f"at must be a datetime with a time zone (got {at!r:.60})")
-    else:
+        # It was made here, or from the body of a request that was checked as a whole.
+        return given
+    if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 5:
         raise InputError(
             "outcome",
             f"an outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, "
             f"value, at, id, metric) (got {shown_value(given):.60})",
         )
+    unit, value, at, name, metric = (*given, None, None, None)[:5]
     if name is not None:
         name = checked_unit(name, "id")
-    if at is not None:
-        at = checked_time(at)
-    metric = checked_metric(metric)
     by_id = unit in (None, "") and name is not None
     return Event(
-        "" if by_id else checked_unit(unit), checked_value(value), at, name, exposed, metric
+        "" if by_id else checked_unit(unit),
+        checked_value(value),
+        checked_time(at),
+        name,
+        metric=checked_metric(metric),
     )

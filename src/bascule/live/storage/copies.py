@@ -22,7 +22,7 @@ from bascule.live.storage import schema, statements
 from bascule.live.storage.databases.database import LONGEST_COPY, Database
 from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log, refuse_other_files
 from bascule.live.storage.queries import add_experiment
-from bascule.live.storage.schema import VERSION, VERSION_TABLE, schema_problems
+from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
 
 ROWS_AT_ONCE = 5000
 
@@ -132,55 +132,34 @@ def opened_copy(path: Path) -> Iterator[Database]:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "copy.db"
         _copy_pages(path, work)
-        with _named(work, path), closing(_checked(work)) as database:
+        _check_pages(work, path.name)
+        with closing(Database(str(work), make=False, name=path.name)) as database:
+            with database.reading() as connection:
+                if not check_version(connection, path.name):
+                    empty = "the file is empty: it is no backup or export of bascule's"
+                    lost = LOST_LOG.format(path.name)
+                    raise InputError("file", lost if has_lost_log(work) else empty)
+                _check_tables(connection)
             yield database
 
 
-@contextmanager
-def _named(copy: Path, source: Path) -> Iterator[None]:
-    """Let errors name the file that was given, not the copy that was made of it."""
-    try:
-        yield
-    except (StoreError, InputError) as problem:
-        words = str(problem).replace(str(copy), str(source)).replace(copy.name, source.name)
-        if words == str(problem):
-            raise
-        if isinstance(problem, InputError):
-            raise InputError(problem.field, words, kind=problem.kind) from None
-        raise StoreError(words) from None
-
-
-def _checked(path: Path) -> Database:
-    """Open a file that came from elsewhere, unless it is damaged or has code of its own in it."""
+def _check_pages(path: Path, name: str) -> None:
+    """Raise where a file that came from elsewhere is damaged, or has code of its own in it."""
+    # Triggers and views are run by whoever uses the tables.
+    code = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
     with closing(sqlite3.connect(path)) as file:
         try:
             (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
-            # Triggers and views are run by whoever uses the tables.
-            code = file.execute(
-                "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
-            ).fetchall()
+            parts = file.execute(code).fetchall()
         except sqlite3.Error as problem:
-            raise StoreError(f"{path.name}: {problem}") from None
+            raise StoreError(f"{name}: {problem}") from None
     if said != "ok":
         raise StoreError(f"the file is damaged: {said}")
-    with closing(Database(str(path), make=False)) as copy:
-        version = copy.version()
-        if version is None and has_lost_log(path):
-            raise InputError("file", LOST_LOG.format(path.name))
-        if version is None:
-            raise InputError("file", "the file is empty: it is no backup or export of bascule's")
-        if version == VERSION:
-            with copy.reading() as connection:
-                _check_tables(connection)
-    with closing(Database(":memory:")) as fresh, fresh.reading() as connection:
-        asked = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
-        ours = {tuple(row) for row in statements.fetch(connection, asked)}
-    strange = sorted(name for name, sql in code if (name, sql) not in ours)
+    strange = sorted(part for part, sql in parts if sql not in schema.APPEND_ONLY["sqlite"])
     if strange:
         raise InputError(
             "file", f"the file has code that is not bascule's ({', '.join(strange)[:60]}): refused"
         )
-    return Database(str(path))
 
 
 def _check_tables(connection: Connection) -> None:

@@ -257,12 +257,12 @@ MARK = 0x62617363
 
 def make_tables(connection: Connection, name: str) -> None:
     """Make the tables of an empty database, inside the caller's transaction."""
-    if _is_made(connection, name):
+    if check_version(connection, name):
         return
     if connection.dialect.name == "postgresql":
         # Two programs that open a new store at once: the second one waits, and finds it made.
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
-        if _is_made(connection, name):
+        if check_version(connection, name):
             return
     metadata.create_all(connection)
     for statement in APPEND_ONLY[connection.dialect.name]:
@@ -274,7 +274,8 @@ def make_tables(connection: Connection, name: str) -> None:
         connection.execute(text(f"PRAGMA application_id = {MARK}"))
 
 
-def _is_made(connection: Connection, name: str) -> bool:
+def check_version(connection: Connection, name: str) -> bool:
+    """Return whether a database has the tables; raise where they are those of another version."""
     version = stored_version(connection, name)
     if version not in (None, VERSION):
         raise InputError(

@@ -16,6 +16,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import checked_values
 from bascule.live.clock import TOLERANCE
+from bascule.live.reports.history import WORDS
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import NAME
 from bascule.live.steps.maturity import judge_value
@@ -62,15 +63,6 @@ LARGEST_VERSION = 2**53
 
 SECOND = 1.0
 """By how much times may differ that were computed in different ways."""
-
-ACTIONS = frozenset(
-    (
-        *("create", "start", "pause", "stop", "release", "decide", "end", "delete", "import"),
-        *("knob", "share", "drop arm", "harm", "pause arm", "resume arm"),
-        *("describe", "alarm", "erase"),
-    )
-)
-"""Actions that the audit log of an experiment has."""
 
 
 class Findings:
@@ -227,7 +219,7 @@ def check_leftovers(
         findings.add("the audit log and what is stored differ about whether there is a decision")
     for row, time, action, detail in entries:
         _check_entry(findings, f"audit entry {row} ({action})", time, detail)
-        if action not in ACTIONS:
+        if action not in WORDS:
             findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
     try:
         records.description_of(connection, experiment)

@@ -52,6 +52,7 @@ PLAIN_WORDS = (
     ("statement timeout", "it took too long to answer: try again"),
     ("connection timeout", "the server did not answer in time: try again"),
     ("timeout expired", "the server did not answer in time: try again"),
+    ("terminating connection", "the server closed the connection: try again"),
     ("connection is lost", "the server did not answer, or closed the connection: try again"),
     ("closed the connection", "the server did not answer, or closed the connection: try again"),
     ("interrupted", "the store was closed meanwhile"),
@@ -71,11 +72,12 @@ class _TakenBackError(Exception):
 class Database:
     """Connections to one database, whose tables are made if it is empty.
 
-    With `make` false it is opened as it is, to be looked at.
+    With `make` false it is opened as it is, to be looked at. Errors have its `name`, its location
+    if none is given.
     """
 
-    def __init__(self, location: str, make: bool = True) -> None:
-        self.name = shown(location)
+    def __init__(self, location: str, make: bool = True, name: str = "") -> None:
+        self.name = name or shown(location)
         self._is_closed = False
         self._process = getpid()
         self._is_memory = location == MEMORY

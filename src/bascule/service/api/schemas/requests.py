@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -227,7 +228,7 @@ class NewOutcome(PlainModel):
     at: Moment | None = Field(None, examples=["2026-01-31T12:00:00+00:00"])
     id: UnitName | None = Field(None, examples=["order-1001"])
     exposed: bool = True
-    metric: str | None = Field(None, examples=["latency"])
+    metric: Annotated[str, AfterValidator(_name)] | None = Field(None, examples=["latency"])
 
 
 class NewOutcomes(PlainModel):
