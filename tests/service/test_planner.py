@@ -42,13 +42,13 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
     async def use() -> tuple[int, int, list[str]]:
         made = Planner()
         before = open_files()
-        assert (await made.plan(WISH)).possible
+        assert (await made.make(WISH)).possible
         await made.close()
         # One that takes too long is ended, in the middle of its work.
         monkeypatch.setattr(planner, "SECONDS", 0.05)
         monkeypatch.setattr(planner, "ALONE_SECONDS", 0.1)
         with pytest.raises(Problem, match="longer than"):
-            await made.plan(SLOW)
+            await made.make(SLOW)
         await made.close()
         return before, open_files(), children()
 
@@ -65,7 +65,7 @@ def test_a_closed_planner_leaves_no_process_and_no_pipe(monkeypatch: pytest.Monk
 def test_a_planner_may_be_closed_while_a_plan_is_under_way(hung_up: bool) -> None:
     async def use() -> list[object]:
         made = Planner()
-        asking = asyncio.ensure_future(made.plan(WISH))
+        asking = asyncio.ensure_future(made.make(WISH))
         await asyncio.sleep(0.3)
         if hung_up:
             asking.cancel()

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bascule.core.calendar import DAY
+from bascule.core.design_parts import TWO_SIDED
 from bascule.presentation.figures import inline
-from bascule.presentation.guarantees import promise_words
+from bascule.presentation.guarantees import promise_words, sentence
+from bascule.presentation.numbers import count, duration, percent
 from bascule.presentation.report import Fact, Report, html
 
 if TYPE_CHECKING:
@@ -22,14 +25,38 @@ def shown(*reports: Report) -> str:
 
 def design_report(design: Design) -> Report:
     """Return a design as a report: what is fixed before the first unit."""
+    promise, error = design.calibration, "the guardrails decide"
+    if design.decides == "primary":
+        is_two_sided = design.sides == TWO_SIDED
+        each = promise.error
+        error = f"{percent(2 * each)}, two-sided" if is_two_sided else f"{percent(each)}, one-sided"
     facts = [
         Fact("arms", ", ".join(design.arms)),
         Fact("outcome", design.outcome.words),
-        Fact("rule", f"{design.rule.words} ({design.rule.label})"),
-        Fact("guarantee", promise_words(design.calibration, len(design.arms))),
+        Fact("rule", design.rule.words, f"({design.rule.label})"),
+        Fact("error", error),
+        Fact("outcome of a unit", _counting(design)),
     ]
-    for name in ("max_units", "min_effect", "deadline", "measure"):
-        value = getattr(design, name)
-        if value is not None:
-            facts.append(Fact(name, f"{value:,}" if isinstance(value, int) else str(value)))
-    return Report("Design", facts=tuple(facts), notes=(design.rule.explain(len(design.arms)),))
+    if design.min_effect is not None:
+        facts.append(Fact("smallest relevant difference", f"{design.min_effect:g}"))
+    if design.max_units is not None:
+        facts.append(Fact("ends undecided", f"after {count(design.max_units)} units"))
+    if design.deadline is not None:
+        facts.append(Fact("deadline", f"{design.deadline:%Y-%m-%d %H:%M %Z}"))
+    notes = (
+        sentence(promise_words(promise, len(design.arms))),
+        design.rule.explain(len(design.arms)),
+    )
+    return Report("Design", facts=tuple(facts), notes=notes)
+
+
+def _counting(design: Design) -> str:
+    """Return what the outcome of a unit is."""
+    measure = design.measure
+    if measure is None:
+        return "the first value recorded; a unit without one holds up those after it"
+    names = {"sum": "the sum of its events", "any": "1 if there was an event, else 0"}
+    names |= {"mean": "the mean of its events", "last": "its last event"}
+    days = duration(float(measure.window or measure.period or 0.0) / DAY)
+    place = "in every period of" if measure.window is None else "within a conversion window of"
+    return f"{names[measure.aggregate]}, {place} {days}"

@@ -9,15 +9,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bascule.core.errors import InputError
 from bascule.service.api.schemas import requests as models
 from bascule.service.responses import Problem, unavailable
-
-if TYPE_CHECKING:
-    from bascule.planning.result import Plan
-    from bascule.planning.rollout_result import Rollout
 
 SECONDS = 30.0
 """How long a plan may take if other plans are waiting for it to finish."""
@@ -49,16 +45,6 @@ class Planner:
         self._asked: Counter[str] = Counter()
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
-
-    async def plan(self, asked: models.NewPlan) -> Plan:
-        """The plan for a request, as `bascule.plan` makes it."""
-        made: Plan = await self.make(asked)
-        return made
-
-    async def rollout(self, asked: models.RolloutRequest) -> Rollout:
-        """The plan of a rollout, as `bascule.plan_rollout` makes it."""
-        made: Rollout = await self.make(asked)
-        return made
 
     async def make(self, asked: models.Model, who: str = "") -> Any:
         """The plan for a request of any kind, for the key `who`, or for a person on the page."""

@@ -73,7 +73,11 @@ class Settings:
         for proxy in self.proxies:
             _check_proxy(proxy)
         for url in self.webhooks:
-            _check_webhook(url)
+            if _host(url) is None:
+                raise InputError(
+                    "webhooks",
+                    f"a webhook is as in https://hooks.example/bascule (got {shown_url(url)!r})",
+                )
         if self.webhooks:
             webhook_key(self.webhook_secret)
         if self.url and (_host(self.url) is None or urlsplit(self.url).path.strip("/")):
@@ -186,13 +190,6 @@ def _host(url: str) -> str | None:
     fits = parts.scheme in ("http", "https") and bool(host) and port != 0
     is_plain = url.isascii() and url.isprintable() and " " not in url
     return host if fits and is_plain else None
-
-
-def _check_webhook(url: str) -> None:
-    if _host(url) is None:
-        raise InputError(
-            "webhooks", f"a webhook is as in https://hooks.example/bascule (got {shown_url(url)!r})"
-        )
 
 
 def _check_proxy(proxy: str) -> None:

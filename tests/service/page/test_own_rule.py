@@ -19,7 +19,7 @@ from bascule.core.outcomes.noise import Beta
 from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
-from bascule.service.page import words
+from bascule.presentation.notebook import design_report
 from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.knob import meaning, offered, slider
 
@@ -87,9 +87,9 @@ DESIGN = bs.Design(["control", "green"], Stars(), Leaning(3), reports="always")
 
 
 def test_their_words_are_shown(registered: None) -> None:
-    shown = dict(words.facts(DESIGN))
-    assert shown["Outcome"] == "ratings from 1 to 5 stars"
-    assert shown["Rule"] == "leaning blocks, lean 3"
+    shown = {fact.name: fact.words for fact in design_report(DESIGN).facts}
+    assert shown["outcome"] == "ratings from 1 to 5 stars"
+    assert shown["rule"].startswith("leaning blocks, lean 3")
     assert rule_name(DESIGN) == "Leaning blocks, lean 3"
 
 

@@ -14,6 +14,7 @@ from bascule.live.reports.time_left import TimeLeft
 from bascule.planning.forecast import played
 from bascule.planning.request.read import plan_request
 from bascule.planning.search.candidates import even_split
+from bascule.presentation.notebook import design_report
 from bascule.presentation.numbers import Amounts
 from bascule.presentation.status import has_evidence, report
 from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PER_HOUR
@@ -213,9 +214,11 @@ def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() ->
     assert not has_evidence(status)
     assert any("nothing is claimed about the primary" in note for note in report(status).notes)
     assert "worse by 1 or more on slow is shipped" in status.promise
-    assert dict(words.facts(design))["Error"] == "5 %, two-sided"
-    error = dict(words.facts(replace(design, decides="guardrails")))["Error"]
-    assert error == "the guardrails decide"
+    said = [
+        {fact.name: fact.value for fact in design_report(one).facts}["error"]
+        for one in (design, replace(design, decides="guardrails"))
+    ]
+    assert said == ["5 %, two-sided", "the guardrails decide"]
 
 
 def test_an_even_split_is_forecast_as_it_is_planned_with_the_same_window() -> None:

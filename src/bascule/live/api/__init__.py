@@ -9,7 +9,7 @@ from bascule.live.api.segments import SegmentTests, decided_headline
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
-from bascule.live.reports.export import columns_of, export, safe_cell, some_rows
+from bascule.live.reports.export import columns_of, csv_lines, export, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
@@ -46,6 +46,7 @@ __all__ = [
     "check_name",
     "checked_unit",
     "columns_of",
+    "csv_lines",
     "decided_headline",
     "export",
     "finite",
@@ -54,6 +55,5 @@ __all__ = [
     "load_design",
     "moment",
     "opened_store",
-    "safe_cell",
     "some_rows",
 ]

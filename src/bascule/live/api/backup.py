@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
@@ -89,7 +88,12 @@ def import_experiment(
                 message = f"there is an experiment {wanted!r} already: choose another name"
                 raise InputError("name", message, kind="conflict")
             if moved.phase not in ENDED:
-                _check_name_stays(moved.design, chosen, wanted)
+                if moved.design.procedure.assigns == "hash" and wanted != chosen:
+                    raise InputError(
+                        "name",
+                        f"{chosen} assigns units by a hash of its name, and would give them other "
+                        f"arms as {wanted}: keep its name, or stop it first",
+                    )
                 check_places(connection, chosen, moved.delivery)
             number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
             detail = {"experiment": chosen, "units": verification.units}
@@ -97,24 +101,12 @@ def import_experiment(
     return Experiment(store, number, wanted)
 
 
-def _check_name_stays(design: Design, name: str, wanted: str) -> None:
-    """Refuse another name for a running experiment whose arms come from a hash of its name."""
-    if design.procedure.assigns == "hash" and wanted != name:
-        raise InputError(
-            "name",
-            f"{name} assigns units by a hash of its name, and would give them other arms as "
-            f"{wanted}: keep its name, or stop it first",
-        )
-
-
-def _chosen(names: Sequence[str] | dict[str, int], experiment: str | None) -> str:
-    listed = ", ".join(sorted(names)) or "none"
+def _chosen(names: Iterable[str], experiment: str | None) -> str:
+    listed = sorted(names)
+    if experiment in listed or (experiment is None and len(listed) == 1):
+        return experiment or listed[0]
+    shown = ", ".join(listed) or "none"
     if experiment is None:
-        if len(names) != 1:
-            raise InputError("experiment", f"the file has {listed}: say which one to import")
-        return next(iter(names))
-    if experiment not in names:
-        raise InputError(
-            "experiment", f"the file has no experiment {experiment!r:.60}: it has {listed}"
-        )
-    return experiment
+        raise InputError("experiment", f"the file has {shown}: say which one to import")
+    message = f"the file has no experiment {experiment!r:.60}: it has {shown}"
+    raise InputError("experiment", message)

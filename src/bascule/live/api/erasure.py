@@ -201,13 +201,8 @@ def _erase_before(store: StoreContext, number: int, name: str, before: float) ->
             store.erasing({number: name}, partial(_erase, units, log=False))
             erased += len(units)
         except InputError:
-            # One of them cannot be erased yet: the others are, one by one.
-            for unit in units:
-                try:
-                    store.erasing({number: name}, partial(_erase, [unit], log=False))
-                    erased += 1
-                except InputError:
-                    kept += 1
+            # A static population that still runs needs their names.
+            kept += len(units)
     with store.reading() as connection:
         ((listed,),) = statements.fetch(connection, _OLD_EXCLUDED, number, before)
     if erased or listed:

@@ -27,7 +27,6 @@ from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
     all_experiments,
-    count_units,
     database_time,
     delete_experiment,
     gone,
@@ -288,7 +287,8 @@ class Store(ErasableStore):
             if phase != "stopped":
                 message = f"{name} is {phase}: stop it, then delete it"
                 raise InputError("state", message, kind="conflict")
-            units = count_units(connection, number)
+            counted = "SELECT count(*) FROM assignments WHERE experiment = ?"
+            units = int(fetch(connection, counted, number)[0][0])
             now = self.clock.now()
             log(connection, (number, name), now, self.actor, "delete", {"units": units})
             delete_experiment(connection, number)

@@ -117,7 +117,8 @@ class Units(Handle):
         events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self.store.run(self.calls.record(some))
+            taken = self.store.run(self.calls.record(some))
+            receipts += taken
         return receipts
 
     @cached_property

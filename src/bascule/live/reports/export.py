@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
+from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from string import whitespace
@@ -51,9 +53,7 @@ def export(
         target / f"{experiment.name}-outcomes.{form}",
         *(target / f"{experiment.name}-outcomes-{name}.{form}" for name in experiment.metrics),
     )
-    write = _write_csv if form == "csv" else _write_parquet
-    if spreadsheet and form == "csv":
-        write = _write_safe_csv
+    write = partial(_write_csv, spreadsheet=spreadsheet) if form == "csv" else _write_parquet
     tables = [("assignments", None), *(("outcomes", name) for name in (None, *experiment.metrics))]
     design = experiment.design
     with experiment.store.reading() as connection:
@@ -151,22 +151,31 @@ def _rows(
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """Yield a file that takes the name of `path` when it is complete, and is removed otherwise."""
-    partial = path.with_name(f".{path.name}.partial")
+    made = path.with_name(f".{path.name}.partial")
     try:
-        yield partial
-        partial.replace(path)
+        yield made
+        made.replace(path)
     finally:
-        partial.unlink(missing_ok=True)
+        made.unlink(missing_ok=True)
 
 
-def _write_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    with _whole(path) as partial, partial.open("w", newline="", encoding="utf-8") as file:
-        plain = ([_plain(value) for value in row] for row in rows)
-        csv.writer(file, lineterminator="\n").writerows(chain([names], plain))
+def _write_csv(
+    path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]], *, spreadsheet: bool
+) -> None:
+    with _whole(path) as made, made.open("w", newline="", encoding="utf-8") as file:
+        plain = (tuple(map(_plain, row)) for row in rows)
+        file.writelines(csv_lines(chain([names], plain), spreadsheet))
 
 
-def _write_safe_csv(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    _write_csv(path, names, (tuple(map(safe_cell, row)) for row in rows))
+def csv_lines(rows: Iterable[Sequence[Any]], spreadsheet: bool) -> Iterator[str]:
+    """Yield rows as lines of CSV; with `spreadsheet` none has a formula in it."""
+    line = StringIO()
+    writer = csv.writer(line, lineterminator="\n")
+    for row in rows:
+        writer.writerow(map(safe_cell, row) if spreadsheet else row)
+        yield line.getvalue()
+        line.seek(0)
+        line.truncate()
 
 
 def safe_cell(value: Any) -> Any:
@@ -194,7 +203,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
     schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])
-    with _whole(path) as partial, parquet.ParquetWriter(partial, schema) as writer:
+    with _whole(path) as made, parquet.ParquetWriter(made, schema) as writer:
         while some := list(islice(rows, ROWS_AT_ONCE)):
             columns = [list(column) for column in zip(*some, strict=True)]
             writer.write_table(pyarrow.table(columns, schema=schema))

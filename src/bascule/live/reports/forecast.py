@@ -98,7 +98,8 @@ def stages_left(design: Design, statistics: CohortStatistics) -> int | None:
     ):
         return None
     joining = units_a_stage(design, statistics)
-    means = [_mean(arm) for arm in statistics.arms]
+    totals = (sum(cohort.means for cohort in arm.cohorts) for arm in statistics.arms)
+    means = [total / max(1, arm.units) for arm, total in zip(statistics.arms, totals, strict=True)]
     then = statistics
     while evidence_of(design, then) < 1.0:
         if then.stage > FURTHEST * statistics.stage:
@@ -147,10 +148,6 @@ def _older(arm: ArmCohorts, stages: int) -> ArmCohorts:
     )
 
 
-def _mean(arm: ArmCohorts) -> float:
-    return sum(cohort.means for cohort in arm.cohorts) / max(1, arm.units)
-
-
 def turns(
     design: Design, statistics: AnyStatistics, evidence: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
@@ -195,17 +192,14 @@ def shown_means(
     up = 1.0 if design.goal == "increase" else -1.0
     best, shown = means[design.arms.index(leader)], list(means)
     for one in effects:
-        if leader not in (one.first, one.second) or not _is_compared(one):
+        is_known = one.difference != 0.0 or math.isfinite(one.low) or math.isfinite(one.high)
+        if leader not in (one.first, one.second) or not is_known:
             continue
         rival, ahead = (
             (one.second, one.difference) if leader == one.first else (one.first, -one.difference)
         )
         shown[design.arms.index(rival)] = best - up * ahead
     return shown
-
-
-def _is_compared(effect: Effect) -> bool:
-    return effect.difference != 0.0 or math.isfinite(effect.low) or math.isfinite(effect.high)
 
 
 def _means(design: Design, statistics: AnyStatistics) -> list[float]:

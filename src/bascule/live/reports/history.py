@@ -104,5 +104,5 @@ def audit_words(entry: Mapping[str, Any]) -> str:
     action, detail = str(entry["action"]), entry["detail"]
     try:
         return WORDS[action](detail)
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ValueError, AttributeError):
         return f"{action.capitalize()}: {detail}" if detail else action.capitalize()

@@ -23,7 +23,7 @@ from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason, Signals, SignalUse
 from bascule.core.progress import intervals
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.statistics import Statistics
 from bascule.live.control import places_left
 from bascule.live.reports.calendar_status import (
     FinalFigures,
@@ -395,10 +395,12 @@ def _contrasts(
     phase: Phase,
 ) -> tuple[Contrast, ...]:
     """Each arm minus the control, with an unbiased estimate once the test has ended."""
-    listed = contrasts(design, effects, _control(design, statistics), mean)
-    if phase in OPEN or not isinstance(statistics, Statistics):
-        return listed
+    if not isinstance(statistics, Statistics):
+        return contrasts(design, effects, None, mean)
     place = design.arms.index
+    listed = contrasts(design, effects, statistics.arms[place(design.control_arm)], mean)
+    if phase in OPEN:
+        return listed
     return tuple(
         replace(
             one,
@@ -408,13 +410,6 @@ def _contrasts(
         )
         for one in listed
     )
-
-
-def _control(design: Design, statistics: AnyStatistics) -> ArmStatistics | None:
-    """Return what the control has shown, where a unit gives one outcome."""
-    if not isinstance(statistics, Statistics):
-        return None
-    return statistics.arms[design.arms.index(design.control_arm)]
 
 
 def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:

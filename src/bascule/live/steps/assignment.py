@@ -363,11 +363,6 @@ def hashed_arm(name: str, arms: int, unit: str) -> int:
     return bisect_right(_even(arms), point(unit, name))
 
 
-def hashed_assignment(name: str, arms: int, unit: str, number: int, begun: float) -> Assignment:
-    """Return the assignment of a unit in a static population; all arrive when the test begins."""
-    return Assignment(unit, hashed_arm(name, arms, unit), number, 1.0 / arms, begun)
-
-
 @lru_cache(maxsize=64)
 def _even(arms: int) -> tuple[int, ...]:
     return cuts([1] * arms)

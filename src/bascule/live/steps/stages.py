@@ -120,11 +120,6 @@ def stage_of(origin: float, period: float, time: float) -> tuple[int, int]:
     return whole + 1, int(passed > whole)
 
 
-def outcome_number(arrived: float, period: float, at: float) -> int:
-    """Which of a unit's outcomes an event belongs to, counted from 1."""
-    return math.floor((at - arrived) / period) + 1
-
-
 def counting_stage(origin: float, period: float, arrived: float, at: float) -> int:
     """The stage at whose end an event counts: its unit's period is over then.
 
@@ -132,7 +127,9 @@ def counting_stage(origin: float, period: float, arrived: float, at: float) -> i
     (2, 1)
     """
     stage, late = stage_of(origin, period, arrived)
-    return stage - 1 + late + outcome_number(arrived, period, at)
+    # Which of its unit's outcomes the event belongs to, counted from 1.
+    which = math.floor((at - arrived) / period) + 1
+    return stage - 1 + late + which
 
 
 def due(measure: Measure, origin: float, stage: int) -> float:

@@ -132,12 +132,6 @@ def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
 
 
-def count_units(connection: Connection, experiment: int) -> int:
-    """Return how many units an experiment has."""
-    asked = "SELECT count(*) FROM assignments WHERE experiment = ?"
-    return int(fetch(connection, asked, experiment)[0][0])
-
-
 def gone(name: str) -> InputError:
     """There is no such experiment."""
     message = f"there is no experiment {name!r:.120}: check its name in the list of experiments"

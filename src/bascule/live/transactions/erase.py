@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.errors import InputError
-from bascule.core.outcomes import Value
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.steps.signals import heard_after_erasure, with_event
@@ -173,8 +172,9 @@ def _collapse(work: UnitOfWork, number: int) -> None:
         return
     for name, values in events.items():
         design = work.design if name is None else work.design.metric_design(name)
-        counted = unit_outcome(design, values)[0]
-        _keep(work, number, counted, time, name, heard if name is None else time)
+        counted, received = unit_outcome(design, values)[0], heard if name is None else time
+        kept = (experiment, number, counted, time, received, None, name, None)
+        work.add_all("outcomes", [queries.with_parts(kept)])
 
 
 def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
@@ -188,19 +188,6 @@ def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
     if row.number >= work.state.folding.folded and row.deal is not None:
         work.state = with_event(work.state, work.deal(row.deal), row.arm, -1)
     return heard_after_erasure(work.design, row.time, heard, time)
-
-
-def _keep(
-    work: UnitOfWork,
-    number: int,
-    counted: Value | None,
-    time: float,
-    metric: str | None,
-    heard: float,
-) -> None:
-    """Store the one outcome that is left of a unit's events."""
-    row = (work.before.id, number, counted, time, heard, None, metric, None)
-    work.add_all("outcomes", [queries.with_parts(row)])
 
 
 def _refuse_static(work: UnitOfWork, units: int) -> None:

@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import TOLERANCE
-from bascule.live.steps.assignment import Assignment, hashed_assignment
+from bascule.live.steps.assignment import Assignment, hashed_arm
 from bascule.live.steps.maturity import (
     ACCEPTED,
     Event,
@@ -161,12 +161,16 @@ def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
 
 
 def _found(work: UnitOfWork, unit: str) -> Assignment | None:
-    """Return a unit of a static population, of which nothing is stored before its first event."""
+    """Return a unit of a static population, of which nothing is stored before its first event.
+
+    All of them arrive when the test begins.
+    """
     begun = work.state.enrolment.origin
     if begun is None or work.design.procedure.assigns != "hash":
         return None
     arms = len(work.design.arms)
-    return hashed_assignment(work.before.name, arms, unit, work.state.units, begun)
+    arm = hashed_arm(work.before.name, arms, unit)
+    return Assignment(unit, arm, work.state.units, 1.0 / arms, begun)
 
 
 def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:

@@ -215,11 +215,8 @@ async def describe(request: Request, name: str, caller: Admin) -> Response:
     entry = await find(request, caller, name)
     words = _words(await read(request, models.Words))
     await change(request, caller, entry.test.describe, **words)
-    return DataResponse((await calls_of(request).long(_description, entry.test)).to_dict())
-
-
-def _description(test: Experiment) -> Description:
-    return test.description
+    described_as = await calls_of(request).long(getattr, entry.test, "description")
+    return DataResponse(described_as.to_dict())
 
 
 def _words(given: models.Words | None) -> dict[str, Any]:

@@ -7,12 +7,9 @@ from collections import Counter
 
 from fastapi import APIRouter, Request, Response
 
-from bascule.live.api import Store
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import refusals
 from bascule.service.auth.access import viewer
-from bascule.service.auth.sessions import write_probe
-from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.responses import DataResponse, Problem, encode, unavailable
 from bascule.service.telemetry import METRICS_TYPE
 
@@ -46,11 +43,6 @@ async def openapi(request: Request) -> Response:
     if not hasattr(state, "description"):
         state.description = encode(request.app.openapi())
     return Response(state.description, media_type="application/json")
-
-
-def make_probe(store: Store, calls: StoreCalls) -> SharedRead[None]:
-    """The write that shows whether the store works."""
-    return SharedRead(lambda: calls.short(write_probe, store, time.time()), None)
 
 
 @router.get(

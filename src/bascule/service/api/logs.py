@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import AsyncIterator
-from io import StringIO
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -15,8 +13,8 @@ from bascule.live.api import (
     Experiment,
     SegmentTests,
     columns_of,
+    csv_lines,
     finite,
-    safe_cell,
     some_rows,
 )
 from bascule.live.api.reads import Summary
@@ -145,10 +143,7 @@ async def _csv(
     rows: list[tuple[Any, ...]] = [columns_of(entry.design, table)]
     after: int | None = -1
     while True:
-        text = StringIO()
-        written = [tuple(map(safe_cell, row)) for row in rows] if spreadsheet else rows
-        csv.writer(text, lineterminator="\n").writerows(written)
-        yield text.getvalue()
+        yield "".join(csv_lines(rows, spreadsheet))
         if after is None:
             return
         rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)

@@ -6,7 +6,7 @@ Names of units are sent in bodies, not in paths, which proxies write to their lo
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from dataclasses import asdict
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
@@ -121,7 +121,7 @@ async def record(request: Request) -> Response:
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
-    return DataResponse({"outcomes": [_receipt_data(receipt) for receipt in receipts]})
+    return DataResponse({"outcomes": [asdict(receipt) for receipt in receipts]})
 
 
 @router.post(
@@ -193,7 +193,3 @@ def event_of(given: object) -> Event | Receipt:
     value = Pair(*map(float, one.value)) if isinstance(one.value, list) else float(one.value)
     metric = None if one.metric == PRIMARY else one.metric
     return Event(one.unit or "", value, one.at, one.id, one.exposed, metric)
-
-
-def _receipt_data(receipt: Receipt) -> dict[str, Any]:
-    return {"accepted": receipt.accepted, "reason": receipt.reason, "detail": receipt.detail}

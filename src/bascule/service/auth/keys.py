@@ -120,7 +120,7 @@ class Keyring:
 
     def __init__(self, store: Store, calls: StoreCalls) -> None:
         self._keys: SharedRead[dict[str, Key]] = SharedRead(
-            lambda: calls.short(_by_number, store), {}
+            lambda: calls.short(lambda: {key.id: key for key in list_keys(store)}), {}
         )
 
     @property
@@ -172,10 +172,6 @@ class Keyring:
 
 def _number(given: str) -> str:
     return given.partition("_")[2].partition("_")[0]
-
-
-def _by_number(store: Store) -> dict[str, Key]:
-    return {key.id: key for key in list_keys(store)}
 
 
 def _hash(secret: str) -> str:

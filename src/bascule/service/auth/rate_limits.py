@@ -45,20 +45,11 @@ class Buckets:
         return missing / self._rate if missing > 0 else 0.0
 
     def take(self, caller: str) -> None:
-        """Take a token, or raise if there is none."""
+        """Take a token, or raise if there is none and say how many seconds to wait."""
         seconds = self.wait(caller)
         if seconds:
-            raise too_many(seconds)
-
-
-def too_many(seconds: float) -> Problem:
-    """The refusal of a caller who has to wait.
-
-    >>> too_many(0.2).headers
-    {'Retry-After': '1'}
-    """
-    after = str(max(1, math.ceil(seconds)))
-    return Problem(429, "too many requests: wait, then repeat", headers={"Retry-After": after})
+            headers = {"Retry-After": str(math.ceil(seconds))}
+            raise Problem(429, "too many requests: wait, then repeat", headers=headers)
 
 
 @lru_cache(maxsize=4096)

@@ -11,7 +11,9 @@ from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, Description, SegmentTests, Status, Store, decided_headline
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.intervals import Intervals
+from bascule.presentation.notebook import design_report
 from bascule.presentation.numbers import Amounts
+from bascule.presentation.report import Fact
 from bascule.presentation.status import has_evidence, report
 from bascule.service.auth.access import Caller
 from bascule.service.page import views, words
@@ -61,7 +63,7 @@ class TestParts:
 
     fragments: Mapping[str, Fragment]
     actions: Mapping[str, Any]
-    facts: Sequence[tuple[str, str]]
+    facts: Sequence[Fact]
     description: Description
     whole: str | None = None
 
@@ -136,10 +138,12 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         "arms": list(by_arm.items()),
         "may": may,
     }
-    facts, member = words.facts(design, test.audience), test.member
+    facts, audience, member = [*design_report(design).facts], test.audience, test.member
+    if audience is not None:
+        facts.append(Fact("who gets in", audience.words))
     if member is not None:
         share = f"the error of all segments together is {at_most(member.error)}"
-        facts = [*facts, ("Segment", f"{member.segment} of {member.test}; {share}")]
+        facts.append(Fact("segment", f"{member.segment} of {member.test}; {share}"))
     return TestParts(
         {part.id: part for part in parts},
         actions,

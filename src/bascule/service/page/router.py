@@ -155,7 +155,7 @@ async def _answered(
     try:
         rollout = form.rollout()
         if rollout is not None:
-            ramped = await planner.rollout(rollout)
+            ramped = await planner.make(rollout)
             return {**shown, "rollout": ramped.report(), "mark": mark_of(rollout)}
         plan = await ask(planner, form.request(), form.rules())
     except InputError as error:
@@ -219,7 +219,7 @@ async def _create(request: Request, caller: Caller, form: Form, shown: str) -> N
     more = {"start": bool(form["start"]), "description": form.words()}
     rollout = form.rollout()
     if rollout is not None:
-        ramped, mark = await planner.rollout(rollout), mark_of(rollout)
+        ramped, mark = await planner.make(rollout), mark_of(rollout)
         design, more["audience"] = ramped.design, ramped.audience
     else:
         plans: Plans = request.app.state.plans

@@ -183,17 +183,9 @@ def _saving(
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     """The audit log, the newest first: when, who, and what in words."""
     return [
-        (when(entry["time"]), str(entry["actor"]), _audit_text(entry))
+        (when(entry["time"]), str(entry["actor"]), audit_words(entry))
         for entry in reversed(entries)
     ]
-
-
-def _audit_text(entry: Mapping[str, Any]) -> str:
-    """An entry of the audit log in words, also one whose details were damaged."""
-    try:
-        return audit_words(entry)
-    except (AttributeError, LookupError, TypeError, ValueError):
-        return f"{str(entry['action']).capitalize()}: {entry['detail']}"
 
 
 MISMATCHES = ("allocation", "allocation at any time")

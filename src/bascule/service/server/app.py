@@ -7,11 +7,12 @@
 The page is in `bascule.service.page`, whose folder `static` is served at `/static`. Calls of the
 store wait for the disk: in endpoints they go through `app.state.calls`, and changes through
 `calls.change`, so that the audit log names the caller.
-`await app.state.planner.plan(models.NewPlan(...))` plans.
+`await app.state.planner.make(models.NewPlan(...))` plans.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -33,11 +34,12 @@ from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth.keys import Keyring
 from bascule.service.auth.rate_limits import Buckets
+from bascule.service.auth.sessions import write_probe
 from bascule.service.page.creation.plans import Plans
 from bascule.service.planner import Planner
 from bascule.service.reading.experiment_cache import ExperimentCache
 from bascule.service.reading.shared_renders import SharedRenders, UnitRequests
-from bascule.service.reading.store_calls import StoreCalls
+from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.responses import Problem, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
@@ -77,7 +79,9 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.directory = ExperimentCache(store, app.state.calls)
     app.state.unit_requests = UnitRequests()
     app.state.renders = SharedRenders(app.state.calls, app.state.unit_requests)
-    app.state.probe = operation.make_probe(store, app.state.calls)
+    app.state.probe = SharedRead(
+        lambda: app.state.calls.short(write_probe, store, time.time()), None
+    )
     app.state.planner = Planner()
     app.state.plans = Plans()
     app.state.metrics = Metrics()

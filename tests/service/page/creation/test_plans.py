@@ -23,7 +23,7 @@ class Asked:
     def __init__(self) -> None:
         self.requests: list[NewPlan] = []
 
-    async def plan(self, request: NewPlan) -> str:
+    async def make(self, request: NewPlan) -> str:
         self.requests.append(request)
         return f"plan {len(self.requests)}"
 
@@ -65,7 +65,7 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
         planner, plans = Planner(), Plans()
         try:
             page = await plans.plan(planner, Form.read(question).request())
-            return page, await planner.plan(NewPlan.model_validate(question))
+            return page, await planner.make(NewPlan.model_validate(question))
         finally:
             await planner.close()
 

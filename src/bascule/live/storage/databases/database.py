@@ -106,7 +106,8 @@ class Database:
                     connection.execution_options(client_seconds=LONGEST_COPY)
                 make_tables(connection, self.name)
         except BaseException:
-            self._dispose()
+            for engine in self._engines:
+                engine.dispose()
             raise
 
     @contextmanager
@@ -222,10 +223,6 @@ class Database:
         if self._writer is not None:
             self._writer.close()
         self._hot.dispose()
-
-    def _dispose(self) -> None:
-        for engine in self._engines:
-            engine.dispose()
 
     def check_open(self) -> None:
         """Raise `StoreError` if it was closed, or opened before this process was forked."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.options import Option, Options, options_of, parameters
 from bascule.core.outcomes import OUTCOMES
+from bascule.core.registry import Registry
 from bascule.core.rules import RULES
 from bascule.core.rules.allocation import outside_rules
 from bascule.planning.request.options import PLAN
@@ -142,6 +143,12 @@ def _rule_fields() -> dict[str, Option]:
     return {"outside": choice, **own}
 
 
+def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
+    """Return whether a rule or an outcome model has a parameter that is called so."""
+    options = options_of(registry.get(kind))
+    return any(name == (one.flag or at) for at, one in options.items())
+
+
 OFFERED = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).recurring)
 """Outcome models that the form can ask for: each unit gives one outcome."""
 
@@ -155,8 +162,7 @@ FORM: Options = {
     **{
         name: replace(option, default="", unset=option.default)
         for name, option in PARAMETERS.items()
-        if any(name in (one.flag or at for at, one in options_of(OUTCOMES.get(kind)).items())
-               for kind in OFFERED)
+        if any(_has_option(OUTCOMES, kind, name) for kind in OFFERED)
     },
     **_rule_fields(),
     "outcome": replace(PLAN["outcome"], default="bernoulli", choices=OFFERED, unset=""),
@@ -180,7 +186,7 @@ FORM: Options = {
         "5. With a margin it is a guardrail: an arm that is worse than the control by more is not "
         "shipped, and is removed. Without, it is only shown.",
     ),
-}  # fmt: skip
+}
 """Every field of the form."""
 
 TITLES = {name: option.title for name, option in FORM.items()}
@@ -235,11 +241,7 @@ def outcomes_with(name: str) -> tuple[str, ...]:
         return tuple(kind for kind in OFFERED if not OUTCOMES.get(kind).binary)
     if name not in PARAMETERS:
         return OFFERED
-    return tuple(
-        kind
-        for kind in OFFERED
-        if any(name == (one.flag or at) for at, one in options_of(OUTCOMES.get(kind)).items())
-    )
+    return tuple(kind for kind in OFFERED if _has_option(OUTCOMES, kind, name))
 
 
 def rules_with(name: str) -> tuple[str, ...]:
@@ -247,11 +249,7 @@ def rules_with(name: str) -> tuple[str, ...]:
     if not name.startswith(OF_RULE):
         return ()
     own = name.removeprefix(OF_RULE)
-    return tuple(
-        kind
-        for kind in OUTSIDE
-        if any(own == (one.flag or at) for at, one in options_of(RULES.get(kind)).items())
-    )
+    return tuple(kind for kind in OUTSIDE if _has_option(RULES, kind, own))
 
 
 OWN = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)

@@ -60,7 +60,7 @@ class Plans:
         """Return the plan for a request; it is simulated beside the process that serves."""
         kept = self._kept.get((request, rules))
         if kept is None:
-            kept = await planner.plan(new_plan(request, rules))
+            kept = await planner.make(new_plan(request, rules))
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             self._kept[request, rules] = kept
