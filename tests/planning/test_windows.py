@@ -16,6 +16,7 @@ from bascule.planning.forecast import (
 )
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.reach import reach
+from bascule.planning.search.saving import saving_of
 from bascule.planning.search.stages import stages
 from bascule.presentation.plan.question import conditions
 
@@ -113,3 +114,11 @@ def test_windows_that_no_test_can_have_are_refused(parts: dict[str, object], fie
 def test_more_traffic_makes_a_shorter_plan_but_never_shorter_than_the_window() -> None:
     found = [reach(bs.PlanRequest(window="7d", units_per_day=rate, sides=1)) for rate in (5e3, 5e5)]
     assert [one.deadline_days is not None and one.deadline_days > 7 for one in found] == [True] * 2
+
+
+def test_windows_that_too_many_units_wait_for_are_said() -> None:
+    request = bs.PlanRequest(units_per_day=1e6, deadline_days=60, window="30d", delay="1d")
+    assert "1,000,000 units a day" in request.arrivals.words
+    assert saving_of(request, bs.Tilt(3)) is None
+    with pytest.raises(bs.InputError, match=r"30,000,000 units would wait.*a smaller share"):
+        _ = request.world

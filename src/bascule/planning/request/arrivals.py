@@ -38,7 +38,8 @@ class Steady:
     @property
     def words(self) -> str:
         """The traffic in a few words."""
-        return f"{self.units_per_day:,.6g} units a day"
+        units = self.units_per_day
+        return f"{units:,.0f} units a day" if units >= 1000 else f"{units:.6g} units a day"
 
     def units_after(self, steps: TrafficSteps, days: FloatArray) -> FloatArray:
         """Return how many units are in the test after numbers of days."""

@@ -40,6 +40,7 @@ from bascule.planning.request.checks import (
 from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
 from bascule.simulation import Delay, World
+from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
 DAY = SECONDS["d"]
 BASELINE, LIFT = 0.05, "20%"
@@ -351,12 +352,24 @@ class PlanRequest:
         return self.spread == self.usual_spread
 
     @property
+    def can_be_played(self) -> bool:
+        """Whether a simulation can keep all units whose windows are open."""
+        return self.waiting_units <= MOST_UNDER_WAY
+
+    @property
     def world(self) -> World:
         """The world in which the lift is as requested."""
         return self.world_at(self.means)
 
     def world_at(self, means: tuple[float, ...]) -> World:
         """Return the world in which the arms have these means."""
+        if not self.can_be_played:
+            raise InputError(
+                "units_per_day",
+                f"{self.waiting_units:,} units would wait for their windows to close, more than "
+                f"the {MOST_UNDER_WAY:,} that a simulation takes: give a smaller share of the "
+                "traffic, such as a tenth",
+            )
         delay = None if self.window is None else Delay(self.waiting_units, events=self.delay_units)
         daily = self.traffic.steady if self.withholds else None
         world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)

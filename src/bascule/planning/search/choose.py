@@ -25,6 +25,9 @@ NO_EFFECT = 0.5
 NEARLY = 0.02
 """Prices that differ by this part are taken for equal, and then the sooner design is better."""
 
+AS_LONG = 1.001
+"""Days that differ by less than this factor are equally many: minutes do not choose a design."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -90,7 +93,7 @@ class Candidate:
 
         Without a horizon nearly all such tests go on until the deadline.
         """
-        fixed = fixed_horizon(self.request).days
+        fixed = AS_LONG * fixed_horizon(self.request).days
         if not self.design.procedure.has_horizon:
             return self.request.deadline_days <= fixed
         return self.zero is not None and self.zero.days.mean <= fixed

@@ -45,7 +45,7 @@ class SignalSaving:
 
 
 def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
-    """Return what early signals do to a rule; None where the delay is not known.
+    """Return what early signals do to a rule; None where that is not known or cannot be played.
 
     An even split ignores early signals: for such a rule a gentle tilt is simulated with them.
 
@@ -55,6 +55,8 @@ def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
     """
     used, plain = rule.with_signals(request.early_signals or "auto"), rule.with_signals(None)
     if request.delay is None or used.knob is None or not used.uses_signals:
+        return None
+    if not request.can_be_played:
         return None
     if used.knob.value == used.knob.least:
         used = used.with_knob(GENTLE_TILT)

@@ -34,7 +34,6 @@ from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.guarded import can_compile
 from bascule.simulation.random.streams import checked_seed
-from bascule.simulation.worlds.world import MOST_UNDER_WAY
 from bascule.theory.guardrails import metric_spread
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
@@ -220,7 +219,7 @@ class _Planning:
         if self.runs is not None:
             # `runs` is for the recommended design; others are played at least `fewest` times.
             runs = self.runs if main else max(runs, SIDE.fewest)
-        if not runs or request.waiting_units > MOST_UNDER_WAY:
+        if not runs or not request.can_be_played:
             return None
         world = request.world_at(means)
         try:
