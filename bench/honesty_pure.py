@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
-from bascule.core.ends import end_reason
+from bascule.core.ending import end_reason
 from bascule.core.rules import Rule
 from bench.honesty_cells import CLOSE, Cell, Play, cell_of, design_of, drawn
 

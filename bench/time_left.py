@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import bascule as bs
-from bascule.core.ends import end_reason
+from bascule.core.ending import end_reason
 from bascule.core.progress import decision, fold_block, next_block
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.reports.time_left import units_range

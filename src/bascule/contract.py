@@ -21,7 +21,7 @@ import numpy as np
 from bascule.analysis.api import analyze
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
-from bascule.core.ends import ending
+from bascule.core.ending import ending
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.effects import effects

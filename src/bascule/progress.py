@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
-from bascule.core.ends import Ending, ending, remove_arm
+from bascule.core.ending import Ending, ending, remove_arm
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.effects import Effect, effects
 from bascule.core.metrics.guardrails import MetricView, metric_views

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import bascule as bs
-from bascule.core.ends import end_reason, horizon_share, remove_arm
+from bascule.core.ending import end_reason, horizon_share, remove_arm
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.progress import close_stage, fold_block, look, next_arm, next_block, record
 from bascule.live.reports.forecast import evidence_of, units_left
@@ -216,7 +216,7 @@ def state_of(design: bs.Design, seen: bs.progress.Statistics, forecast: bool) ->
         "units": seen.units,
         "dropped": sorted(seen.dropped),
         "removed": sorted(seen.removed),
-        "effects": [list(effect.ends) for effect in bs.progress.effects(design, seen)],
+        "effects": [list(effect.interval) for effect in bs.progress.effects(design, seen)],
         "evidence": evidence_of(design, seen),
         "horizon": horizon_share(design, seen),
     }
@@ -227,7 +227,7 @@ def state_of(design: bs.Design, seen: bs.progress.Statistics, forecast: bool) ->
     if design.metrics:
         views = metric_views(design, seen)
         found["metrics"] = [
-            [list(view.standings), *(list(effect.ends) for effect in view.effects)]
+            [list(view.standings), *(list(effect.interval) for effect in view.effects)]
             for view in views
         ]
     return found
@@ -275,7 +275,7 @@ def stages(design: bs.Design) -> dict[str, Any]:
             grown.append(bs.progress.ArmCohorts(tuple(cohorts)))
         seen = close_stage(design, replace(seen, arms=tuple(grown), stage=stage))
         if stage % 20 == 0:
-            effects = [list(effect.ends) for effect in bs.progress.effects(design, seen)]
+            effects = [list(effect.interval) for effect in bs.progress.effects(design, seen)]
             reached = bs.progress.decision(design, seen)
             name = None if reached is None else reached.name
             found.append([[one.units for one in seen.arms], sorted(seen.dropped), effects, name])

@@ -154,8 +154,8 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             beside = replace(beside, control=design.control_arm)
         for one in (*others, *of_design):
             its = beside
-            if one.own_error is not None:
-                its = replace(its, error=one.own_error)
+            if one.metric_error is not None:
+                its = replace(its, error=one.metric_error)
             if one.margin is not None:
                 its = replace(its, sides=ONE_SIDED)
             analyses.append(answered(Request.of(one, its), one).judged(one))

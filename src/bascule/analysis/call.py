@@ -251,7 +251,7 @@ class LogMetric:
         return replace(self, window=first.window, grace=first.grace, missing=missing)
 
     @property
-    def own_error(self) -> float | None:
+    def metric_error(self) -> float | None:
         """Error that the metric is judged by; None for that of the analysis."""
         return METRIC_ERROR if self.error is None and self.margin is not None else self.error
 

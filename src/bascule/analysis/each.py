@@ -215,9 +215,9 @@ FIRST = 1000
 def _row(name: str, analysis: Analysis) -> LogAnswer:
     """The row of a test in the table of all."""
     decision, nearest = analysis.decision, next(iter(analysis.leads), None)
-    ends: tuple[float | None, float | None, float | None] = (None, None, None)
+    bounds: tuple[float | None, float | None, float | None] = (None, None, None)
     if nearest is not None:
-        ends = nearest.difference, _finite(nearest.low), _finite(nearest.high)
+        bounds = nearest.difference, _finite(nearest.low), _finite(nearest.high)
     return LogAnswer(
         name,
         analysis.units,
@@ -226,7 +226,7 @@ def _row(name: str, analysis: Analysis) -> LogAnswer:
         analysis.decided if analysis.reading.times != "none" else None,
         analysis.leader if any(arm.mean is not None for arm in analysis.arms) else None,
         None if nearest is None else nearest.second,
-        *ends,
+        *bounds,
         analysis.guarantee,
         ", ".join(check.name for check in analysis.flagged),
         binary=analysis.design.outcome.binary,

@@ -137,14 +137,14 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
 
 def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
     """When each of the days of arrival whose outcomes are known had them."""
-    if request.measure is None or reduced.ends is None:
+    if request.measure is None or reduced.log_end is None:
         return list(sums.days)
     wait = request.measure.matures(0.0)
     later = math.ceil(wait / 86400.0)
     dates = []
     for day in sums.days:
         over = datetime.combine(day + timedelta(days=1), datetime.min.time())
-        if over + timedelta(seconds=wait) <= reduced.ends:
+        if over + timedelta(seconds=wait) <= reduced.log_end:
             dates.append(day + timedelta(days=later))
     return dates
 

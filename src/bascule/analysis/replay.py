@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 from bascule.analysis.evidence.course import Course, Day
 from bascule.analysis.reduce.sums import Sums, days_between
 from bascule.analysis.reduce.units import units_with_events
-from bascule.analysis.source.backend import Row, run
+from bascule.analysis.source.backend import Record, run
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.ends import end_reason
+from bascule.core.ending import end_reason
 from bascule.core.errors import InputError
 from bascule.core.metrics.coverage import is_counted
 from bascule.core.metrics.effects import effects
@@ -81,14 +81,14 @@ def replay(design: Design, events: Any, units: Any, until: datetime | None) -> R
     return _replayed(design, rows, _now(design, rows, until))
 
 
-def _now(design: Design, rows: Sequence[Row], until: datetime | None) -> float:
+def _now(design: Design, rows: Sequence[Record], until: datetime | None) -> float:
     """The moment of the last look: as given, or that of the last thing in the log."""
     last = max(max(_seconds(row["first"]), _seconds(row["latest"] or row["first"])) for row in rows)
     end = last if until is None else _seconds(until)
     return end if design.deadline is None else min(end, design.deadline.timestamp())
 
 
-def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
+def _replayed(design: Design, rows: Sequence[Record], end: float) -> Replayed:
     """Fold until an outcome is missing, the time is over, or there is a decision."""
     from bascule.live.reports.status import status_of
     from bascule.live.steps.replay import Replay
@@ -121,7 +121,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
             row["arm"], block, value, ready, covariates=covariates, lacking=lacking
         )
         statistics = replayed.state.statistics
-        over = statistics is not before and _ends(design, statistics, ready - began)
+        over = statistics is not before and _is_over(design, statistics, ready - began)
     replayed = replayed.announced(end)
     if known is not None:
         days.append(_day(design, replayed.state, known))
@@ -139,7 +139,7 @@ def _replayed(design: Design, rows: Sequence[Row], end: float) -> Replayed:
     return Replayed(course, state, _sums(design, rows, state.folding.folded), left)
 
 
-def _ends(design: Design, statistics: AnyStatistics, passed: float) -> bool:
+def _is_over(design: Design, statistics: AnyStatistics, passed: float) -> bool:
     """Return whether the plan ends the test here; futility has to wait for `min_days`."""
     reason = end_reason(design, statistics)
     return reason is not None and (reason != "futility" or passed >= DAY * (design.min_days or 0.0))
@@ -152,7 +152,7 @@ def _decided_on(design: Design, verdict: Verdict, days: Sequence[Day]) -> str:
     return days[-1].date
 
 
-def _ready(design: Design, row: Row, end: float) -> float | None:
+def _ready(design: Design, row: Record, end: float) -> float | None:
     """Return when the unit had its outcome; None if it had none by the end."""
     if design.measure is None:
         return None if row["outcome"] is None else _seconds(row["latest"])
@@ -160,7 +160,7 @@ def _ready(design: Design, row: Row, end: float) -> float | None:
     return matures if matures <= end else None
 
 
-def _outcome(design: Design, row: Row) -> Value:
+def _outcome(design: Design, row: Record) -> Value:
     """Return the outcome of a unit, `missing` if it had no event, within the limits."""
     value = row["outcome"]
     if design.outcome.pairs:
@@ -187,7 +187,7 @@ def _day(design: Design, state: ExperimentState, day: date) -> Day:
     )
 
 
-def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
+def _sums(design: Design, rows: Sequence[Record], folded: int) -> Sums:
     """Return the units by day of arrival, with the outcomes of those that were folded."""
     came = [row["first"].date() for row in rows]
     sums = Sums.blank(days_between(min(came), max(came)), len(design.arms))
@@ -204,11 +204,11 @@ def _sums(design: Design, rows: Sequence[Row], folded: int) -> Sums:
     return sums
 
 
-def _deals(design: Design, rows: Sequence[Row]) -> dict[int, Deal]:
+def _deals(design: Design, rows: Sequence[Record]) -> dict[int, Deal]:
     """The blocks as they were dealt; of the last one only the size of its parts is known."""
     from bascule.live.storage.deals import Deal
 
-    blocks: dict[int, list[Row]] = {}
+    blocks: dict[int, list[Record]] = {}
     for row in rows:
         if row["block"] is not None:
             blocks.setdefault(int(row["block"]), []).append(row)

@@ -168,10 +168,10 @@ class Valueless(NamedTuple):
 class Reduced:
     """What came out of the log: its arms, the table of sums, and how outcomes came about.
 
-    `final` says whether an outcome is what it will stay; `ends` is when the log ends. `valueless`
-    has the units of each arm that have rows without a value. With `odd_zeros` these count as 0
-    though no other outcome is 0, and nobody has said that they should. `unfit`
-    has the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
+    `final` says whether an outcome is what it will stay; `log_end` is when the log ends.
+    `valueless` has the units of each arm that have rows without a value. With `odd_zeros` these
+    count as 0 though no other outcome is 0, and nobody has said that they should. `unfit` has
+    the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
     `worded` counts rows with words in place of numbers, and `duplicates` exact copies of other
     rows, None if they were not looked for. With `only_copies` units have one row each but for
     these.
@@ -181,7 +181,7 @@ class Reduced:
     table: Table
     reading: Reading
     final: bool = True
-    ends: datetime | None = None
+    log_end: datetime | None = None
     rows: int = 0
     excluded: dict[str, int] = field(default_factory=dict)
     valueless: dict[int, Valueless] = field(default_factory=dict)

@@ -195,14 +195,14 @@ class Analysis:
         An arm that is worse by the margin or more is found within it with probability at most the
         metric's error, as its interval fails then.
         """
-        ends = [(one.treatment, one.low, one.high) for one in self.contrasts]
+        bounds = [(one.treatment, one.low, one.high) for one in self.contrasts]
         if self.evidence.once:
             control = self.arms[0].name
-            ends = [(one.second, one.low, one.high) for one in self.once if one.first == control]
+            bounds = [(one.second, one.low, one.high) for one in self.once if one.first == control]
         if metric.goal == "decrease":
-            ends = [(treatment, -high, -low) for treatment, low, high in ends]
+            bounds = [(treatment, -high, -low) for treatment, low, high in bounds]
         standings: dict[str, Standing] = {}
-        for treatment, low, high in ends if metric.margin is not None else ():
+        for treatment, low, high in bounds if metric.margin is not None else ():
             harmed = metric.harm_line is not None and high < -metric.harm_line
             within = metric.margin is not None and low > -metric.margin
             standings[treatment] = "harmed" if harmed else "within margin" if within else "open"
@@ -403,7 +403,7 @@ def _verdict(one: Analysis, treatment: str, effect: Effect) -> str:
 def _contrast(effect: Effect) -> dict[str, Any]:
     """The columns of a pair."""
     names = ("effect", "effect_low", "effect_high")
-    return {"contrast": effect.name, **dict(zip(names, effect.ends, strict=True))}
+    return {"contrast": effect.name, **dict(zip(names, effect.interval, strict=True))}
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from bascule.core.design import Design
-from bascule.core.ends import blocks_left
+from bascule.core.ending import blocks_left
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.procedures.base import Block

@@ -261,8 +261,8 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
         return None
     days = request.traffic.known_after(forecast.decision_time)
     decided = forecast.decided_by(request.max_units)
-    ends = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
-    return Forecast(*ends)
+    lasting = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
+    return Forecast(*lasting)
 
 
 @lru_cache(maxsize=256)

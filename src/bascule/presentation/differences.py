@@ -50,7 +50,7 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts:
     text = f": {amounts.difference(difference, high - low)}{against}"
     if not known(low) or not known(high):
         return text
-    return f"{text} ({amounts.ends(low, high)})"
+    return f"{text} ({amounts.bounds(low, high)})"
 
 
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:

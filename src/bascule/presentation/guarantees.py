@@ -113,8 +113,8 @@ def lift_words(contrast: Contrast) -> str:
         return relative(contrast.lift)
     if not known(contrast.lift_low) or not known(contrast.lift_high):
         return f"{relative(contrast.lift)} (no interval)"
-    ends = f"{relative(contrast.lift_low)} to {relative(contrast.lift_high)}"
-    return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {ends})"
+    bounds = f"{relative(contrast.lift_low)} to {relative(contrast.lift_high)}"
+    return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {bounds})"
 
 
 def sentence(text: str) -> str:

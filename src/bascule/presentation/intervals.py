@@ -39,7 +39,7 @@ class Intervals:
         names = [name for name, _ in self.effects]
         figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(names))
         for place, (_, one) in enumerate(self.effects):
-            middle, low, high = (self.amounts.factor * end for end in one.ends)
+            middle, low, high = (self.amounts.factor * end for end in one.interval)
             axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
             axis.plot(middle, place, marker="o", color=SERIES[1].colour)
         axis.axvline(0.0, color="#777777", linewidth=1.2)

@@ -80,12 +80,12 @@ class Amounts:
         """Return the interval of a difference, with its unit."""
         if not known(low) or not known(high):
             return UNKNOWN
-        return self._in_points(self.ends(low, high))
+        return self._in_points(self.bounds(low, high))
 
-    def ends(self, low: float, high: float, joint: str = "to") -> str:
+    def bounds(self, low: float, high: float, joint: str = "to") -> str:
         """Return both ends of the interval of a difference, without its unit.
 
-        >>> Amounts(binary=True).ends(-0.01, 0.02, "and")
+        >>> Amounts(binary=True).bounds(-0.01, 0.02, "and")
         '−1.00 and +2.00'
         """
         return f"{self.signed(low, high - low)} {joint} {self.signed(high, high - low)}"

@@ -48,8 +48,8 @@ def growth_range(
     if line <= 0.0 or not math.isfinite(line) or math.isnan(lead):
         return None
     planned, share = futile
-    ends = (round(most, 3), round(planned, 2), share) if share > 0.0 else (math.inf, 0.0, 0.0)
-    reached = _reached(round(lead, 2), round(line, 2), flat, ends)
+    limits = (round(most, 3), round(planned, 2), share) if share > 0.0 else (math.inf, 0.0, 0.0)
+    reached = _reached(round(lead, 2), round(line, 2), flat, limits)
     low, high = (
         float(np.interp(share, reached, GROWTH, left=0.0, right=math.inf)) for share in SHARES
     )
@@ -58,9 +58,11 @@ def growth_range(
 
 
 @lru_cache(maxsize=512)
-def _reached(lead: float, line: float, flat: bool, ends: tuple[float, float, float]) -> FloatArray:
+def _reached(
+    lead: float, line: float, flat: bool, limits: tuple[float, float, float]
+) -> FloatArray:
     """Return the probability that the test has ended by each growth of its information."""
-    most, planned, share = ends
+    most, planned, share = limits
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     drift = (lead + nodes)[None, :]
     height = np.full(GROWTH.shape, line)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.core.ends import cap_met, remove_arm
+from bascule.core.ending import cap_met, remove_arm
 from bascule.core.metrics.guardrails import harmed, may_ship, metric_views, waiting_arm
 from bascule.core.progress import decision, fold_block, next_block, record
 from bascule.core.statistics import ArmStatistics

@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.outcomes import Discrete, Noise, Outcome
 from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
 from bascule.core.rules import Knob, Rule
@@ -66,9 +66,9 @@ class Turns(Procedure):
         arms = [each + new if place == arm else each for place, each in enumerate(statistics.arms)]
         return Statistics(tuple(arms))
 
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:
         assert isinstance(statistics, Statistics)
-        found: list[Ends] = []
+        found: list[Difference] = []
         for one, other in combinations(statistics.arms, 2):
             n = min(one.units, other.units)
             if n == 0:
@@ -82,7 +82,7 @@ class Turns(Procedure):
 
     def winner(self, statistics: AnyStatistics) -> int:
         pairs = list(combinations(range(self.arms), 2))
-        lows = dict(zip(pairs, self.ends(statistics), strict=True))
+        lows = dict(zip(pairs, self.differences(statistics), strict=True))
         for arm in range(self.arms):
             beaten = [
                 lows[pair][1] > 0 if pair[0] == arm else lows[pair][2] < 0

@@ -56,7 +56,7 @@ def test_between_two_lines_the_wrong_one_is_reached_with_its_known_probability(
 def test_nothing_gets_lost(look: float) -> None:
     passage = first_passage(0.05, lambda clocks: 3 * np.sqrt(clocks + 10), 1.0, look)
     assert 1 - ALMOST_SURE <= passage.leaving.sum() <= 1 + 1e-9
-    assert passage.ends
+    assert passage.is_sure
     assert (passage.above >= 0).all()
     assert (passage.below >= 0).all()
 
@@ -101,7 +101,7 @@ def test_nothing_leaves_while_nothing_can() -> None:
 
 
 def test_a_corridor_that_widens_too_fast_keeps_the_walk() -> None:
-    assert not first_passage(0.1, lambda clocks: 10 + 0.2 * clocks, 1.0, 1.0).ends
+    assert not first_passage(0.1, lambda clocks: 10 + 0.2 * clocks, 1.0, 1.0).is_sure
 
 
 def test_what_is_spent_by_the_clock_is_the_clock() -> None:

@@ -70,12 +70,12 @@ class Terms:
         """Effects from what pairs of arms have shown."""
         return self.effects_with(pair.interval(self.log_threshold, self.widest) for pair in pairs)
 
-    def effects_with(self, ends: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
+    def effects_with(self, bounds: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
         """Effects from differences and both ends of their intervals, pair after pair."""
         each = self.error / (len(self.arms) - 1)
         return tuple(
             Effect(first, second, *end, each, self.guarantee)
-            for (first, second), end in zip(combinations(self.arms, 2), ends, strict=True)
+            for (first, second), end in zip(combinations(self.arms, 2), bounds, strict=True)
         )
 
 

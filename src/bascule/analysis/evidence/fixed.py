@@ -142,8 +142,8 @@ def _score(first: str, second: str, one: Mean, other: Mean, error: float) -> One
         lift = q / p - 1.0
         lift_low = _end_of_ratio(by_ratio, q / p, 0.5, limit) - 1.0
         lift_high = _end_of_ratio(by_ratio, q / p, 2.0, limit) - 1.0
-    ends = (difference, low, high, lift, lift_low, lift_high)
-    return OneLook(first, second, *ends, normal_tails(by_difference(0.0)), error, SCORE)
+    numbers = (difference, low, high, lift, lift_low, lift_high)
+    return OneLook(first, second, *numbers, normal_tails(by_difference(0.0)), error, SCORE)
 
 
 def _z(off: float, variance: float) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.bernstein import expected, most_squares
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.spread import (
     FEWEST_UNITS,
@@ -62,7 +62,7 @@ class Pair:
             charges = self.charges + charges
         return Pair(self.total + total, self.clock + clock, self.scale, charges, estimate)
 
-    def interval(self, log_threshold: float, widest: float = math.inf) -> Ends:
+    def interval(self, log_threshold: float, widest: float = math.inf) -> Difference:
         """The difference as it is shown, and the ends of its interval, within what is possible.
 
         `widest` is the largest difference that two means can have.
@@ -222,9 +222,9 @@ def _estimated_score(sums: Sums, day: int, i: int, j: int) -> Pair:
     scores, estimate, until = sums.scores, _estimate(sums, day, i, j), slice(day + 1)
     if scores is None or estimate is None or sums.cubes is None:
         return UNKNOWN
-    own, other = ([i, j], [j, i])
+    arms, rivals = ([i, j], [j, i])
     weight, scored, power_0, power_1, power_2, clocks = (
-        part[until, own, other].sum(axis=0)
+        part[until, arms, rivals].sum(axis=0)
         for part in (
             scores.weight,
             scores.scored,
@@ -240,7 +240,7 @@ def _estimated_score(sums: Sums, day: int, i: int, j: int) -> Pair:
     if noise <= 0.0:
         return Pair(estimate=estimate)
     outcomes = (sums.units, sums.totals, sums.squares, sums.cubes)
-    units, *rest = (part[until, own].sum(axis=0) for part in outcomes)
+    units, *rest = (part[until, arms].sum(axis=0) for part in outcomes)
     effective = weight**2 / np.maximum(power_0, 1e-300) / np.maximum(units, 1.0)
     ready = enough_units(*(part * effective for part in (units, *rest)))
     clock = float(clocks[0])

@@ -12,10 +12,10 @@ from bascule.analysis.log.question import COUNTS_RISE, OTHER_SUMS
 from bascule.analysis.log.rows import Arms, coded, good
 from bascule.analysis.log.sample import rise
 from bascule.analysis.reduce.moments import moment_sums
-from bascule.analysis.reduce.scores import OWN, score_sums
+from bascule.analysis.reduce.scores import OF_ASSIGNED, score_sums
 from bascule.analysis.reduce.units import aggregated, counting, joined, placed
 from bascule.analysis.request import Request, Unfit, Valueless
-from bascule.analysis.source.backend import Row, run
+from bascule.analysis.source.backend import Record, run
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 
@@ -35,7 +35,9 @@ def without_value(units: Any) -> dict[int, Valueless]:
     }
 
 
-def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = None) -> list[Row]:
+def by_arrival(
+    request: Request, units: Any, arms: int, entries: Arms | None = None
+) -> list[Record]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
     `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
@@ -80,7 +82,7 @@ def by_arrival(request: Request, units: Any, arms: int, entries: Arms | None = N
     per, covariate = there.get("per"), there.get("covariate")
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
-    if any(name.startswith(OWN) for name in units.columns):
+    if any(name.startswith(OF_ASSIGNED) for name in units.columns):
         sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
         keys["entry"] = units.entry
@@ -126,7 +128,7 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     return Unfit(count, reason) if count else None
 
 
-def arrivals_by_day(units: Any) -> list[Row]:
+def arrivals_by_day(units: Any) -> list[Record]:
     """Units per arm and day of arrival."""
     units = placed(units)
     keys = {"arm": units.arm, "day": units["first"].date()}
@@ -135,7 +137,7 @@ def arrivals_by_day(units: Any) -> list[Row]:
     return run(units.group_by(**keys).agg(units=units.count()))
 
 
-def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> list[Row]:
+def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> list[Record]:
     """What the outcomes of assigned units grow by, per arm, day of arrival and day.
 
     A unit's outcome at the end of a day is what it has given by then, within the limits: the sum of
@@ -193,7 +195,7 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
     )
 
 
-def counted(rows: Any, arms: tuple[str, ...]) -> list[Row]:
+def counted(rows: Any, arms: tuple[str, ...]) -> list[Record]:
     """The units, totals and squares that arrived on each day; without squares they are 0 or 1."""
     rows = good(rows)
     names = {"count": "units", "value": "total", "squares": "squares"}
@@ -227,7 +229,7 @@ def latest(rows: Any) -> Any:
     return rows.mutate(time=rows.time.max().over())
 
 
-def ask_about_growth(sums: list[Row]) -> None:
+def ask_about_growth(sums: list[Record]) -> None:
     """Raise `InputError` where the counts of all arms grow from day to day, as totals do."""
     by_segment: dict[str, dict[int, list[float]]] = {}
     for row in sums:
@@ -237,7 +239,7 @@ def ask_about_growth(sums: list[Row]) -> None:
         raise InputError("cumulative", f"cumulative is missing: {COUNTS_RISE}")
 
 
-def _checked(row: Row, arms: tuple[str, ...]) -> Row:
+def _checked(row: Record, arms: tuple[str, ...]) -> Record:
     """The sums of a day as `by_arrival` has them; refuse counts that are none."""
     arm, day = arms[row["arm"]], row["day"]
     row = row | {p: float(row[p] or 0.0) for p in ("units", "total", "squares") if p in row}
@@ -256,5 +258,5 @@ def _checked(row: Row, arms: tuple[str, ...]) -> Row:
             f"squares is missing: {arm!r} has {shown} on {day}, and a sum "
             f"of 0/1 outcomes is a whole number from 0 to the number of units: {OTHER_SUMS}",
         )
-    ends = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
-    return row | {"squares": total, "cubes": total} | ends
+    extremes = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
+    return row | {"squares": total, "cubes": total} | extremes

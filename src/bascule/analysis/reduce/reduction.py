@@ -24,7 +24,7 @@ from bascule.analysis.reduce.query import (
     unfit_outcomes,
     without_value,
 )
-from bascule.analysis.reduce.scores import OWN
+from bascule.analysis.reduce.scores import OF_ASSIGNED
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Table, table_of
 from bascule.analysis.reduce.survey import (
     Survey,
@@ -45,7 +45,7 @@ from bascule.analysis.reduce.units import (
 )
 from bascule.analysis.replay import covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.source.backend import is_own, run, stored
+from bascule.analysis.source.backend import is_opened_here, run, stored
 from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.errors import InputError
 
@@ -120,7 +120,11 @@ def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
 
 def _surveyed(request: Request, log: Log) -> tuple[Log, Survey]:
     """Look at the rows of a log, and make the work on them as little as they allow."""
-    if request.until is None and not log.columns.adjusted and is_own(log.table.get_backend()):
+    if (
+        request.until is None
+        and not log.columns.adjusted
+        and is_opened_here(log.table.get_backend())
+    ):
         survey = quick_survey(log.table, log.columns, log.arms)
         if survey is not None:
             return replace(log, rows=complete(log.table, log.columns, log.arms)), survey
@@ -193,7 +197,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         table,
         replace(log.reading, notes=(*log.reading.notes, *notes)),
         final=final,
-        ends=None if request.measure is None else _end_of_log(request, surveys),
+        log_end=None if request.measure is None else _end_of_log(request, surveys),
         valueless=valueless,
         odd_zeros=single
         and request.assumed
@@ -208,7 +212,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
 def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> None:
     """Refuse what needs outcomes that do not grow any more."""
     rows = log.rows if log.assigned is None else log.assigned
-    if not final and any(name.startswith(OWN) for name in rows.columns):
+    if not final and any(name.startswith(OF_ASSIGNED) for name in rows.columns):
         raise InputError(
             "probability",
             "probability needs outcomes that are final: give window, or one row per unit",
@@ -270,7 +274,7 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
         log.arms,
         Table({"": replayed.sums}, {}),
         log.reading,
-        ends=request.until,
+        log_end=request.until,
         rows=survey.rows,
         excluded=survey.excluded,
         examples=survey.examples,

@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from bascule.analysis.source.backend import Row
+from bascule.analysis.source.backend import Record
 from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
 
-OWN, ALL = "probability", "probability_"
+OF_ASSIGNED, ALL = "probability", "probability_"
 """Columns: the probability of the unit's own arm, or with a number behind it that of each arm."""
 
 CLOSE = 1e-6
@@ -79,35 +79,35 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
     import ibis
 
     zero = ibis.literal(0.0)
-    if OWN in units.columns:
-        own = units[OWN]
+    if OF_ASSIGNED in units.columns:
+        assigned = units[OF_ASSIGNED]
         if arms > 2:
-            inverse = ibis.ifelse(value.isnull(), zero, 1.0 / own.nullif(0.0))
-            return _checks(own, own, own, ibis) | _sums_of(inverse, value, "_own")
-        every = [ibis.ifelse(units.arm == i, own, 1.0 - own) for i in range(2)]
+            inverse = ibis.ifelse(value.isnull(), zero, 1.0 / assigned.nullif(0.0))
+            return _checks(assigned, assigned, assigned, ibis) | _sums_of(inverse, value, "_own")
+        every = [ibis.ifelse(units.arm == i, assigned, 1.0 - assigned) for i in range(2)]
     else:
         every = [units[f"{ALL}{i}"] for i in range(arms)]
         cases = [(units.arm == i, p) for i, p in enumerate(every)]
-        own = ibis.cases(*cases, else_=ibis.null("float64"))
+        assigned = ibis.cases(*cases, else_=ibis.null("float64"))
     total = sum(every[1:], every[0])
-    sums = _checks(own, ibis.greatest(*every), total, ibis)
+    sums = _checks(assigned, ibis.greatest(*every), total, ibis)
     # A unit of the log got one of these arms: given that, their probabilities add up to 1.
     there = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
-    every, own = [p / there for p in every], own / there
+    every, assigned = [p / there for p in every], assigned / there
     for j, rival in enumerate(every):
-        sums |= _sums_of((rival / (own + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
+        sums |= _sums_of((rival / (assigned + rival).nullif(0.0)).fill_null(zero), value, f"_{j}")
         for i in range(j):
             both = (every[i] + rival).nullif(0.0)
             sums[f"clock_{i}_{j}"] = (every[i] * rival / both).fill_null(zero).sum()
     return sums
 
 
-def _checks(own: Any, largest: Any, total: Any, ibis: Any) -> dict[str, Any]:
+def _checks(assigned: Any, largest: Any, total: Any, ibis: Any) -> dict[str, Any]:
     return {
-        "smallest_own": own.min(),
+        "smallest_own": assigned.min(),
         "largest_any": largest.max(),
         "largest_total": total.max(),
-        "unlogged": ibis.ifelse(own.isnull() | total.isnull(), 1, 0).sum(),
+        "unlogged": ibis.ifelse(assigned.isnull() | total.isnull(), 1, 0).sum(),
     }
 
 
@@ -123,7 +123,7 @@ def _sums_of(weight: Any, value: Any, ending: str) -> dict[str, Any]:
     }
 
 
-def laid_out(rows: Sequence[Row], first: date, days: int, arms: int) -> Scores | None:
+def laid_out(rows: Sequence[Record], first: date, days: int, arms: int) -> Scores | None:
     """Scores from reduced rows; None if the log has no probabilities."""
     if not rows or "unlogged" not in rows[0]:
         return None
@@ -149,7 +149,7 @@ def laid_out(rows: Sequence[Row], first: date, days: int, arms: int) -> Scores |
     return Scores(**parts, bounded=paired)
 
 
-def _check_row(row: Row) -> None:
+def _check_row(row: Record) -> None:
     if (
         row["unlogged"]
         or not row["smallest_own"] > 0.0

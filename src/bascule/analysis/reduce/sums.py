@@ -13,7 +13,7 @@ from bascule.analysis.reduce.moments import PLACE, POWERS, check_rows, moments_o
 from bascule.analysis.reduce.scores import Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.reduce.units import TWO_ARMS, TWO_SEGMENTS
-from bascule.analysis.source.backend import Row
+from bascule.analysis.source.backend import Record
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import FloatArray
@@ -225,7 +225,7 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(rows: Sequence[Row], arms: int, arrivals: Sequence[Row] | None = None) -> Table:
+def table_of(rows: Sequence[Record], arms: int, arrivals: Sequence[Record] | None = None) -> Table:
     """Lay reduced rows out, a segment at a time.
 
     Rows of `growth` have an arrival and a day, and `arrivals` count their units; others have a day
@@ -254,16 +254,16 @@ def table_of(rows: Sequence[Row], arms: int, arrivals: Sequence[Row] | None = No
     )
 
 
-def by_segment(rows: Iterable[Row]) -> dict[str, list[Row]]:
+def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
     """The reduced rows of units that have one arm and one segment, by the segment."""
-    segments: dict[str, list[Row]] = {}
+    segments: dict[str, list[Record]] = {}
     for row in rows:
         if row["arm"] is not None and row["arm"] >= 0:
             segments.setdefault(row.get("segment", ""), []).append(row)
     return segments
 
 
-def _laid_out(rows: list[Row], arms: int, arrivals: list[Row] | None) -> Sums:
+def _laid_out(rows: list[Record], arms: int, arrivals: list[Record] | None) -> Sums:
     all_rows = [*rows, *(arrivals or ())]
     first = min(row.get("arrival", row["day"]) for row in all_rows)
     last = max(row["day"] for row in all_rows)
@@ -320,7 +320,7 @@ def _laid_out(rows: list[Row], arms: int, arrivals: list[Row] | None) -> Sums:
 
 
 def _moments(
-    rows: list[Row], place: Callable[[date], int], shape: tuple[int, int]
+    rows: list[Record], place: Callable[[date], int], shape: tuple[int, int]
 ) -> FloatArray | None:
     """The products of the reduced rows; None where a log has no denominator and no covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bascule.analysis.log.rows import REASONS, Arms, Columns, good
-from bascule.analysis.source.backend import batches, is_duckdb, is_own, run
+from bascule.analysis.source.backend import batches, is_duckdb, is_opened_here, run
 from bascule.core.inputs.checks import LARGEST
 
 
@@ -138,7 +138,7 @@ def one_row_each(rows: Any, about: Survey) -> bool:
         if span < usable:
             return False
         fits = int(ends["low"]) >= -LARGEST_WHOLE and int(ends["high"]) <= LARGEST_WHOLE
-        if fits and is_own(rows.get_backend()) and _ascending(good_rows):
+        if fits and is_opened_here(rows.get_backend()) and _ascending(good_rows):
             return True
         if span <= MOST_BITS:
             return _different(good_rows, ends["low"], ends["high"]) == usable

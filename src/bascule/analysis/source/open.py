@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.backend import OWN
+from bascule.analysis.source.backend import OPENED_HERE
 from bascule.analysis.source.files import files_of, read_files
 from bascule.analysis.source.places import (
     CLOSED,
@@ -56,7 +56,7 @@ def connections(memory: str) -> Iterator[Connections]:
             "SET preserve_insertion_order = false; SET TimeZone = 'UTC'; "
             "SET enable_progress_bar = false"
         )
-        OWN.add(local)
+        OPENED_HERE.add(local)
         opened = Connections(local, Path(folder))
         try:
             yield opened

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bascule.analysis.source.backend import Row
+from bascule.analysis.source.backend import Record
 
 BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "-", "\\n")
 """Text that stands for no value, in any case and with spaces around it."""
@@ -50,7 +50,7 @@ def points(text: Any, name: str = "") -> dict[str, Any]:
     }
 
 
-def unclear_points(row: Row, name: str = "") -> int:
+def unclear_points(row: Record, name: str = "") -> int:
     """How many numbers of a column may have points that separate thousands; 0 if none may.
 
     >>> unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, "0")

@@ -47,18 +47,18 @@ def declared(
     }
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = [
+        of_command = [
             parameter
             for parameter in inspect.signature(command, eval_str=True).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         made = [_parameter(name, one, shown, environment) for name, one in options.items()]
         more = [] if all(one.group in shown for one in options.values()) else [HELP_ALL]
-        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *made, *more)]
+        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*of_command, *made, *more)]
 
         @wraps(command)
         def run(**typed: Any) -> None:
-            mine = {one.name: typed.pop(one.name) for one in own}
+            mine = {one.name: typed.pop(one.name) for one in of_command}
             typed.pop("help_all", None)
             given = {name: value for name, value in typed.items() if value not in (None, [], False)}
             with spelled(options):

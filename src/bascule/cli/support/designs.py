@@ -159,7 +159,7 @@ def described_outcome(given: Mapping[str, Any]) -> Outcome:
     >>> described_outcome({"outcome": "bounded", "high": 5.0})
     Bounded(low=0.0, high=5.0)
     """
-    return make(OUTCOMES, given.get("outcome") or "gaussian", _own(OUTCOME, given))
+    return make(OUTCOMES, given.get("outcome") or "gaussian", _declared(OUTCOME, given))
 
 
 def described_rule(given: Mapping[str, Any]) -> Rule:
@@ -168,10 +168,10 @@ def described_rule(given: Mapping[str, Any]) -> Rule:
     >>> described_rule({"rule": "etc"})
     ETC(stop='intervals')
     """
-    return make(RULES, given.get("rule") or "ucb", _own(RULE, given))
+    return make(RULES, given.get("rule") or "ucb", _declared(RULE, given))
 
 
-def _own(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
+def _declared(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name in options and value is not None}
 
 

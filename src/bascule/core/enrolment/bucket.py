@@ -74,11 +74,11 @@ def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
     ['5555555555555556', 'aaaaaaaaaaaaaaab', '10000000000000000']
     """
     whole = whole_weights(weights)
-    total, upto, ends = sum(whole), 0, []
+    total, upto, limits = sum(whole), 0, []
     for weight in whole:
         upto += weight
-        ends.append(-(-upto * POINTS // total))
-    return tuple(ends)
+        limits.append(-(-upto * POINTS // total))
+    return tuple(limits)
 
 
 def whole_weights(weights: object) -> tuple[int, ...]:

@@ -119,13 +119,13 @@ def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:
     return variances
 
 
-def noise_of_arm(weights: FloatArray, own: FloatArray, common: FloatArray) -> float:
+def noise_of_arm(weights: FloatArray, arm_variance: FloatArray, common: FloatArray) -> float:
     """The variance that an arm adds to a weighted sum of its daily means.
 
-    `own` and `common` are the variances of its own outcomes and of those of all arms on each day;
-    the one that makes the noise larger is taken. `weights` multiply them.
+    `arm_variance` and `common` are the variances of its outcomes and of those of all arms on each
+    day; the one that makes the noise larger is taken. `weights` multiply them.
 
     >>> noise_of_arm(np.array([0.5]), np.array([0.0]), np.array([3.0]))
     1.5
     """
-    return max(float(weights @ own), float(weights @ common))
+    return max(float(weights @ arm_variance), float(weights @ common))

@@ -77,7 +77,7 @@ def contrasts(
         if name not in (effect.first, effect.second):
             continue
         treatment = effect.second if name == effect.first else effect.first
-        three = effect.of(treatment).ends
+        three = effect.of(treatment).interval
         part = PART * effect.error
         if part not in radii:
             radii[part] = (

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.procedures.base import AnyStatistics, Procedure
 from bascule.core.procedures.intervals.bounds import intersected
 from bascule.core.types import NOBODY
@@ -53,7 +53,7 @@ class Effect:
         return f"{self.first} - {self.second}"
 
     @property
-    def ends(self) -> tuple[float, float, float]:
+    def interval(self) -> tuple[float, float, float]:
         """The difference and both ends of its interval."""
         return self.difference, self.low, self.high
 
@@ -72,7 +72,7 @@ class Effect:
     def of(self, arm: str) -> Effect:
         """Return the effect as the mean of one of its arms less that of the other.
 
-        >>> Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven").of("b").ends
+        >>> Effect("a", "b", 1.0, -1.0, 3.0, 0.05, "proven").of("b").interval
         (-1.0, -3.0, 1.0)
         """
         return self if self.first == arm else self.reversed
@@ -132,17 +132,17 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     """
     (procedure, oriented), promise = design.judging(statistics), design.calibration
     pairs = procedure.compared(oriented)
-    current = procedure.ends(oriented)
-    ends = list(_shown(procedure, oriented, current))
-    errors = [procedure.end_error] * len(ends)
+    current = procedure.differences(oriented)
+    shown = list(_shown(procedure, oriented, current))
+    errors = [procedure.end_error] * len(shown)
     left = [arm for arm in range(len(design.arms)) if arm not in statistics.out]
     if len(left) == 1 and statistics.dropped:
         for at, pair in enumerate(pairs):
-            low, high = ends[at]
+            low, high = shown[at]
             if pair[0] == left[0] and pair[1] in statistics.dropped and low < 0.0:
-                ends[at], errors[at] = (0.0, max(high, 0.0)), promise.error
+                shown[at], errors[at] = (0.0, max(high, 0.0)), promise.error
             elif pair[1] == left[0] and pair[0] in statistics.dropped and high > 0.0:
-                ends[at], errors[at] = (min(low, 0.0), 0.0), promise.error
+                shown[at], errors[at] = (min(low, 0.0), 0.0), promise.error
     return tuple(
         Effect(
             design.arms[i],
@@ -155,13 +155,13 @@ def advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
             promise.guarantee,
         )
         for (i, j), (difference, _, _), (low, high), error in zip(
-            pairs, current, ends, errors, strict=True
+            pairs, current, shown, errors, strict=True
         )
     )
 
 
 def _shown(
-    procedure: Procedure, statistics: AnyStatistics, current: list[Ends]
+    procedure: Procedure, statistics: AnyStatistics, current: list[Difference]
 ) -> tuple[tuple[float, float], ...]:
     """Return the running intersections, or the current intervals where none were kept."""
     now = tuple((low, high) for _, low, high in current)
@@ -170,7 +170,7 @@ def _shown(
         return now
     if procedure.winner(statistics) != NOBODY:
         # A decision rests on the current evidence, which may not have been kept yet.
-        known = ((low, high) for _, low, high in procedure.known_ends(statistics))
+        known = ((low, high) for _, low, high in procedure.known_differences(statistics))
         kept = intersected(kept, known)
     # With unequal units from the start nothing was kept of a pair: then the wider interval counts.
     endless = (-math.inf, math.inf)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
@@ -168,8 +168,8 @@ def _looked(design: Design, which: int, statistics: Statistics) -> Statistics:
     line, harm = design.metrics[which].harm_line, design.harm_designs[which]
     if line is None or harm is None:
         return statistics
-    ends = enumerate(_against_control(harm, statistics))
-    harmful = {arm for arm, (_, high) in ends if guard_rule.is_harmful(high, line)}
+    bounds = enumerate(_against_control(harm, statistics))
+    harmful = {arm for arm, (_, high) in bounds if guard_rule.is_harmful(high, line)}
     return replace(statistics, dropped=statistics.dropped | harmful)
 
 
@@ -178,7 +178,7 @@ def _against_control(design: Design, statistics: Statistics) -> list[tuple[float
     return [(low, high) for _, low, high in _advantages(design, statistics)]
 
 
-def _advantages(design: Design, statistics: Statistics) -> list[Ends]:
+def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
     # Harmful arms are listed with all others: the procedure must not leave them out.
     oriented = design.oriented_statistics(replace(statistics, dropped=frozenset(), bounds=()))
     return design.procedure.advantages(oriented, design.control_index)
@@ -338,13 +338,13 @@ def _view(
     for arm, (low, high) in enumerate(bounds):
         if arm == control:
             continue
-        ends = (low, high) if metric.goal == "increase" else (0.0 - high, 0.0 - low)
+        oriented = (low, high) if metric.goal == "increase" else (0.0 - high, 0.0 - low)
         effects.append(
             Effect(
                 design.arms[arm],
                 design.arms[control],
                 0.0 + up * now[arm][0],
-                *ends,
+                *oriented,
                 one.procedure.end_error,
                 one.calibration.guarantee,
             )

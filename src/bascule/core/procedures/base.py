@@ -17,7 +17,7 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn, Protocol
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.outcomes import Outcome, Pair
 from bascule.core.procedures.intervals.bounds import (
     MOST_ARMS,
@@ -35,7 +35,7 @@ AnyStatistics = Statistics | CohortStatistics
 EndReason = Literal["horizon", "futility", "exhausted"]
 """Why a test ends without a decision: by its plan, or as its units cannot grow any more."""
 
-UNKNOWN: Ends = (0.0, -math.inf, math.inf)
+UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""
 
 OWN_STEPS = "own steps"
@@ -223,7 +223,7 @@ class Procedure(ABC):
         return 2 < self.arms <= MOST_ARMS
 
     @property
-    def quick_ends(self) -> bool:
+    def quick_differences(self) -> bool:
         """Whether `ends` is quick enough to be called at every look."""
         return False
 
@@ -339,27 +339,27 @@ class Procedure(ABC):
         return Decision(winner, self.design.arms[winner], promise.error, promise.guarantee)
 
     @abstractmethod
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the interval of each difference that `compared` lists, the first less the second.
 
         Pairs come in the same order.
         """
 
-    def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the intervals that may be intersected with those of other looks.
 
-        They are those of `ends`, but for procedures whose intervals hold at some looks only.
+        They are those of `differences`, but for procedures whose intervals hold at some looks only.
         """
-        return self.ends(statistics)
+        return self.differences(statistics)
 
     def bounds(self, before: AnyStatistics, after: AnyStatistics) -> Bounds:
         """Return the running intersections of all intervals after one more step of a test."""
         if not self.keeps_bounds:
             return ()
         newly = after.dropped - before.dropped
-        if not newly and not self.quick_ends and not self._is_due(before, after):
+        if not newly and not self.quick_differences and not self._is_due(before, after):
             return before.bounds
-        current = ((low, high) for _, low, high in self.known_ends(after))
+        current = ((low, high) for _, low, high in self.known_differences(after))
         bounds = intersected(before.bounds, current)
         return with_dropped(bounds, self.arms, sorted(newly), after.removed)
 
@@ -372,14 +372,14 @@ class Procedure(ABC):
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""
         return list(combinations(range(self.arms), 2))
 
-    def advantages(self, statistics: AnyStatistics, control: int) -> list[Ends]:
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
         """Return how much better than the control each arm is; intervals may be intersected.
 
         Dropped arms are included.
         """
         intervals = [UNKNOWN] * self.arms
         intervals[control] = (0.0, 0.0, 0.0)
-        listed = zip(self.compared(statistics), self.known_ends(statistics), strict=True)
+        listed = zip(self.compared(statistics), self.known_differences(statistics), strict=True)
         for (i, j), (difference, low, high) in listed:
             if i == control:
                 intervals[j] = (-difference, -high, -low)

@@ -196,22 +196,22 @@ class Tilt(Rule):
         if self.early_signals is not None:
             who += " Events of units that have not counted yet have a say in who is ahead."
         weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
-        ends = ""
+        ending = ""
         if self.power is not None:
-            ends = (
+            ending = (
                 f" The test ends without a decision once it would have found a difference of "
                 f"{self.effect:g} with probability {self.power:g}."
             )
         elif self.reach is not None:
-            ends = (
+            ending = (
                 f" The test ends without a decision once a difference of {self.effect:g} is "
                 f"{self.reach:.3g} standard errors."
             )
         if self.futility is not None and self.on_futility != "advise":
-            ends += f" It ends sooner if the chance to find it falls below {self.futility:g}."
+            ending += f" It ends sooner if the chance to find it falls below {self.futility:g}."
         return (
             f"{who} An arm is dropped when the evidence that another one is better is strong "
-            f"enough{weighed}.{ends}"
+            f"enough{weighed}.{ending}"
         )
 
     @property

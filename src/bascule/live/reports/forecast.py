@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.ends import horizon_share
+from bascule.core.ending import horizon_share
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.metrics.guardrails import may_hold, may_ship

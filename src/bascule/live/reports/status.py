@@ -14,7 +14,7 @@ from typing import Any
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.ends import ending, is_futile, winner_promise
+from bascule.core.ending import ending, is_futile, winner_promise
 from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import Effect, advantages, effects_of, signed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bascule.core.approximate import about
-from bascule.core.ends import end_reason
+from bascule.core.ending import end_reason
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.procedures.base import EndReason
 from bascule.live.clock import moment

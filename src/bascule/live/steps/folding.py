@@ -18,7 +18,7 @@ from itertools import repeat
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.core.ends import remove_arm
+from bascule.core.ending import remove_arm
 from bascule.core.errors import InputError
 from bascule.core.metrics.guardrails import fold_ahead
 from bascule.core.outcomes import Pair, Value

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.ends import cap_met, end_reason
+from bascule.core.ending import cap_met, end_reason
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value

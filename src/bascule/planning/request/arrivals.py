@@ -75,9 +75,9 @@ class Steady:
     def _parts(self, steps: TrafficSteps) -> list[tuple[float, float, float]]:
         """The first and the last day of each step, and the units a day that it brings."""
         starts = [at / SECONDS["d"] for at, _ in steps]
-        ends = [*starts[1:], math.inf]
+        until = [*starts[1:], math.inf]
         speeds = [tidy(share * self.units_per_day) for _, share in steps]
-        return list(zip(starts, ends, speeds, strict=True))
+        return list(zip(starts, until, speeds, strict=True))
 
 
 @dataclass(frozen=True, slots=True)

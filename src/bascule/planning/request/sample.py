@@ -160,10 +160,10 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
         raise InputError("sample", f"cannot read the sample {path}: {reason}") from None
 
 
-def _noise(outcomes: FloatArray, own: FloatArray, units: int) -> float:
+def _noise(outcomes: FloatArray, means: FloatArray, units: int) -> float:
     """How much the outcomes of one unit differ, over all units."""
     free = len(outcomes) - units
-    return math.sqrt(float(((outcomes - own) ** 2).sum()) / free) if free > 0 else math.nan
+    return math.sqrt(float(((outcomes - means) ** 2).sum()) / free) if free > 0 else math.nan
 
 
 def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:

@@ -165,7 +165,7 @@ def _effect_rows(analysis: Analysis) -> list[Cells]:
     rows = [_difference_cells(amounts, one) for one in analysis.contrasts]
     others = (one for one in analysis.effects if frozenset((one.first, one.second)) not in pairs)
     no_lift = ("", "") if pairs else ()
-    rows += [(one.name, *_ends(amounts, *one.ends), *no_lift) for one in others]
+    rows += [(one.name, *_cells(amounts, *one.interval), *no_lift) for one in others]
     return rows
 
 
@@ -186,21 +186,21 @@ def _left_out(rows: list[Cells]) -> tuple[str, ...]:
 
 def _difference_cells(amounts: Amounts, one: Contrast | OneLook) -> Cells:
     """Return a difference and the relative lift, each with its interval."""
-    return (one.name, *_ends(amounts, one.difference, one.low, one.high), *_lift_cells(one))
+    return (one.name, *_cells(amounts, one.difference, one.low, one.high), *_lift_cells(one))
 
 
-def _ends(amounts: Amounts, difference: float, low: float, high: float) -> Cells:
+def _cells(amounts: Amounts, difference: float, low: float, high: float) -> Cells:
     width = high - low
-    ends = amounts.ends(low, high) if known(width) else "none yet"
-    return (amounts.difference(difference, width), ends)
+    bounds = amounts.bounds(low, high) if known(width) else "none yet"
+    return (amounts.difference(difference, width), bounds)
 
 
 def _lift_cells(one: Contrast | OneLook | Score) -> Cells:
     if not known(one.lift):
         return ("", "")
     is_limited = known(one.lift_low) and known(one.lift_high)
-    ends = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if is_limited else ""
-    return (relative(one.lift), ends)
+    bounds = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if is_limited else ""
+    return (relative(one.lift), bounds)
 
 
 def _p_words(p_value: float | None) -> str:

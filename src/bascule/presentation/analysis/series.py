@@ -71,8 +71,8 @@ class Step:
         """Return the difference and its interval, as a cell of a table has them."""
         if not self.known:
             return UNKNOWN
-        ends = amounts.ends(self.low, self.high)
-        return f"{amounts.signed(self.difference, self.width)} ({ends})"
+        bounds = amounts.bounds(self.low, self.high)
+        return f"{amounts.signed(self.difference, self.width)} ({bounds})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ def against(analysis: Analysis) -> tuple[Against, ...]:
     rivals = []
     for now in signed(analysis.design, analysis.leads):
         steps = tuple(
-            Step(day.date, *effect.of(now.first).ends)
+            Step(day.date, *effect.of(now.first).interval)
             for day in analysis.days
             for effect in day.effects
             if {effect.first, effect.second} == {now.first, now.second}
         )
-        rivals.append(Against(now.first, now.second, Step(last, *now.ends), steps))
+        rivals.append(Against(now.first, now.second, Step(last, *now.interval), steps))
     return tuple(rivals)
 
 

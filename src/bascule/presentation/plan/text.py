@@ -117,8 +117,8 @@ def other_designs(plan: Plan) -> str:
         late = "" if point.in_time else f", {percent(forecast.decided.mean)} decided in time"
         others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
     kind = plan.chosen.evidence
-    own = f"The design has {EVIDENCE[kind]}: {REASONS[kind]}."
-    return f"{own} In comparison, {'; '.join(others)}." if others else own
+    reason = f"The design has {EVIDENCE[kind]}: {REASONS[kind]}."
+    return f"{reason} In comparison, {'; '.join(others)}." if others else reason
 
 
 def savings(plan: Plan) -> str:

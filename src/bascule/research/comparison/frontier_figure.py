@@ -107,8 +107,8 @@ class Layout:
 
 def _put_legend(layout: Layout, frontier: Frontier, legend: Legend) -> None:
     """Into the corner that is furthest from the curves."""
-    frame, own = layout.box(layout.axis), layout.box(legend)
-    wide, tall = own.right - own.left, own.high - own.low
+    frame, box = layout.box(layout.axis), layout.box(legend)
+    wide, tall = box.right - box.left, box.high - box.low
     corners = [
         Box(left, low, left + wide, low + tall)
         for low in (frame.high - tall - AIR, frame.low + AIR)

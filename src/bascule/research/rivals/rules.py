@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NoReturn
 
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import AnyStatistics, Procedure, Setting
@@ -44,7 +44,7 @@ class RivalProcedure(Procedure):
         """Raise: a rival needs more than these statistics hold."""
         self._outside()
 
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:  # noqa: ARG002
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:  # noqa: ARG002
         """Raise: a rival has no intervals here."""
         self._outside()
 

@@ -77,8 +77,8 @@ def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
         part = weight
         for rival in range(arms):
             if rival != arm:
-                own = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
-                part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / own)
+                arm_variance = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
+                part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / arm_variance)
         total += part
         whole += weight
     return float(total / whole)
@@ -99,14 +99,14 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
     when the marginal gains agree (Garivier, Kaufmann 2016), which bisection finds.
     """
     leader = leader_of(sums, arms)
-    own = variance_of(sums, arms, leader, sigma)
+    arm_variance = variance_of(sums, arms, leader, sigma)
     # Arms that look alike would need all units there are.
-    least = 1e-3 * math.sqrt(own)
+    least = 1e-3 * math.sqrt(arm_variance)
     top = math.inf
     for arm in range(arms):
         if arm != leader:
             gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
-            top = min(top, gap * gap / own)
+            top = min(top, gap * gap / arm_variance)
     low, high = 0.0, top
     for _ in range(40):
         y = 0.5 * (low + high)
@@ -115,8 +115,8 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
             if arm != leader:
                 gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
                 other = variance_of(sums, arms, arm, sigma)
-                shares[arm] = other / max(gap * gap / y - own, 1e-300)
-                gained += own * shares[arm] * shares[arm] / other
+                shares[arm] = other / max(gap * gap / y - arm_variance, 1e-300)
+                gained += arm_variance * shares[arm] * shares[arm] / other
         if gained < 1.0:
             low = y
         else:

@@ -45,9 +45,9 @@ def take(model: type[Body], data: object) -> Body:
     try:
         return checked(model, data)
     except ValidationError as problem:
-        own = problem.errors(include_url=False)[0].get("ctx", {}).get("error")
+        cause = problem.errors(include_url=False)[0].get("ctx", {}).get("error")
         error = readable(problem, "request")
-        is_malformed = not isinstance(own, InputError) or isinstance(own, MalformedError)
+        is_malformed = not isinstance(cause, InputError) or isinstance(cause, MalformedError)
         raise Problem(400 if is_malformed else 422, str(error), field=error.field) from None
 
 

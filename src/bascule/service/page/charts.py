@@ -152,10 +152,10 @@ def _latest(rows: Sequence[ChartRow]) -> list[str]:
 
 def _effect_row(point: HistoryPoint, effect: Effect, mine: str, amounts: Amounts) -> ChartRow:
     cells = []
-    ends = effect.of(mine).ends
-    width = ends[2] - ends[1]
+    bounds = effect.of(mine).interval
+    width = bounds[2] - bounds[1]
     open_ended = not known(width)
-    for value in ends:
+    for value in bounds:
         shown = None if open_ended else amounts.factor * value
         cells.append(Cell(UNKNOWN if open_ended else amounts.signed(value, width), shown))
     return _row(point, (Cell(count(point.matured), float(point.matured)), *cells))

@@ -50,7 +50,7 @@ class Drawn:
 
 def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
     """Place the intervals of a report on one axis, which has 0 on it."""
-    every = [end for figure in figures for _, one in figure.effects for end in one.ends]
+    every = [end for figure in figures for _, one in figure.effects for end in one.interval]
     least, most = min((0.0, *every)), max((0.0, *every))
     width = (most - least) or 1.0
 
@@ -62,7 +62,7 @@ def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
             name,
             f"{name}: {difference_words(one, figure.amounts)}",
             arms.index(one.first),
-            *map(place, (*one.ends, 0.0)),
+            *map(place, (*one.interval, 0.0)),
         )
         for figure in figures
         for name, one in figure.effects

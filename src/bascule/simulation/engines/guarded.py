@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.ends import end_reason, remove_arm
+from bascule.core.ending import end_reason, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.rows import Family
 from bascule.core.gaps import checked_means

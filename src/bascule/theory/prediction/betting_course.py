@@ -248,8 +248,8 @@ def needed_mean(
 
 def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> FloatArray:
     """Which part of the variance of each bet's gains the difference explains."""
-    apart, own = values - values @ chances, gains - chances @ gains
-    return (chances * apart @ own) ** 2 / ((chances @ apart**2) * (chances @ own**2) + 1e-300)
+    apart, gained = values - values @ chances, gains - chances @ gains
+    return (chances * apart @ gained) ** 2 / ((chances @ apart**2) * (chances @ gained**2) + 1e-300)
 
 
 def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatArray:

@@ -78,7 +78,7 @@ def course_in_blocks(passage: Passage, most: float, batch: int) -> Course | None
     It begins with one even block. Unless that is all, half of the last block, in which the leader
     gets `most` units for each one of the other arm, lies beyond the boundary.
     """
-    if not passage.ends:
+    if not passage.is_sure:
         return None
     leaving = passage.leaving
     spent = passage.spent[:, :2] + batch * leaving[:, None]

@@ -67,7 +67,7 @@ class Passage:
     spent: FloatArray
 
     @property
-    def ends(self) -> bool:
+    def is_sure(self) -> bool:
         """Whether all but a few walks leave at all."""
         return float(self.leaving.sum()) > 1.0 - MOST_LEFT
 
@@ -130,11 +130,11 @@ def first_passage(
         came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
         halves = 0.5 * (flows[:-1] @ came[:, :, None])[:, :, 0]
         rows = np.column_stack([clocks, *sides, spent - halves])
-        ends = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
-        passed.append(rows[: ends[0] + 1] if len(ends) else rows)
+        over = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
+        passed.append(rows[: over[0] + 1] if len(over) else rows)
         flow, last, clock = flows[-1], float(lines[-1]), ratio * float(clocks[-1])
         gone = clock - float(clocks[-1])
-        if len(ends):
+        if len(over):
             break
     clocks, above, below, *columns = np.concatenate(passed).T
     return Passage(clocks, above, below, np.array(columns).T)

@@ -59,7 +59,7 @@ def test_the_interval_is_that_of_the_mixture_with_the_pair_s_own_variance() -> N
     spread = math.sqrt((share * own[0] + (clock - share) * own[1]) / clock)
     seen = folded(DESIGN, blocks)
     assert seen.pairs[0][SHARE] == pytest.approx(share)
-    ((middle, low, high),) = DESIGN.procedure.ends(seen)
+    ((middle, low, high),) = DESIGN.procedure.differences(seen)
     assert middle == pytest.approx(total / clock)
     assert high - middle == pytest.approx(middle - low)
     reach = (middle - low) * clock / spread
@@ -74,7 +74,7 @@ def test_nothing_is_decided_before_an_arm_has_twenty_units_times_its_squared_ske
     blocks[3] = ([10.0], [5.0])
     seen = folded(DESIGN, blocks)
     assert seen.dropped == frozenset()
-    ((_, low, high),) = DESIGN.procedure.ends(seen)
+    ((_, low, high),) = DESIGN.procedure.differences(seen)
     assert (low, high) == (-math.inf, math.inf)
 
 
@@ -96,7 +96,7 @@ def test_a_changed_knob_moves_neither_the_horizon_nor_the_boundary() -> None:
         for tilt in (1, 3, 50)
     ]
     seen = folded(designs[0], some_blocks(60, 0.3))
-    intervals = {str(design.procedure.ends(seen)) for design in designs}
+    intervals = {str(design.procedure.differences(seen)) for design in designs}
     assert len(intervals) == 1
     assert len({design.procedure.horizon_share(seen) for design in designs}) == 1
 
@@ -108,7 +108,7 @@ def test_a_skewed_arm_that_may_not_have_shown_its_tail_loses_later() -> None:
 
     def ends(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
         blocks = [([a], [b]) for a, b in zip(first.tolist(), second.tolist(), strict=True)]
-        ((middle, low, high),) = design.procedure.ends(folded(design, blocks))
+        ((middle, low, high),) = design.procedure.differences(folded(design, blocks))
         return middle - low, high - middle
 
     # What is claimed in favour of the even arm needs more than what is claimed against it.

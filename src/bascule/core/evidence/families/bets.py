@@ -21,7 +21,7 @@ from bascule.core.evidence.families.rows import (
     BLOCK_SUM,
     BLOCK_UNITS,
     CLOCK,
-    Ends,
+    Difference,
     Family,
     Params,
     Row,
@@ -117,13 +117,13 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
     )
 
 
-def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     """Return the difference and the interval of shifts that no bet has ruled out."""
     beats, beaten = has_won(pair, MINE, params), has_won(pair, THEIRS, params)
     return shifts_left(pair, beats, beaten, params)
 
 
-def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Ends:
+def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Difference:
     """Return the difference and the interval, by its sums and by which arm has won."""
     blocks, differences, squares = pair[BLOCKS], pair[DIFFERENCES], pair[SQUARES]
     if blocks == 0.0:

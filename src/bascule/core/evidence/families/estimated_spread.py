@@ -30,7 +30,7 @@ from bascule.core.evidence.families.rows import (
     CLOCK,
     TOTAL,
     UNITS,
-    Ends,
+    Difference,
     Family,
     Params,
     Row,
@@ -105,9 +105,9 @@ def squares_of(arm: Row) -> float:
 
 def least_variance(mine: Row, theirs: Row) -> float:
     """Return a variance that the estimate of a pair is never below: the smaller of its arms'."""
-    own: float = squares_of(mine) / max(mine[UNITS] - 1.0, 1.0)
+    arm_variance: float = squares_of(mine) / max(mine[UNITS] - 1.0, 1.0)
     other: float = squares_of(theirs) / max(theirs[UNITS] - 1.0, 1.0)
-    return min(own, other)
+    return min(arm_variance, other)
 
 
 def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
@@ -117,7 +117,7 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
     for: then nothing can be decided.
     """
     about, other_about = squares_of(mine), squares_of(theirs)
-    own, other = math.inf, math.inf
+    arm_variance, other = math.inf, math.inf
     if pair[CLOCK] > 0.0 and about + other_about > 0.0:
         common = skewness(
             mine[UNITS] + theirs[UNITS],
@@ -129,13 +129,13 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
         of_theirs = skewness(theirs[UNITS], theirs[ARM_SUM], theirs[ARM_SQUARES], theirs[ARM_CUBES])
         enough = mine[UNITS] >= units_needed(of_mine, common)
         if enough and theirs[UNITS] >= units_needed(of_theirs, common):
-            own, other = larger_variances(mine[UNITS], about, theirs[UNITS], other_about)
-    return own, other
+            arm_variance, other = larger_variances(mine[UNITS], about, theirs[UNITS], other_about)
+    return arm_variance, other
 
 
-def noise_of(pair: Row, own: float, other: float) -> float:
+def noise_of(pair: Row, arm_variance: float, other: float) -> float:
     """Return the variance of the total of a pair whose outcomes have these variances."""
-    return pair[SHARE] * own + (pair[CLOCK] - pair[SHARE]) * other  # type: ignore[no-any-return]
+    return pair[SHARE] * arm_variance + (pair[CLOCK] - pair[SHARE]) * other  # type: ignore[no-any-return]
 
 
 def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
@@ -143,10 +143,10 @@ def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
 
     Infinite while nothing can be decided.
     """
-    own, other = variances(pair, mine, theirs)
-    if own == math.inf or pair[CLOCK] == 0.0:
+    arm_variance, other = variances(pair, mine, theirs)
+    if arm_variance == math.inf or pair[CLOCK] == 0.0:
         return math.inf
-    return math.sqrt(noise_of(pair, own, other) / pair[CLOCK])
+    return math.sqrt(noise_of(pair, arm_variance, other) / pair[CLOCK])
 
 
 def third_of(arm: Row) -> float:
@@ -166,13 +166,13 @@ def horizon_of(
     infinite while nothing can be decided. A test whose skewness makes it wait beyond the horizon
     ends as soon as it need not, and the boundary is that of a horizon there.
     """
-    own, other = variances(pair, mine, theirs)
-    if own == math.inf:
+    arm_variance, other = variances(pair, mine, theirs)
+    if arm_variance == math.inf:
         return math.inf, math.inf, math.inf
-    largest = max(own, other)
+    largest = max(arm_variance, other)
     slope = params.reach / params.effect
     at_end = largest * slope
-    noise = noise_of(pair, own, other)
+    noise = noise_of(pair, arm_variance, other)
     # The last block may end beyond the horizon, by less than a batch.
     last = max(at_end * at_end + params.batch * largest, noise)
     # Minus the covariance of the total and the variance that sets the boundary, where it is large.
@@ -213,7 +213,7 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
     return one < math.inf and is_enough(room, pair[CLOCK], one, params)
 
 
-def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     """Return the difference and its interval; infinitely wide until it can be decided."""
     total, clock = pair[TOTAL], pair[CLOCK]
     if clock == 0.0:

@@ -25,7 +25,7 @@ from bascule.core.evidence.families.rows import (
     CLOCK,
     TOTAL,
     UNITS,
-    Ends,
+    Difference,
     Family,
     Params,
     Row,
@@ -120,8 +120,8 @@ def spread(arms: Rows, count: int, params: Params) -> float:
 def own_variance(general: float, arm: Row, precision: float) -> float:
     """Return the variance of one arm, drawn to the `general` one while it has few outcomes."""
     units, total, squares = arm[UNITS], arm[ARM_SUM], arm[ARM_SQUARES]
-    own = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
-    return (own * precision * precision + KNOWN_SQUARES) / (  # type: ignore[no-any-return]
+    arm_variance = max(0.0, squares - total * total / units) if units > 0.0 else 0.0
+    return (arm_variance * precision * precision + KNOWN_SQUARES) / (  # type: ignore[no-any-return]
         units + KNOWN_SQUARES / general
     )
 
@@ -134,18 +134,18 @@ def variance_in_pair(mine: Row, theirs: Row, general: float, params: Params) -> 
     """
     if params.known > 0.0 or params.arms == 2.0:
         return general
-    own = own_variance(general, mine, params.precision)
+    arm_variance = own_variance(general, mine, params.precision)
     other = own_variance(general, theirs, params.precision)
     share: float = mine[BLOCK_UNITS] / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
-    return max(general, (1.0 - share) * own + share * other)
+    return max(general, (1.0 - share) * arm_variance + share * other)
 
 
 def variance_at_end(pair: Row, general: float, params: Params) -> float:
     """Return the variance that the horizon of a pair goes by; 0 before the first block."""
     if params.arms == 2.0 or general == 0.0:
         return general
-    own: float = pair[VARIANCE]
-    return max(general, own)
+    arm_variance: float = pair[VARIANCE]
+    return max(general, arm_variance)
 
 
 def horizon_of(variance: float, effect: float, reach: float) -> float:
@@ -253,27 +253,27 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     step, weight = add_block(pair, mine, theirs, params.precision)
     now = pair[CLOCK]
     since = now - pair[ROUND_CLOCK]
-    ends = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-    own = after
+    last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
+    arm_variance = after
     # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
     # even they are charged for what they might have brought.
-    if params.known > 0.0 or step != 0.0 or ends:
+    if params.known > 0.0 or step != 0.0 or last:
         unpaid = now - pair[LAST]
-        own = variance_in_pair(mine, theirs, after, params)
+        arm_variance = variance_in_pair(mine, theirs, after, params)
         bet_on_block(pair, MINE, step, weight, unpaid, params)
         bet_on_block(pair, THEIRS, -step, weight, unpaid, params)
-        set_stake(pair, MINE, now, own, params)
-        set_stake(pair, THEIRS, now, own, params)
+        set_stake(pair, MINE, now, arm_variance, params)
+        set_stake(pair, THEIRS, now, arm_variance, params)
         pair[LAST] = now
         pair[SQUARES] += step * step
         pair[CROSS] += step * weight
     pair[WEIGHTS] += weight * weight
-    if ends:
+    if last:
         if params.intervals > 0.0:
             gained = pair[TOTAL] - pair[ROUND_TOTAL]
             close_round(pair, MINE, 1.0, gained, since, params)
             close_round(pair, THEIRS, -1.0, -gained, since, params)
-        pair[ROUND_CLOCK], pair[VARIANCE], pair[ROUND_TOTAL] = now, own, pair[TOTAL]
+        pair[ROUND_CLOCK], pair[VARIANCE], pair[ROUND_TOTAL] = now, arm_variance, pair[TOTAL]
         pair[GOAL] = params.threshold
         pair[SQUARES] = pair[CROSS] = pair[WEIGHTS] = 0.0
 
@@ -318,7 +318,7 @@ def lower_end(pair: Row, bets: int, params: Params) -> float:
     return -SHIFTS[BETS - won] * params.effect if won > 0 else -math.inf
 
 
-def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     """Return the difference and its interval, whose ends never widen again."""
     if pair[CLOCK] == 0.0:
         return 0.0, -math.inf, math.inf

@@ -16,7 +16,7 @@ from bascule.core.evidence.families.bets import (
     block_difference,
     shifts_left,
 )
-from bascule.core.evidence.families.rows import Ends, Params, Row, add_block
+from bascule.core.evidence.families.rows import Difference, Params, Row, add_block
 
 CUBES, FOURTHS = range(SQUARES + 1, SQUARES + 3)
 """Columns of a pair: the sums of the third and fourth powers of the blocks' differences."""
@@ -54,7 +54,7 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     return winner
 
 
-def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     """Return the difference and the interval of shifts that no bet has ruled out."""
     beats, beaten = has_won(pair, 1.0, params), has_won(pair, -1.0, params)
     return shifts_left(pair, beats, beaten, params)

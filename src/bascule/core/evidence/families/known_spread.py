@@ -13,7 +13,7 @@ from bascule.core.evidence.families.rows import (
     ARM_OF_SUMS,
     CLOCK,
     TOTAL,
-    Ends,
+    Difference,
     Family,
     Params,
     Row,
@@ -122,7 +122,7 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
     return room > 0.0 and is_enough(room, pair[CLOCK], 1.0, params)
 
 
-def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
+def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     """Return the difference and its interval."""
     total, clock = pair[TOTAL], pair[CLOCK]
     if clock == 0.0:
@@ -133,7 +133,7 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Ends:
     return scaled_interval(total, clock, 1.0, params)
 
 
-def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Ends:
+def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Difference:
     """Return the difference and its interval where one outcome has this spread."""
     decided = is_enough(abs(total), clock, spread, params)
     reach = boundary_for(clock, spread, params)

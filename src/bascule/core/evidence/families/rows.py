@@ -42,7 +42,7 @@ ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
 TOTAL, CLOCK = range(2)
 """Columns of every pair: S and V, the first arm less the second."""
 
-Ends = tuple[float, float, float]
+Difference = tuple[float, float, float]
 """A difference, and the lower and upper end of its interval."""
 
 
@@ -118,7 +118,7 @@ class Family(NamedTuple):
     """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
     within: Callable[[Row, Row, Row, float, Params], bool]
     """(pair, mine, theirs, margin, params) -> whether the difference is proven to be smaller."""
-    interval: Callable[[Row, Row, Row, Params], Ends]
+    interval: Callable[[Row, Row, Row, Params], Difference]
     """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
     outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]]
     """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
@@ -208,6 +208,6 @@ def nothing_shared(arms: Rows, count: int, params: Params) -> float:
     return 0.0
 
 
-def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Ends:
+def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Difference:
     """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
     return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high

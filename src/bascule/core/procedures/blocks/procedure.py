@@ -25,7 +25,7 @@ from bascule.core.evidence.families.rows import (
     BLOCK_UNITS,
     CLOCK,
     TOTAL,
-    Ends,
+    Difference,
     Family,
     Params,
     pair_index,
@@ -426,17 +426,19 @@ class BlockProcedure(Procedure):
         listed = {self.design.arms.index(self.design.control_arm), leader}
         return [pair for pair in every if listed & set(pair)]
 
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the interval of every difference, by the evidence that decides."""
         return self._intervals(statistics, self.compared(statistics))
 
-    def advantages(self, statistics: AnyStatistics, control: int) -> list[Ends]:
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
         others = [(arm, control) for arm in range(self.arms) if arm != control]
         intervals = self._intervals(statistics, others)
         return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
-    def _intervals(self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]]) -> list[Ends]:
+    def _intervals(
+        self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]]
+    ) -> list[Difference]:
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
         intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
         return [

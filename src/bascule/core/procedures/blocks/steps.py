@@ -18,7 +18,7 @@ from bascule.core.evidence.families.rows import (
     CLOCK,
     LEAD,
     TOTAL,
-    Ends,
+    Difference,
     Family,
     Params,
     Row,
@@ -55,7 +55,7 @@ class BlockSteps(NamedTuple):
     drop: Callable[[Rows, Rows, int, Params], None]
     winner: Callable[[Rows, Rows, int, float, Params], int]
     over: Callable[[Rows, Rows, int, Params], int]
-    interval: Callable[[Rows, Rows, int, int, int, Params], Ends]
+    interval: Callable[[Rows, Rows, int, int, int, Params], Difference]
     blocks_left: Callable[[Rows, Rows, int, Row, Params], float]
 
 
@@ -235,7 +235,7 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
             return HORIZON
         return FUTILE if best < params.futility else GOES_ON
 
-    def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Ends:
+    def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Difference:
         low, high = min(i, j), max(i, j)
         pair = pairs[pair_index(count, i, j)]
         middle, lower, upper = pair_interval(pair, arms[low], arms[high], params)

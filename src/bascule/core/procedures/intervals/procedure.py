@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
@@ -145,7 +145,7 @@ class ArmProcedure(Procedure):
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property
-    def quick_ends(self) -> bool:
+    def quick_differences(self) -> bool:
         """Whether an interval is no more than a sum of radii."""
         return not self.pairwise
 
@@ -213,26 +213,29 @@ class ArmProcedure(Procedure):
         out = frozenset(arm for arm in range(arms) if state[uppers + arm] == -math.inf)
         return (statistics.dropped | out) - statistics.removed
 
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the interval of every difference, by the evidence that decides."""
         shown = self.shown(statistics)
         if self.pairwise:
-            return self._ends_of_pairs(shown)
-        ends, alike = ends_of_intervals([(arm.mean, arm.radius) for arm in shown]), _alike(shown)
+            return self._differences_of_pairs(shown)
+        differences, alike = (
+            differences_of_intervals([(arm.mean, arm.radius) for arm in shown]),
+            _alike(shown),
+        )
         if all(alike) or not self.by_difference:
-            return ends
-        alone = ends_of_intervals([(arm.mean, self._radius_alone(arm)) for arm in shown])
-        listed = zip(ends, alone, alike, strict=True)
+            return differences
+        alone = differences_of_intervals([(arm.mean, self._radius_alone(arm)) for arm in shown])
+        listed = zip(differences, alone, alike, strict=True)
         return [pair if same else other for pair, other, same in listed]
 
-    def known_ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the intervals of differences, where both arms must have one clock only if so."""
-        ends = self.ends(statistics)
+        differences = self.differences(statistics)
         if not self.by_difference:
-            return ends
+            return differences
         return [
             pair if same else (pair[0], -math.inf, math.inf)
-            for pair, same in zip(ends, _alike(self.shown(statistics)), strict=True)
+            for pair, same in zip(differences, _alike(self.shown(statistics)), strict=True)
         ]
 
     def _radius_alone(self, arm: Shown) -> float:
@@ -245,16 +248,16 @@ class ArmProcedure(Procedure):
         level = -math.log(0.5 * self.end_error)
         return self.outcome.sigma * mixture_boundary(arm.clock, level) / arm.clock
 
-    def _ends_of_pairs(self, shown: Sequence[Shown]) -> list[Ends]:
-        ends = []
+    def _differences_of_pairs(self, shown: Sequence[Shown]) -> list[Difference]:
+        differences = []
         for mine, theirs in combinations(shown, 2):
             if min(mine.clock, theirs.clock) == 0:
-                ends.append(UNKNOWN)
+                differences.append(UNKNOWN)
                 continue
             reach = self.outcome.sigma * two_arms_reach(mine.clock, theirs.clock, self.threshold)
             difference = mine.mean - theirs.mean
-            ends.append((difference, difference - reach, difference + reach))
-        return ends
+            differences.append((difference, difference - reach, difference + reach))
+        return differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,13 +313,13 @@ def _alike(shown: Sequence[Shown]) -> list[bool]:
     ]
 
 
-def ends_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[Ends]:
+def differences_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[Difference]:
     """Return the interval of every difference of two arms that each have a mean and a radius."""
-    ends = []
+    differences = []
     for (mine, wide), (theirs, other) in combinations(intervals, 2):
         reach, difference = wide + other, mine - theirs
-        ends.append((difference, difference - reach, difference + reach))
-    return ends
+        differences.append((difference, difference - reach, difference + reach))
+    return differences
 
 
 def two_arms_reach(units_a: float, units_b: float, threshold: float) -> float:

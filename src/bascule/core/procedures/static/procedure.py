@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.evidence.families.rows import Ends
+from bascule.core.evidence.families.rows import Difference
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Procedure
@@ -175,7 +175,7 @@ class StaticProcedure(Procedure):
         assert isinstance(statistics, CohortStatistics)
         return self.look(statistics.stage, self.means(statistics)).decision
 
-    def ends(self, statistics: AnyStatistics) -> list[Ends]:
+    def differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the interval of every difference: the threshold on either side of it."""
         self.check(statistics)
         assert isinstance(statistics, CohortStatistics)
@@ -184,12 +184,12 @@ class StaticProcedure(Procedure):
             return [UNKNOWN] * (arms * (arms - 1) // 2)
         limit = self.threshold(statistics.stage)
         means = [sum(cohort.means for cohort in arm.cohorts) / arm.units for arm in statistics.arms]
-        ends = []
+        differences = []
         for i, j in combinations(range(arms), 2):
             reach = limit / population.scale(sizes[i], sizes[j])
             difference = means[i] - means[j]
-            ends.append((difference, difference - reach, difference + reach))
-        return ends
+            differences.append((difference, difference - reach, difference + reach))
+        return differences
 
     def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
         """Return the statistics as they are: nobody leaves a static population."""

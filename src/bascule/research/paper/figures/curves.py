@@ -62,17 +62,19 @@ class Curves:
     def _name_curves(self, axes: Axes, measurements: Measurements, quantity: Quantity) -> None:
         """Name each curve at its right end, moved up or down where names would meet."""
         last = self.grid[-1]
-        ends = {
+        heights_at_end = {
             label: measurements.at(label, last).summary()[quantity].mean for label in self.labels
         }
         to_panel = axes.transData + axes.transAxes.inverted()
-        heights = {label: float(to_panel.transform((last, y))[1]) for label, y in ends.items()}
+        heights = {
+            label: float(to_panel.transform((last, y))[1]) for label, y in heights_at_end.items()
+        }
         placed = spread(heights, LABEL_DISTANCE)
         styles: Mapping[str, Series] = dict(zip(self.labels, SERIES, strict=True))
         for label, height in placed.items():
             axes.annotate(
                 pretty(label),
-                xy=(last, ends[label]),
+                xy=(last, heights_at_end[label]),
                 xytext=(1.045, height),
                 textcoords="axes fraction",
                 va="center",

@@ -120,8 +120,8 @@ def _arms(axes: Axes, moment: Moment) -> None:
 
 
 def _decision_interval(axes: Axes, arm: int, interval: Interval) -> None:
-    ends = [interval.low, interval.high]
-    axes.plot([arm, arm], ends, color=COLOURS[arm], linewidth=9, solid_capstyle="butt")
+    bounds = [interval.low, interval.high]
+    axes.plot([arm, arm], bounds, color=COLOURS[arm], linewidth=9, solid_capstyle="butt")
 
 
 def _levels(axes: Axes, moment: Moment) -> None:
@@ -139,7 +139,7 @@ def _levels(axes: Axes, moment: Moment) -> None:
     )
 
 
-def _ends(moment: Moment) -> tuple[float, float]:
+def _gap(moment: Moment) -> tuple[float, float]:
     """The upper end of the lower decision interval, and the lower end of the upper one."""
     lower, upper = sorted(moment.intervals, key=lambda each: each.mean)
     return lower.high, upper.low
@@ -147,7 +147,7 @@ def _ends(moment: Moment) -> tuple[float, float]:
 
 def _band(axes: Axes, moment: Moment) -> None:
     """Shade what lies between those ends: an overlap, or the gap that has opened."""
-    low, high = _ends(moment)
+    low, high = _gap(moment)
     parted = high > low
     axes.axhspan(min(low, high), max(low, high), color="#8a8a8a", alpha=0.35, linewidth=0)
     if parted:
@@ -166,7 +166,7 @@ def _band(axes: Axes, moment: Moment) -> None:
 
 def _magnify(axes: Axes, moment: Moment) -> None:
     """The gap is as narrow as one unit can make it, so show its surroundings enlarged."""
-    low, high = _ends(moment)
+    low, high = _gap(moment)
     gap = high - low
     inset = axes.inset_axes((0.58, 0.10, 0.39, 0.33))
     for arm, interval in enumerate(moment.intervals):

@@ -27,11 +27,11 @@ def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
     hints = get_type_hints(source)
 
     def complete(model: type[BaseModel]) -> Any:
-        own = {*model.model_fields, but}
+        declared = {*model.model_fields, but}
         more: Any = {
             one.name: (hints[one.name], ... if one.default is MISSING else one.default)
             for one in fields(source)
-            if one.name not in own
+            if one.name not in declared
         }
         module = model.__module__
         return create_model(

@@ -133,14 +133,14 @@ def _rule_fields() -> dict[str, Option]:
         choices=(NO_RULE, *OUTSIDE),
         default=NO_RULE,
     )
-    own = {
+    parameters = {
         f"{OF_RULE}{option.flag or name}": replace(
             option, label=option.title, default="", unset=option.default, group="advanced"
         )
         for kind in OUTSIDE
         for name, option in options_of(RULES.get(kind)).items()
     }
-    return {"outside": choice, **own}
+    return {"outside": choice, **parameters}
 
 
 def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
@@ -248,11 +248,10 @@ def rules_with(name: str) -> tuple[str, ...]:
     """Return the rules from outside that a field is for; none if it is for all designs."""
     if not name.startswith(OF_RULE):
         return ()
-    own = name.removeprefix(OF_RULE)
-    return tuple(kind for kind in OUTSIDE if _has_option(RULES, kind, own))
+    return tuple(kind for kind in OUTSIDE if _has_option(RULES, kind, name.removeprefix(OF_RULE)))
 
 
-OWN = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)
+OF_SOME_OUTCOMES = tuple(name for name in OF_OUTCOME if outcomes_with(name) != OFFERED)
 """Fields that belong to some outcome models."""
 
-ADVANCED = (*(name for name in OF_OUTCOME if name not in OWN), *ADVANCED)
+ADVANCED = (*(name for name in OF_OUTCOME if name not in OF_SOME_OUTCOMES), *ADVANCED)

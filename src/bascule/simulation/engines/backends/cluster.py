@@ -28,7 +28,7 @@ LARGEST_CHUNK = 200_000
 MOST_IN_FLIGHT = 64
 """Chunks handed out at a time, so that answers waiting to be read do not fill the memory."""
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
@@ -103,11 +103,11 @@ class Columns:
 
 def chunk_answers(
     executor: Executor,
-    play: Callable[[Task, int, int], Answer],
+    play: Callable[[Task, int, int], Result],
     task: Task,
     runs: int,
     progress: Progress | None = None,
-) -> Generator[tuple[int, Answer]]:
+) -> Generator[tuple[int, Result]]:
     """Have workers play chunks of the runs; yield each answer, with its first run, as it comes.
 
     The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
@@ -115,7 +115,7 @@ def chunk_answers(
     """
     size = max(1, min(-(-runs // MOST_CHUNKS), LARGEST_CHUNK))
     firsts = iter(range(0, runs, size))
-    under_way: dict[Future[Answer], int] = {}
+    under_way: dict[Future[Result], int] = {}
     finished = 0
     try:
         while True:
