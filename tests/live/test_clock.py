@@ -64,6 +64,19 @@ def test_a_machine_s_clock_that_jumps_is_refused_until_it_is_right_again(
         assert test.status().matured == 0
 
 
+def test_a_clock_that_jumps_ahead_erases_no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    with bs.open(":memory:") as store:
+        test = store.create("button", MEASURED)
+        test.assign("ann")
+        test.stop()
+        now = time.time
+        monkeypatch.setattr(time, "time", lambda: now() + 400 * 86400.0)
+        with pytest.raises(bs.StoreError, match="has jumped"):
+            store.erase_older("90d")
+        monkeypatch.undo()
+        assert test.assignment("ann") is not None
+
+
 def test_a_test_that_was_created_on_a_clock_of_its_own_takes_any_but_no_step_back(
     tmp_path: Path,
 ) -> None:

@@ -155,6 +155,9 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
         for statement, words in [
             (spy, r"has code that is not bascule's \(spy\)"),
             ("CREATE VIEW spy AS SELECT 1", r"\(spy\)"),
+            ("CREATE TABLE spy (a CHECK (length(hex(zeroblob(1000000000))) > 0))", r"\(spy\)"),
+            ("ALTER TABLE audit ADD COLUMN spy AS (zeroblob(1000000000))", r"\(audit\)"),
+            ("CREATE INDEX spy ON outcomes (length(zeroblob(value)))", r"\(spy\)"),
             ("UPDATE outcomes SET value = 1", "was changed: .* computed as"),
             ("UPDATE experiments SET name = '../x'", "name must be"),
             ("UPDATE experiments SET design = '{}'", "cannot be read"),

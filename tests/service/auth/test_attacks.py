@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -306,3 +307,31 @@ def test_a_plan_whose_client_hangs_up_is_ended(service: Service) -> None:
     while planner._asked.total() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert planner._asked.total() == 0
+
+
+def test_forms_that_anybody_may_send_are_small_and_of_one_kind(service: Service) -> None:
+    """Sixty-four connections with forms in 3,000 parts kept assignments waiting for 10 s."""
+    parts = "".join(
+        f'--x\r\nContent-Disposition: form-data; name="f{i}"\r\n\r\nv\r\n' for i in range(3000)
+    )
+    in_parts = {"Content-Type": "multipart/form-data; boundary=x"}
+    as_query = {"Content-Type": "application/x-www-form-urlencoded"}
+    with httpx.Client(base_url=service.url) as caller:
+        for content, headers, status in (
+            (f"{parts}--x--", in_parts, 415),
+            ("key=x&" * 2000, as_query, 413),
+            ("a=&" * 1001, as_query, 400),
+            ("key=%ff", as_query, 400),
+            ("key=x", as_query, 401),
+        ):
+            answer = caller.post("/sign-in", content=content, headers=headers)
+            assert answer.status_code == status, answer.text
+        assert caller.get("/sign-in?" + "token=x&" * 300).status_code == 400
+        assert caller.get("/sign-in?" + "token=x&" * 200).status_code == 200
+
+
+def test_tokens_that_are_tried_wait_for_nobody_who_writes(tmp_path: Path) -> None:
+    with closing(Service(str(tmp_path / "shop.db"))) as service, service.store.writing():
+        with service.caller() as caller:
+            answer = caller.post("/sign-in", data={"token": "guessed"}, timeout=5.0)
+        assert answer.status_code == 401

@@ -7,6 +7,7 @@ Files that are restored or imported are checked before any of their rows is used
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +26,9 @@ from bascule.live.storage.queries import add_experiment
 from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
 
 ROWS_AT_ONCE = 5000
+
+COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
+"""Words of a table whose columns are computed or checked, which none of ours has."""
 
 SESSIONS = "service_sessions"
 """Not restored: whoever had signed in signs in again."""
@@ -144,22 +148,32 @@ def opened_copy(path: Path) -> Iterator[Database]:
 
 
 def _check_pages(path: Path, name: str) -> None:
-    """Raise where a file that came from elsewhere is damaged, or has code of its own in it."""
-    # Triggers and views are run by whoever uses the tables.
-    code = "SELECT name, sql FROM sqlite_master WHERE type IN ('trigger', 'view')"
+    """Raise where a file that came from elsewhere is damaged, or has code of its own in it.
+
+    Triggers, views, checks, computed columns and indexes are run by whoever uses the tables, also
+    by a check of the file's pages.
+    """
     with closing(sqlite3.connect(path)) as file:
         try:
+            parts = file.execute("SELECT type, name, sql FROM sqlite_master WHERE sql <> ''")
+            strange = sorted(part for kind, part, sql in parts if _is_strange(kind, part, sql))
+            if strange:
+                words = f"the file has code that is not bascule's ({', '.join(strange)[:60]})"
+                raise InputError("file", f"{words}: refused")
             (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
-            parts = file.execute(code).fetchall()
         except sqlite3.Error as problem:
             raise StoreError(f"{name}: {problem}") from None
     if said != "ok":
         raise StoreError(f"the file is damaged: {said}")
-    strange = sorted(part for part, sql in parts if sql not in schema.APPEND_ONLY["sqlite"])
-    if strange:
-        raise InputError(
-            "file", f"the file has code that is not bascule's ({', '.join(strange)[:60]}): refused"
-        )
+
+
+def _is_strange(kind: str, name: str, sql: str) -> bool:
+    """Whether a part of a file has code that no store has."""
+    if kind == "table":
+        return COMPUTED.search(sql) is not None
+    tables = schema.metadata.sorted_tables
+    indexes = {index.name for table in tables for index in table.indexes}
+    return name not in indexes if kind == "index" else sql not in schema.APPEND_ONLY["sqlite"]
 
 
 def _check_tables(connection: Connection) -> None:

@@ -34,8 +34,10 @@ import json
 import time
 from dataclasses import dataclass, field, replace
 from typing import Annotated
+from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request, Response
+from starlette.datastructures import ImmutableMultiDict
 
 from bascule.live.api import Store
 from bascule.service.auth import sessions
@@ -51,6 +53,9 @@ CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original", "via", "cf-")
 """How the headers begin that proxies add."""
+
+FORM, MOST_FIELDS = "application/x-www-form-urlencoded", 1000
+"""The content type of a form, and how many fields one may have."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
 
@@ -152,11 +157,27 @@ async def page_admin(request: Request) -> Caller:
 async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:
     """Authenticate an admin's form, which has to carry the session's CSRF token."""
     given = request.headers.get(CSRF_HEADER)
-    if given is None:
-        field = (await request.form()).get(CSRF_FIELD)
-        given = field if isinstance(field, str) else None
-    _check_csrf(caller, given)
+    _check_csrf(caller, (await form_of(request)).get(CSRF_FIELD) if given is None else given)
     return caller
+
+
+async def form_of(request: Request, largest: int | None = None) -> ImmutableMultiDict[str, str]:
+    """Return the fields of a form, of `largest` bytes at most.
+
+    Browsers encode a form without files as a query, which is read in one step. To read it in parts,
+    as forms with files are sent, takes so long that anyone could keep the event loop busy with it.
+    """
+    kind = (header(request.scope, b"content-type") or FORM).partition(";")[0].strip().lower()
+    if kind != FORM:
+        raise Problem(415, f"send Content-Type: {FORM}")
+    body = await request.body()
+    if largest is not None and len(body) > largest:
+        raise Problem(413, f"this form has at most {largest:,} bytes")
+    try:
+        fields = parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        return ImmutableMultiDict([(name.decode(), text.decode()) for name, text in fields])
+    except ValueError:
+        raise Problem(400, f"a form is text with at most {MOST_FIELDS:,} fields") from None
 
 
 async def who(request: Request) -> Caller:

@@ -70,11 +70,13 @@ def open_session(
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
     """Exchange the token of a link for a session; None if it was used or has expired."""
+    mine = sessions.c.hash == _hash(token), sessions.c.kind == "link", sessions.c.expires > now
+    with store.reading() as connection:
+        # Whoever tries tokens must not keep those waiting who write.
+        if connection.execute(select(sessions.c.hash).where(*mine)).first() is None:
+            return None
     with store.writing() as connection:
-        gone = delete(sessions).where(
-            sessions.c.hash == _hash(token), sessions.c.kind == "link", sessions.c.expires > now
-        )
-        if connection.execute(gone).rowcount != 1:
+        if connection.execute(delete(sessions).where(*mine)).rowcount != 1:
             return None
         return Session(_insert(connection, "session", None, now + 3600 * hours), None)
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from starlette.datastructures import FormData, ImmutableMultiDict
 
 from bascule.core.errors import InputError
 from bascule.live.api import SegmentTests
@@ -29,6 +28,8 @@ Search = Annotated[str, Query(max_length=200)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
+LARGEST_SIGN_IN = 10_000
+"""Bytes of a form that anybody may send: it has a key, or the token of a link."""
 
 router = APIRouter()
 
@@ -113,7 +114,7 @@ async def ask_first(
 async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
     """Make a change that was confirmed."""
     await allow_test(request, caller, name)
-    given = _texts(await request.form())
+    given = await access.form_of(request)
     store = request.app.state.store
 
     def do_it() -> str:
@@ -189,7 +190,7 @@ async def answer(request: Request, caller: Admin) -> Response:
 @router.post("/new")
 async def create(request: Request, caller: Changer) -> Response:
     """Create the test that the form describes, once however often it is sent."""
-    given = _texts(await request.form())
+    given = await access.form_of(request)
     form, token, plans = Form.read(given), given.get("token", ""), request.app.state.plans
     name = form["name"].strip()
     access.allow(caller, name)
@@ -247,7 +248,7 @@ async def ask_key(request: Request, token: str | None = None) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Open a session for a key or for a one-time link."""
-    given = _texts(await request.form())
+    given = await access.form_of(request, LARGEST_SIGN_IN)
     try:
         if "token" in given:
             session = await access.sign_in_with_link(request, given["token"])
@@ -337,9 +338,3 @@ def _sign_in_page(
 
 def _is_htmx(request: Request) -> bool:
     return request.headers.get("hx-request") == "true"
-
-
-def _texts(form: FormData) -> ImmutableMultiDict[str, str]:
-    """The fields of a form that are text: a file is nothing that the page asks for."""
-    items = form.multi_items()
-    return ImmutableMultiDict([(name, value) for name, value in items if isinstance(value, str)])

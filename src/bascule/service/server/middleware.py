@@ -31,6 +31,9 @@ HEADERS = [
 NOT_KEPT = (b"cache-control", b"no-store")
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
+MOST_FIELDS = 300
+"""Fields of an address: the form for a new test, which has most, has about a hundred."""
+
 REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
@@ -73,7 +76,10 @@ class RequestMiddleware:
 
         try:
             length = _length(scope)
-            if length > self._largest:
+            if scope["query_string"].count(b"&") >= MOST_FIELDS:
+                problem = Problem(400, f"an address has at most {MOST_FIELDS} fields")
+                await refusal(scope, problem)(scope, receive, answer)
+            elif length > self._largest:
                 await refusal(scope, _too_large(self._largest))(scope, receive, answer)
             elif length < 0:
                 await self._app(scope, self._counted(receive), answer)
