@@ -20,7 +20,7 @@ with registered():
     from bascule.service.auth.access import Caller
     from bascule.service.page.render import render
 
-    assert options.outcomes_with("best") == ("rating",) and "best" in options.OWN
+    assert options.outcomes_with("best") == ("rating",) and "best" in options.OF_SOME_OUTCOMES
     assert options.FORM["outside"].choices == ("none", "explore")
     assert options.rules_with("rule-epsilon") == ("explore",)
     assert "rule-epsilon" in options.ADVANCED
