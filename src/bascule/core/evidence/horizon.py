@@ -143,3 +143,15 @@ def conditional_power(room: float, left: float) -> float:
     root = math.sqrt(left)
     straight = 0.5 * math.erfc((room - left) / root * HALF_ROOT)
     return straight + math.exp(2.0 * room + log_normal_cdf((-room - left) / root))
+
+
+def may_reach(room: float, left: float, least: float) -> bool:
+    """Return whether the conditional power is at least `least`.
+
+    >>> may_reach(1.0, 4.0, 0.2), may_reach(8.0, 4.0, 0.2)
+    (True, False)
+    """
+    # With no more room than what is left, it is one half or more: most tests are here for long.
+    if least <= 0.5 and room <= left:
+        return True
+    return conditional_power(room, left) >= least

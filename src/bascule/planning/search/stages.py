@@ -50,7 +50,7 @@ NEAR = 0.03
 before more runs are needed to tell them apart."""
 
 MAIN = Budget(steps=9_000_000, fewest=FEWEST, most=2000, longest=800_000)
-CLOSE = replace(MAIN, steps=40_000_000)
+CLOSE = replace(MAIN, steps=18_000_000)
 SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)

@@ -104,7 +104,7 @@ class BlockRuns(Runs):
         family, batch = self.procedure.drawn_evidence, self.procedure.batch
         sums = draws.ones or family.arm_columns < ARM_OF_CUBES
         single = fixed_arms == 2 and sums and not by_sums and (family.split or batch == 1)
-        return BlockLoop(fixed_arms, by_sums, single, self.procedure.margin > 0.0)
+        return BlockLoop(fixed_arms, by_sums, single)
 
     @property
     def can_draw_sums(self) -> bool:

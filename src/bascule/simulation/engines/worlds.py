@@ -157,10 +157,8 @@ class WorldBlockRuns(WorldRuns):
         self.spreads = spreads_of(world)
         compiled_for = WorldLoop(
             drawing(world),
-            self.arms == 2,
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
-            procedure.margin > 0.0,
         )
         self.loop = block_loop(self.family, procedure.share, compiled_for)
 

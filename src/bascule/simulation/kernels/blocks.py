@@ -21,7 +21,7 @@ from bascule.core.evidence.families.rows import (
     Params,
 )
 from bascule.core.evidence.normal import log_informed, log_mixture
-from bascule.core.procedures.blocks.steps import Share, begin_block, clear, only_active, steps_of
+from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.control import (
     FINISHED,
@@ -64,14 +64,12 @@ class BlockLoop(NamedTuple):
     `arms` above 0 lets the compiler unroll the loops over arms; 0 is for any number. With
     `by_sums` the outcomes of an arm in a block are drawn at once, as their sum, which is for
     families that use nothing of a block but its sums. With `single` one of two arms has a single
-    unit in each block, and the order of the outcomes of an arm is indifferent. `margin` says that
-    a test also ends when all differences are small.
+    unit in each block, and the order of the outcomes of an arm is indifferent.
     """
 
     arms: int
     by_sums: bool
     single: bool
-    margin: bool
 
 
 def deal_slots(
@@ -141,7 +139,7 @@ def build(
     fingerprint: str,
 ) -> Kernel:
     """The loop for one family."""
-    fixed_arms, by_sums, single, margins = compiled_for
+    fixed_arms, by_sums, single = compiled_for
     leader, fold, drop, winner_of, over, _, _ = steps_of(family, fixed_arms == 2)
     observe, count_ones, split = family.observe, family.count_ones, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
@@ -222,10 +220,7 @@ def build(
                     units += size
                     fold(arms, pairs, count, params)
                 drop(arms, pairs, count, params)
-                if margins:
-                    winner = winner_of(arms, pairs, count, margin, params)
-                else:
-                    winner = only_active(arms, count)
+                winner = winner_of(arms, pairs, count, margin, params)
                 if winner == NOBODY:
                     ended = over(arms, pairs, count, params)
             if control[STOP] != 0:

@@ -25,7 +25,7 @@ from bascule.core.evidence.families.rows import (
     Rows,
     pair_index,
 )
-from bascule.core.evidence.horizon import conditional_power
+from bascule.core.evidence.horizon import may_reach
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 FULL_TILT_AT = 2.5
@@ -209,15 +209,13 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
             # Both arms have the same horizon. Simulations take this branch most often.
             left, _ = outlook(pairs[0], arms[0], arms[1], 1.0, general, params)
             return HORIZON if left <= 0.0 else GOES_ON
-        best = 0.0
-        active = 0
-        hopeless = 0
+        active, ended, hopeful = 0, 0, 0
         for i in range(count):
             if arms[i][ACTIVE] > 0.0:
                 active += 1
-                least = 1.0
+                ends, hope = False, True
                 for j in range(count):
-                    if i != j and least >= 0.0 and arms[j][ACTIVE] > 0.0:
+                    if i != j and not ends and arms[j][ACTIVE] > 0.0:
                         low, high = min(i, j), max(i, j)
                         pair = pairs[pair_index(count, i, j)]
                         sign = 1.0 if i < j else -1.0
@@ -225,15 +223,19 @@ def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
                         if left <= 0.0:
                             if first_ends:
                                 return HORIZON
-                            least = -1.0
-                        elif left < math.inf and params.futility > 0.0:
-                            least = min(least, conditional_power(room, left))
-                best = max(best, least)
-                if least < 0.0:
-                    hopeless += 1
-        if active > 0 and hopeless == active:
+                            ends = True
+                        elif hope and hopeful == 0 and left < math.inf:
+                            hope = may_reach(room, left, params.futility)
+                if ends:
+                    ended += 1
+                elif hope:
+                    hopeful += 1
+                    if not first_ends:
+                        # One arm that can still win is enough for the test to go on.
+                        return GOES_ON
+        if active > 0 and ended == active:
             return HORIZON
-        return FUTILE if best < params.futility else GOES_ON
+        return FUTILE if hopeful == 0 and params.futility > 0.0 else GOES_ON
 
     def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Difference:
         low, high = min(i, j), max(i, j)

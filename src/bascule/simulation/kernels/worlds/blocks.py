@@ -28,7 +28,6 @@ from bascule.core.procedures.blocks.steps import (
     Share,
     begin_block,
     clear,
-    only_active,
     steps_of,
 )
 from bascule.core.types import NOBODY, FloatArray, IntArray
@@ -112,18 +111,17 @@ class Calendar(NamedTuple):
 
 
 class WorldLoop(NamedTuple):
-    """What a loop is compiled for: the fewer parts it has, the sooner it is compiled."""
+    """What a loop is compiled for: without parts that few tests need, it is compiled sooner.
+
+    Everything else is the same loop for all: any number of arms, with or without a margin.
+    """
 
     draw: DrawOutcome
     """What draws an outcome."""
-    two_arms: bool
-    """Whether two arms are compared; else any number."""
     adjusts: bool
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
-    margin: bool
-    """Whether a test also ends when all differences are small."""
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
@@ -137,8 +135,8 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
     """The loop for one family of evidence."""
-    draw, two_arms, adjusts, signals, margins = compiled_for
-    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, two_arms)
+    draw, adjusts, signals = compiled_for
+    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family)
     observe, split, spread = family.observe, family.split, family.spread
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
@@ -301,10 +299,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                         for arm in range(count):
                             active[arm] = arms[arm][ACTIVE]
                         drop(arms, pairs, count, params)
-                        if margins:
-                            winner = winner_of(arms, pairs, count, margin, params)
-                        else:
-                            winner = only_active(arms, count)
+                        winner = winner_of(arms, pairs, count, margin, params)
                         if winner == NOBODY:
                             ended = over(arms, pairs, count, params)
                             if ended == FUTILE and clock < least:
