@@ -267,7 +267,7 @@ def test_the_tests_of_a_file_are_asked_about(tmp_path: Path) -> None:
     assert [row.arms for row in found.rows] == [3] * 12
 
 
-def test_a_column_called_experiment_names_tests_beside_an_arm() -> None:
+def test_columns_that_name_tests_or_metrics_are_asked_about() -> None:
     log = {
         "experiment": [f"exp {i // 2}" for i in range(8)],
         "variant": ["control", "new"] * 4,
@@ -276,6 +276,16 @@ def test_a_column_called_experiment_names_tests_beside_an_arm() -> None:
     }
     with pytest.raises(Question, match="experiment seems to name one of several tests; users"):
         bs.analyze(log)
+    long = {
+        "user_id": [i // 2 for i in range(80)],
+        "variant": ["control"] * 40 + ["new"] * 40,
+        "metric": ["clicks", "revenue"] * 40,
+        "value": [i % 7 for i in range(80)],
+    }
+    with pytest.raises(Question, match="metric seems to name what the value") as asked:
+        bs.analyze(long)
+    found = eval(str(asked.value).split("for example: ")[1], {"bs": bs, "log": long})
+    assert [(row.test, row.units) for row in found.rows] == [("clicks", 40), ("revenue", 40)]
     flag = {"user_id": range(90), "test": [i % 2 for i in range(90)], "bought": [0, 1, 1] * 30}
     assert bs.analyze(flag).reading.arm == "test"
 

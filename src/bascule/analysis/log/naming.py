@@ -56,6 +56,9 @@ NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
 TESTS = r"(^|_)(test|experiment)(_(id|name|number|key))?$"
 """Names of columns that name one of several tests."""
 
+METRICS = r"^(metric|measure|measurement|kpi|variable|parameter|paramcd)(_(name|id|key|code))?$"
+"""Names of columns that say which of several metrics the value of a row is of."""
+
 ARM_ENDINGS = r"(^|_)(arm|variant|variation|treatment)(_(id|name|key|label))?$"
 """What the names of arms end with."""
 

@@ -20,6 +20,7 @@ from bascule.analysis.log.naming import (
     IDENTITY,
     INTERVALS,
     KINDS,
+    METRICS,
     NUMBER_OF,
     TESTS,
     TREATED,
@@ -285,15 +286,23 @@ class _Recognition:
         return tuple(c for c in numbers if c not in self.roles.values())
 
     def _ask_about_tests(self) -> None:
-        """Ask whether a column names the tests of a log of many."""
+        """Ask whether a column names the tests of a log of many, or the metrics of its rows."""
         sample = self.events
         named = [c for c in sample.free if re.search(TESTS, plain(c))]
         # A column called test may be the arm, unless there is another one.
         arms = [self.roles.get("arm"), *usual("arm", sample.free)]
         tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
         tests = [c for c in tests if sample.different(c) > 1]
-        if self.test is None and self.alone and tests:
+        metrics = [c for c in sample.free if re.search(METRICS, plain(c))]
+        metrics = [c for c in metrics if c not in sample.numbers and sample.different(c) > 1]
+        if self.test is not None or not self.alone:
+            return
+        if tests:
             self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
+        elif metrics:
+            kinds = _listed(sample.kinds(metrics[0]), "and")
+            why = f"{metrics[0]} seems to name what the value of a row is of ({kinds}), each to be "
+            self._ask("test", why + "analysed as a test of its own", metrics)
 
     def _counts(self) -> list[str]:
         """The columns that seem to count the units of rows, where rows may be sums."""
