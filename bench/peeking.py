@@ -21,8 +21,7 @@ import numpy as np
 import bascule as bs
 from bascule.analysis.call import Asked
 from bascule.analysis.evidence import pairs
-from bascule.analysis.evidence.choose import chosen_evidence, course_by
-from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.scores import Scores

@@ -9,10 +9,9 @@ from datetime import date, datetime, timedelta
 
 from bascule.analysis.evidence import kinds
 from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
-from bascule.analysis.evidence.choose import chosen_evidence, course_by
 from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
 from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
-from bascule.analysis.evidence.kinds import Evidence
+from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.replay import Replayed

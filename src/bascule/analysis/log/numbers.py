@@ -6,8 +6,14 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.backend import is_duckdb, run
-from bascule.analysis.source.texts import BLANK_TEXTS, points, surely, unclear_points
+from bascule.analysis.source.backend import (
+    BLANK_TEXTS,
+    is_duckdb,
+    points,
+    run,
+    surely,
+    unclear_points,
+)
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST

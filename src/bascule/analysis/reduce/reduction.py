@@ -26,18 +26,16 @@ from bascule.analysis.reduce.query import (
 )
 from bascule.analysis.reduce.scores import OF_ASSIGNED
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Table, table_of
-from bascule.analysis.reduce.survey import (
+from bascule.analysis.reduce.units import (
     Survey,
+    clustered,
     copies,
+    counting,
     in_two_arms,
     one_row_each,
     only_copies,
     quick_survey,
     surveyed,
-)
-from bascule.analysis.reduce.units import (
-    clustered,
-    counting,
     units_of,
     units_of_rows,
     units_to_date,

@@ -21,9 +21,8 @@ from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.backend import run
+from bascule.analysis.source.backend import BLANK_TEXTS, KINDS, points, run, surely, unclear_points
 from bascule.analysis.source.places import Unreadable, first_line
-from bascule.analysis.source.texts import BLANK_TEXTS, KINDS, points, surely, unclear_points
 from bascule.core.errors import InputError
 
 SNIFFED = 200_000
