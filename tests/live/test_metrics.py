@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.core.metrics.metric import Decides
 from bascule.live.reports.export import export
 from bascule.live.reports.history import audit_words
 
@@ -192,12 +193,27 @@ def test_a_guarded_rollout_ends_with_one_version_for_everyone(delay: float, serv
     assert bs.Design.from_dict(made.to_dict()) == made
 
 
-def test_an_analysis_of_the_export_says_that_it_is_about_the_primary_metric(tmp_path: Path) -> None:
-    test = run(design(), [0.0, 2.0], [0.0, 0.0])
-    assignments, outcomes, *_ = export(test, tmp_path)
-    found = bs.analyze(outcomes, design=test.design, assignments=assignments)
+@pytest.mark.parametrize("decides", ["primary", "guardrails"])
+@pytest.mark.parametrize("delay", [0.0, 4.0])
+def test_an_analysis_of_the_export_is_that_of_the_test(
+    decides: Decides, delay: float, tmp_path: Path
+) -> None:
+    """Decision, intervals and standings, to the digit, from the outcomes that lie together."""
+    test = run(design(metrics=[LATENCY, SPEND], decides=decides), [0.0, 2.0], [0.0, delay])
+    status = test.status()
+    _, outcomes, latency, _ = export(test, tmp_path)
+    found = bs.analyze(outcomes, design=test.design)
+    assert status.decision is not None
     assert found.decision is not None
-    assert found.decision.name == "green"
+    mine, theirs = found.decision, status.decision
+    assert (mine.name, mine.by, mine.harm) == (theirs.name, theirs.by, theirs.harm)
+    for one, shown in zip(found.metrics, status.metrics, strict=True):
+        assert one.contrasts == shown.contrasts
+        assert [*one.standings.values()] in ([*shown.standings], [])
+    assert found.metrics[0].standings == {"green": "harmed" if delay else "within margin"}
+    assert found.effects == status.effects
+    latency.unlink()
+    found = bs.analyze(outcomes, design=test.design)
     assert any("primary metric alone" in note and "latency, spend" in note for note in found.notes)
 
 

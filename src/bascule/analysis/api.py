@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
@@ -10,9 +10,17 @@ from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
 from bascule.analysis.call import PER_ROW, Asked, Assigned, Log, LogMetric, Looks, metrics_of
+from bascule.analysis.exported import (
+    as_the_test,
+    assignments_beside,
+    outcomes_beside,
+    outcomes_field,
+    with_test_metrics,
+)
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named_segments, plain
 from bascule.analysis.reduce.reduction import reduced
+from bascule.analysis.replay import Tested, is_exported
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
@@ -99,8 +107,11 @@ def analyze(
         raise InputError(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"
         )
+    source = Log.of(log)
+    if assignments is None and design is not None:
+        assignments = assignments_beside(source)
     asked = Asked(
-        log=Log.of(log),
+        log=source,
         unit=unit,
         arm=arm,
         time=time,
@@ -125,9 +136,13 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     sources = [asked.log.where]
     if asked.assignments is not None:
         sources.append(replace(asked.assignments.where, field="assignments"))
+        beside = {} if others else outcomes_beside(asked.log, design)
+        sources += [replace(one.where, field=name) for name, one in beside.items()]
     limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
     with connections(limit) as opened, one_line():
-        events, assignments = [*open_tables(opened, sources), None][:2]
+        fields = (source.field for source in sources)
+        tables = dict(zip(fields, open_tables(opened, sources), strict=True))
+        events, assignments = tables["events"], tables.get("assignments")
         if design is not None and design.outcome.pairs:
             first, asked = _of_ratio(first, asked, design, events)
             request = Request.of(first, asked) if asked.design is None else request
@@ -138,6 +153,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             events = named_segments(events, column, segments)
             assignments = named_segments(assignments, column, segments)
         places = {source.field: opened.place(source) for source in sources}
+        tested = _tested(asked, request, tables)
 
         def answered(request: Request, one: LogMetric) -> Analysis:
             log = read_log(asked, one, request, events, assignments)
@@ -145,15 +161,22 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
                 log.reading, log=places["events"], assignments=places.get("assignments")
             )
             log = replace(log, unreadable=opened.unreadable, reading=reading)
-            return assembled(request, reduced(request, log, assignments), asked.assigned.weights)
+            made = reduced(request, log, assignments, tested)
+            answer = assembled(request, made, asked.assigned.weights)
+            if tested is None or made.replayed is None:
+                return answer
+            status = made.replayed.status
+            return as_the_test(with_test_metrics(answer, tested.design, status), status)
 
         analyses = [answered(request, first)]
+        if tested is not None:
+            return analyses[0]
         of_design, absent = _metrics_of(design, events)
-        beside = replace(asked, design=None, segment=None)
+        alone = replace(asked, design=None, segment=None)
         if design is not None:
-            beside = replace(beside, control=design.control_arm)
+            alone = replace(alone, control=design.control_arm)
         for one in (*others, *of_design):
-            its = beside
+            its = alone
             if one.metric_error is not None:
                 its = replace(its, error=one.metric_error)
             if one.margin is not None:
@@ -163,6 +186,21 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     if design is not None and design.decides == "guardrails":
         analysis = analysis.by_guardrails(design)
     return replace(analysis, notes=(*analysis.notes, *absent))
+
+
+def _tested(asked: Asked, request: Request, tables: Mapping[str, Any]) -> Tested | None:
+    """The whole test that was exported, where the outcomes of all its metrics stand together."""
+    design, assignments = asked.design, tables.get("assignments")
+    if design is None or not design.metrics or design.segments is not None:
+        return None
+    files = [outcomes_field(metric.name) for metric in design.metrics]
+    if not is_exported(design, assignments) or not set(files) <= set(tables):
+        return None
+    columns = [LogMetric("value", per="per" * one.outcome.pairs or None) for one in design.metrics]
+    pairs = zip(columns, files, strict=True)
+    logs = [read_log(asked, one, request, tables[file], assignments) for one, file in pairs]
+    rows = (log.rows for log in logs)
+    return Tested(design, tuple(one.mutate(unit=one.unit.cast("string")) for one in rows))
 
 
 def _of_ratio(
@@ -190,8 +228,9 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     if absent:
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
-            "be shipped depends on its guardrails: analyze_experiment(test), or the report of the "
-            "test, has all metrics, judged as the test itself judges them"
+            "be shipped depends on its guardrails: an export has their outcomes in files named "
+            "NAME-outcomes-METRIC, which count where they lie beside NAME-outcomes and "
+            "NAME-assignments"
         )
     ratios = ", ".join(one.name for one in there if one.outcome.pairs)
     if ratios:

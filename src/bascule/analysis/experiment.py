@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from bascule.analysis.api import analyze
 from bascule.analysis.assemble import over_segments
-from bascule.analysis.call import LogMetric
-from bascule.analysis.result import Analysis, ArmAnswer
+from bascule.analysis.exported import as_the_test, with_test_metrics
+from bascule.analysis.result import Analysis
 from bascule.core.errors import InputError
-from bascule.core.metrics.effects import Effect
-from bascule.core.procedures.base import Decision
-from bascule.live.api import Experiment, SegmentTests, Status, export, moment
+from bascule.live.api import Experiment, SegmentTests, export, moment
 
 
 def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
@@ -58,12 +56,7 @@ def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
     # The files were those of this call alone.
     reading = replace(analysis.reading, log=f"of {test.name}", assignments=f"of {test.name}")
     analysis = replace(analysis, reading=reading)
-    if status.metrics:
-        # What may be shipped is said with the metrics.
-        notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
-        metrics = tuple(_of_metric(analysis, test, status, at) for at in range(len(status.metrics)))
-        analysis = replace(analysis, metrics=metrics, notes=notes)
-    analysis = _as_the_test(analysis, status)
+    analysis = as_the_test(with_test_metrics(analysis, test.design, status), status)
     if test.design.covariates is None or not (erased := test.erased):
         return analysis
     note = (
@@ -71,68 +64,6 @@ def analyze_experiment(test: Experiment | SegmentTests) -> Analysis:
         f"missing ones: the status of {test.name} has its own intervals and decision"
     )
     return replace(analysis, notes=(*analysis.notes, note))
-
-
-def _as_the_test(analysis: Analysis, status: Status) -> Analysis:
-    """Return the analysis with the answer of the test itself, whatever its log alone would say.
-
-    Guardrails, removed arms, a stop and a cap are no part of what is replayed. Nor is how soon the
-    test was decided, which the median-unbiased estimates go by. The cost goes by the differences,
-    which compare units of the same time, and not by the means.
-    """
-    unbiased = {one.treatment: one.unbiased for one in status.contrasts}
-    contrasts = [replace(one, unbiased=unbiased.get(one.treatment)) for one in analysis.contrasts]
-    cost = None if analysis.cost is None else status.cost
-    analysis = replace(analysis, contrasts=tuple(contrasts), cost=cost)
-    verdict, decision = status.decision, None
-    if verdict is not None:
-        names = {field.name for field in fields(Decision)}
-        decision = Decision(**{name: getattr(verdict, name) for name in names})
-    if decision == analysis.decision:
-        return analysis
-    return replace(
-        analysis,
-        decision=decision,
-        decided=None if verdict is None else moment(verdict.time).date().isoformat(),
-        saved=None,
-        test_headline=status.headline,
-        days_left=status.days_left if status.is_open else None,
-    )
-
-
-def _of_metric(analysis: Analysis, test: Experiment, status: Status, at: int) -> Analysis:
-    """Return what the status says of another metric, as an analysis without a decision."""
-    metric, shown = test.design.metrics[at], status.metrics[at]
-    treatments = [one.treatment for one in shown.contrasts]
-    standings = dict(zip(treatments, shown.standings, strict=True))
-    arms = zip(status.arms, shown.means, strict=True)
-    return analysis.undecided(
-        design=test.design.metric_designs[at],
-        error=test.design.metric_designs[at].calibration.error,
-        arms=tuple(ArmAnswer(arm.name, arm.units, arm.matured, mean, None) for arm, mean in arms),
-        effects=tuple(
-            Effect(
-                *(one.treatment, one.control, one.difference, one.low, one.high),
-                *(one.error, one.guarantee),
-            )
-            for one in shown.contrasts
-        ),
-        contrasts=shown.contrasts,
-        cost=None,
-        saved=None,
-        checks=(),
-        excluded={},
-        notes=(),
-        metric=LogMetric(
-            metric.name,
-            goal=metric.goal,
-            margin=metric.margin,
-            error=metric.error,
-            harm=metric.harm,
-        ),
-        standings=standings if metric.is_guardrail else {},
-        reading=replace(analysis.reading, value=metric.name),
-    )
 
 
 def _of_segments(test: SegmentTests) -> Analysis:

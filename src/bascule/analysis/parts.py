@@ -130,7 +130,7 @@ def _repeated(request: Request, replayed: Replayed) -> Part:
         _arm_answers(design.arms, replayed.state.enrolment.assigned, shown),
         sums,
         len(sums.days),
-        replayed.days_left,
+        replayed.status.days_left,
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Course, Day
@@ -27,6 +28,7 @@ from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import Statistics
 
 if TYPE_CHECKING:
+    from bascule.live.reports.status import Status
     from bascule.live.storage.deals import Deal
     from bascule.live.storage.state import ExperimentState, Phase, Verdict
 
@@ -38,13 +40,21 @@ CLOSE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
+class Tested:
+    """The design of a test, and the events of its other metrics, in their order."""
+
+    design: Design
+    events: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
-    """The course of the test, where it stands in the end, its units by day, and the days left."""
+    """The course of the test, where it stands in the end, and its units by day."""
 
     course: Course
     state: ExperimentState
     sums: Sums
-    days_left: float | None
+    status: Status
 
 
 def is_exported(design: Design | None, given: Any) -> bool:
@@ -68,17 +78,26 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
     return columns
 
 
-def replay(design: Design, events: Any, units: Any, until: datetime | None) -> Replayed:
+def replay(tested: Tested, events: Any, units: Any, until: datetime | None) -> Replayed:
     """Fold the units in the order of their assignment, as long as outcomes are there.
 
-    `units` has a row per unit with its number, block and probability besides.
+    `units` has a row per unit with its number, block and probability besides. All metrics of a unit
+    count when its longest window closes.
     """
-    aggregate = "sum" if design.measure is None else design.measure.aggregate
-    outcomes = units_with_events(events, units, design.measure, aggregate)
-    rows = run(outcomes.order_by("number"))
+    design = tested.design
+    rows = _rows_of(design, events, units)
     if not rows:
         raise InputError("assignments", "assignments: there are no units")
-    return _replayed(design, rows, _now(design, rows, until))
+    pairs = zip(design.metric_designs, tested.events, strict=False)
+    others = [_rows_of(one, its, units) for one, its in pairs]
+    return _replayed(design, rows, list(zip(*others, strict=True)), _now(design, rows, until))
+
+
+def _rows_of(design: Design, events: Any, units: Any) -> list[Record]:
+    """The units in the order of their assignment, each with its outcome of one metric."""
+    aggregate = "sum" if design.measure is None else design.measure.aggregate
+    outcomes = units_with_events(events, units, design.measure, aggregate)
+    return run(outcomes.order_by("number"))
 
 
 def _now(design: Design, rows: Sequence[Record], until: datetime | None) -> float:
@@ -88,19 +107,28 @@ def _now(design: Design, rows: Sequence[Record], until: datetime | None) -> floa
     return end if design.deadline is None else min(end, design.deadline.timestamp())
 
 
-def _replayed(design: Design, rows: Sequence[Record], end: float) -> Replayed:
-    """Fold until an outcome is missing, the time is over, or there is a decision."""
+def _replayed(
+    design: Design, rows: Sequence[Record], others: Sequence[tuple[Record, ...]], end: float
+) -> Replayed:
+    """Fold until an outcome is missing, the time is over, or there is a decision.
+
+    `others` has the outcomes of each unit on the other metrics; it is empty without them.
+    """
     from bascule.live.reports.status import status_of
     from bascule.live.steps.replay import Replay
     from bascule.live.storage.queries import Loaded
 
     began = _seconds(rows[0]["first"])
+    if not others:
+        design = replace(design, metrics=(), decides="primary")
     replayed = Replay.start(design, _deals(design, rows).__getitem__, origin=began)
+    together = replayed.state._replace(folding=replayed.state.folding._replace(fronts=()))
+    replayed = replace(replayed, state=together)
     days: list[Day] = []
     known: date | None = None
     over = False
-    for row in rows:
-        ready = _ready(design, row, end)
+    for row, its in zip_longest(rows, others, fillvalue=()):
+        ready = _ready(design, (row, *its), end)
         if ready is None or over:
             break
         # What counts at the moment of an announcement counts before it.
@@ -116,9 +144,15 @@ def _replayed(design: Design, rows: Sequence[Record], end: float) -> Replayed:
         block = None if row["block"] is None else int(row["block"])
         before, value = replayed.state.statistics, _outcome(design, row)
         covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
-        lacking = [row["outcome"] is None and is_counted(design)]
+        each = [(design, row), *zip(design.metric_designs, its, strict=True)]
         replayed = replayed.fold(
-            row["arm"], block, value, ready, covariates=covariates, lacking=lacking
+            row["arm"],
+            block,
+            value,
+            ready,
+            metrics=[None if _is_left_out(*one) else _outcome(*one) for one in each[1:]],
+            covariates=covariates,
+            lacking=[one["outcome"] is None and is_counted(its) for its, one in each],
         )
         statistics = replayed.state.statistics
         over = statistics is not before and _is_over(design, statistics, ready - began)
@@ -134,9 +168,9 @@ def _replayed(design: Design, rows: Sequence[Record], end: float) -> Replayed:
         reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
         decided = _decided_on(design, verdict, days)
     phase: Phase = "over" if over else "running" if reached is None else "decided"
-    left = status_of(Loaded(0, "log", began, design, phase, state, 0), end).days_left
+    status = status_of(Loaded(0, "log", began, design, phase, state, 0), end)
     course = Course(tuple(days), reached, decided, None)
-    return Replayed(course, state, _sums(design, rows, state.folding.folded), left)
+    return Replayed(course, state, _sums(design, rows, state.folding.folded), status)
 
 
 def _is_over(design: Design, statistics: AnyStatistics, passed: float) -> bool:
@@ -152,12 +186,19 @@ def _decided_on(design: Design, verdict: Verdict, days: Sequence[Day]) -> str:
     return days[-1].date
 
 
-def _ready(design: Design, row: Record, end: float) -> float | None:
-    """Return when the unit had its outcome; None if it had none by the end."""
-    if design.measure is None:
-        return None if row["outcome"] is None else _seconds(row["latest"])
-    matures = design.measure.matures(_seconds(row["first"]))
+def _ready(design: Design, rows: Sequence[Record], end: float) -> float | None:
+    """Return when the unit had all its outcomes; None if it had not by the end."""
+    matures = design.matures(_seconds(rows[0]["first"]))
+    if matures is None:
+        lacks = any(row["outcome"] is None for row in rows)
+        return None if lacks else max(_seconds(row["latest"]) for row in rows)
     return matures if matures <= end else None
+
+
+def _is_left_out(design: Design, row: Record) -> bool:
+    """Return whether a unit without a value of a metric does not count on it."""
+    measure = design.measure
+    return row["outcome"] is None and measure is not None and measure.missing == "exclude"
 
 
 def _outcome(design: Design, row: Record) -> Value:

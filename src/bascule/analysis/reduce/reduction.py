@@ -41,7 +41,7 @@ from bascule.analysis.reduce.units import (
     units_to_date,
     units_with_events,
 )
-from bascule.analysis.replay import covariate_columns, is_exported, replay
+from bascule.analysis.replay import Tested, covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.backend import is_opened_here, run, stored
 from bascule.analysis.source.places import RAGGED_LINE
@@ -73,12 +73,21 @@ BY_ONE = (
 )
 
 
-def reduced(request: Request, log: Log, assignment_table: Any) -> Reduced:
-    """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
+def reduced(
+    request: Request, log: Log, assignment_table: Any, tested: Tested | None = None
+) -> Reduced:
+    """Reduce a log to sums per arm and day, and to what is to be said of how it was read.
+
+    `tested` has the other metrics of an exported test, which are then folded with the primary one.
+    """
     if request.whole is None and is_exported(request.design, assignment_table):
-        return _exported(request, log, assignment_table)
+        return _exported(request, log, assignment_table, tested)
     if request.outcome is not None and request.outcome.pairs:
-        raise InputError("design", "design: a ratio is analysed by its columns: give per instead")
+        raise InputError(
+            "assignments",
+            "assignments of the test are missing, without which a ratio of a design cannot be "
+            "judged: give the exported NAME-assignments file, or leave the design out",
+        )
     log, survey = _surveyed(request, log)
     assigned = None if log.assigned is None else surveyed(log.assigned)
     if log.columns.count is not None:
@@ -249,7 +258,7 @@ def _of_assignments(reasons: dict[str, Count]) -> dict[str, Count]:
     return {f"{reason}{OF_ASSIGNMENTS}": one for reason, one in reasons.items()}
 
 
-def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
+def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested | None) -> Reduced:
     """A test that bascule ran, folded again."""
     design, columns = request.design, log.assignment_columns
     assert design is not None
@@ -267,7 +276,8 @@ def _exported(request: Request, log: Log, assignment_table: Any) -> Reduced:
     units = assigned.filter(assigned.bad == 0)
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
-    replayed, survey = replay(design, rows, units, request.until), surveyed(rows)
+    whole = tested or Tested(design)
+    replayed, survey = replay(whole, rows, units, request.until), surveyed(rows)
     return Reduced(
         log.arms,
         Table({"": replayed.sums}, {}),
