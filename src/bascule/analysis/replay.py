@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Course, Day
@@ -88,9 +87,12 @@ def replay(tested: Tested, events: Any, units: Any, until: datetime | None) -> R
     rows = _rows_of(design, events, units)
     if not rows:
         raise InputError("assignments", "assignments: there are no units")
-    pairs = zip(design.metric_designs, tested.events, strict=False)
+    if not tested.events:
+        design = replace(design, metrics=(), decides="primary")
+    pairs = zip(design.metric_designs, tested.events, strict=True)
     others = [_rows_of(one, its, units) for one, its in pairs]
-    return _replayed(design, rows, list(zip(*others, strict=True)), _now(design, rows, until))
+    each = list(zip(rows, *others, strict=True))
+    return _replayed(design, each, _now(design, rows, until))
 
 
 def _rows_of(design: Design, events: Any, units: Any) -> list[Record]:
@@ -107,28 +109,25 @@ def _now(design: Design, rows: Sequence[Record], until: datetime | None) -> floa
     return end if design.deadline is None else min(end, design.deadline.timestamp())
 
 
-def _replayed(
-    design: Design, rows: Sequence[Record], others: Sequence[tuple[Record, ...]], end: float
-) -> Replayed:
+def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -> Replayed:
     """Fold until an outcome is missing, the time is over, or there is a decision.
 
-    `others` has the outcomes of each unit on the other metrics; it is empty without them.
+    `units` has the rows of each unit: that of the primary metric first, then of the others.
     """
     from bascule.live.reports.status import status_of
     from bascule.live.steps.replay import Replay
     from bascule.live.storage.queries import Loaded
 
+    rows = [unit[0] for unit in units]
     began = _seconds(rows[0]["first"])
-    if not others:
-        design = replace(design, metrics=(), decides="primary")
     replayed = Replay.start(design, _deals(design, rows).__getitem__, origin=began)
     together = replayed.state._replace(folding=replayed.state.folding._replace(fronts=()))
     replayed = replace(replayed, state=together)
     days: list[Day] = []
     known: date | None = None
     over = False
-    for row, its in zip_longest(rows, others, fillvalue=()):
-        ready = _ready(design, (row, *its), end)
+    for unit in units:
+        row, ready = unit[0], _ready(design, unit, end)
         if ready is None or over:
             break
         # What counts at the moment of an announcement counts before it.
@@ -144,7 +143,7 @@ def _replayed(
         block = None if row["block"] is None else int(row["block"])
         before, value = replayed.state.statistics, _outcome(design, row)
         covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
-        each = [(design, row), *zip(design.metric_designs, its, strict=True)]
+        each = list(zip((design, *design.metric_designs), unit, strict=True))
         replayed = replayed.fold(
             row["arm"],
             block,
