@@ -34,6 +34,24 @@ def test_a_ratio_needs_a_mean_denominator_above_0_and_no_value_is_made_up() -> N
         bs.Design(["a", "b"], RATIO, bs.Tilt(1), measure=made_up)
 
 
+def test_a_share_takes_no_numerator_beyond_its_denominator_and_no_margin_of_points() -> None:
+    day = bs.Measure("1d")
+    share = bs.Metric("good", bs.Ratio(is_share=True), margin=0.05, measure=day)
+    design = bs.Design(["a", "b"], bs.Ratio(), bs.Tilt(1), measure=day, metrics=[share])
+    assert bs.Design.from_dict(design.to_dict()) == design
+    with bs.open(":memory:") as store:
+        test = store.create("shares", design)
+        test.assign("ann")
+        values = [(7, 1), (-1, 1), (0.7, 1), (True, 1), (0, 0)]
+        events = [("ann", value, None, str(value), "good") for value in values]
+        receipts = test.record_many(events)
+        assert [one.accepted for one in receipts] == [False, False, True, True, True]
+        assert "the numerator must lie between 0 and the denominator" in receipts[0].detail
+        assert test.record("ann", (7, 1)).accepted
+    with pytest.raises(bs.InputError, match=r"write 5 percentage points as 0\.05, or 5%"):
+        bs.Metric("good", bs.Ratio(is_share=True), margin=5)
+
+
 def test_the_linearised_sums_are_those_of_the_units() -> None:
     rng = np.random.default_rng(3)
     d = rng.poisson(3.0, 50).astype(float)

@@ -107,13 +107,14 @@ class Metric(Declared):
                 'an arm may be, in its own units; or give role="secondary"',
             )
         checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
-        width = self.outcome.high - self.outcome.low
+        is_share = self.outcome.binary or self.outcome.is_share
+        width = 1.0 if is_share else self.outcome.high - self.outcome.low
         if self.margin >= width:
             raise InputError(
                 "margin",
                 f"margin of guardrail {self.name} must be below {width:g}, the largest difference "
                 f"there can be (got {self.margin:g})"
-                f"{'; write 2 percentage points as 0.02' * self.outcome.binary}",
+                f"{'; write 5 percentage points as 0.05, or 5%' * is_share}",
             )
 
     @property

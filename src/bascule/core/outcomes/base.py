@@ -52,6 +52,11 @@ class Outcome(Declared, Limits, ABC):
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
 
     @property
+    def is_share(self) -> bool:
+        """Whether it is a ratio whose numerators lie between 0 and their denominators."""
+        return False
+
+    @property
     def sigma(self) -> float:
         """The sub-Gaussian spread that is known or follows from limits; infinite if none is."""
         return math.inf

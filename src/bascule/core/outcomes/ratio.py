@@ -39,6 +39,9 @@ class Ratio(Estimated):
     - `per`: the mean denominator of a unit.
     - `spread`: the standard deviation of `at + (n - at d) / per` over units.
 
+    With `is_share`, as for the share of good answers, a numerator below 0 or above its denominator
+    is refused, and so is a margin of 1 or more.
+
     >>> earlier = Ratio.of([1, 0, 3, 2], [10, 5, 15, 10])
     >>> earlier.at, earlier.per, round(earlier.spread, 4)
     (0.15, 10.0, 0.0736)
@@ -65,6 +68,7 @@ class Ratio(Estimated):
             flag="sigma",
         ),
     ] = None
+    is_share: bool = field(default=False, kw_only=True, repr=False)
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
     example: ClassVar[str] = "Ratio()"

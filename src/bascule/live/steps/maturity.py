@@ -138,6 +138,12 @@ def _judge_pair(design: Design, value: object) -> Receipt:
         return Receipt(False, "not a number", detail)
     if value.denominator < 0.0:
         return Receipt(False, "not a number", f"a negative denominator, {value.denominator!r}")
+    if design.outcome.is_share and not 0.0 <= value.numerator <= value.denominator:
+        detail = (
+            f"{tuple(value)!r} is no share: the numerator must lie between 0 and the denominator, "
+            "as in (1, 1) for a good answer and (0, 1) for a bad one"
+        )
+        return Receipt(False, "out of range", detail)
     if max(abs(value.numerator), value.denominator) > checks.LARGEST:
         return Receipt(False, "out of range", f"value must be at most {checks.LARGEST:g}")
     return ACCEPTED

@@ -176,7 +176,7 @@ class Returning:
         """
         length = window if metric.measure is None else metric.measure.window
         outcome = self.spread_in(metric.outcome, metric.baseline, length, f"metric {metric.name}")
-        return replace(metric, outcome=outcome)
+        return metric if outcome is metric.outcome else replace(metric, outcome=outcome)
 
     def spread_in(
         self, outcome: Outcome, rate: float | None, window: float | str | None, name: str
@@ -192,7 +192,8 @@ class Returning:
                 f"baseline of {name} must be a share between 0 and 1 (got {rate}): it says how "
                 "much users differ; of other ratios give the spread, as in Ratio(spread=0.3)",
             )
-        return outcome.expecting(self.spread(rate, float(window) / SECONDS["d"]))
+        expected: Any = outcome.expecting(self.spread(rate, float(window) / SECONDS["d"]))
+        return replace(expected, is_share=True)  # type: ignore[no-any-return]
 
     def users_needed(self, design: Design, days: float, least: float = math.nan) -> float:
         """Return the users that all guardrails need, with windows of some days; or the least."""
