@@ -8,14 +8,14 @@ from time import sleep
 import pytest
 
 from bascule.live.commit import queue
-from bascule.live.commit.jobs import Call, Job, Reply
+from bascule.live.commit.jobs import Job, Reply
 from bascule.live.commit.queue import CommitQueue
 
 
 def reply_of(number: int, items: int = 1) -> Reply[int]:
     """A reply that has the number of its job as the result."""
     job = Job(number, "", lambda _, given: given, [None] * items)
-    return Reply(Call(job, lambda _: number))
+    return Reply(job, lambda _: number)
 
 
 def wait_for(groups: CommitQueue, number: int) -> int:

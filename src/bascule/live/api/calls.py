@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError, StoreError
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Call, copy_error
+from bascule.live.commit.jobs import Reply, copy_error
 from bascule.live.steps.assignment import hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
@@ -69,8 +69,8 @@ def _constants_of(loaded: Loaded) -> tuple[Arms, bool]:
 class Calls(Handle):
     """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
 
-    A call has no job where the program can answer by itself: for a unit that it remembers, and in a
-    static population.
+    Each is the reply that it will have. A call has no job where the program can answer by itself:
+    for a unit that it remembers, and in a static population.
     """
 
     def assign(
@@ -80,7 +80,7 @@ class Calls(Handle):
         *,
         covariates: Covariates | None = None,
         strict: bool = False,
-    ) -> Call[str]:
+    ) -> Reply[str]:
         """Assign a unit and return the arm to serve; it is on disk before this returns.
 
         A unit keeps the arm that it was assigned, until the winner is released to everyone, its arm
@@ -100,7 +100,7 @@ class Calls(Handle):
         if known is not None:
             arm, served = known
             name = self.arms[arm if served is None else served.arms[arm]]
-            return Call(None, lambda _: name)
+            return Reply(None, lambda _: name)
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._arm(results[0], strict))
 
@@ -111,7 +111,7 @@ class Calls(Handle):
         *,
         covariates: Sequence[Covariates | None] | None = None,
         strict: bool = False,
-    ) -> Call[list[str]]:
+    ) -> Reply[list[str]]:
         """Assign many units in one transaction and return the arms to serve in order.
 
         `contexts` and `covariates` have an entry for each unit.
@@ -121,7 +121,7 @@ class Calls(Handle):
         named = [*map(checked_unit, units)]
         if self.is_hashed or not named:
             calls = [self.assign(unit) for unit in named]
-            return Call(None, lambda _: [call.read(()) for call in calls])
+            return Reply(None, lambda _: [call.result() for call in calls])
         for field, given in (("contexts", contexts), ("covariates", covariates)):
             if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
@@ -136,7 +136,7 @@ class Calls(Handle):
         context: Context | None = None,
         *,
         covariates: Covariates | None = None,
-    ) -> Call[Evaluation]:
+    ) -> Reply[Evaluation]:
         """Assign a unit and return the arm to serve, why, and whether the unit is in the test.
 
         >>> import bascule as bs
@@ -152,15 +152,15 @@ class Calls(Handle):
         known = self._at_hand(named)
         if known is not None:
             evaluation_of_unit = evaluation(self._constants[0], *known)
-            return Call(None, lambda _: evaluation_of_unit)
+            return Reply(None, lambda _: evaluation_of_unit)
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
 
-    def record(self, outcomes: Outcomes) -> Call[list[Receipt]]:
+    def record(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Return the call that records outcomes."""
         events, store = [*map(event_of, outcomes)], self.store
         job = store.job(self.id, self.name, store.recording, events)
-        return Call(job, lambda results: [*results])
+        return Reply(job, lambda results: [*results])
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """Return what a unit is served if this program remembers it; no database is asked.
@@ -172,9 +172,9 @@ class Calls(Handle):
 
     def _assigning(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
-    ) -> Call[Any]:
+    ) -> Reply[Any]:
         store = self.store
-        return Call(store.job(self.id, self.name, store.assigning, items, enrols=True), read)
+        return Reply(store.job(self.id, self.name, store.assigning, items, enrols=True), read)
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""

@@ -13,7 +13,7 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
 from bascule.live.api.calls import Calls, Handle, Outcomes
 from bascule.live.commit.context import StoreContext
-from bascule.live.commit.jobs import Call, Reply, Result
+from bascule.live.commit.jobs import Reply, Result
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Receipt
@@ -35,7 +35,7 @@ _COUNTS = (
 
 
 def _running(
-    build: Callable[Concatenate[Calls, Given], Call[Result]],
+    build: Callable[Concatenate[Calls, Given], Reply[Result]],
 ) -> Callable[Concatenate[Units, Given], Result]:
     """Return a method that runs the call which a method of `Calls` builds."""
 
@@ -44,7 +44,7 @@ def _running(
         return self.store.run(build(self.calls, *given, **named))
 
     shown = signature(build)
-    result = shown.return_annotation.removeprefix("Call[").removesuffix("]")
+    result = shown.return_annotation.removeprefix("Reply[").removesuffix("]")
     # What help and the reference show.
     run.__signature__ = shown.replace(return_annotation=result)  # type: ignore[attr-defined]
     return run
@@ -193,7 +193,7 @@ class Soon:
 
 
 def _submitting(
-    store: StoreContext, build: Callable[Given, Call[Result]]
+    store: StoreContext, build: Callable[Given, Reply[Result]]
 ) -> Callable[Given, Reply[Result]]:
     """Return a function that submits the call which another one builds."""
 

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.jobs import Action, Call, Job, Reply, Result
+from bascule.live.commit.jobs import Action, Job, Reply, Result
 from bascule.live.commit.queue import CommitQueue
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
@@ -79,7 +79,7 @@ class StoreContext:
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
-        return self.run(Call(self.job(experiment, name, action, items), lambda results: results))
+        return self.run(Reply(self.job(experiment, name, action, items), lambda results: results))
 
     def job(
         self,
@@ -93,19 +93,16 @@ class StoreContext:
         """Return a job of an experiment, in the name of whoever acts now."""
         return Job(experiment, name, action, items, acting(self._actor), enrols)
 
-    def run(self, call: Call[Result]) -> Result:
+    def run(self, reply: Reply[Result]) -> Result:
         """Run a call and return its result; what it changed is then on disk."""
-        if call.job is None:
-            return call.read(())
-        self.check_open()
-        reply = Reply(call)
-        self.queue.run(reply)
+        if not reply.done():
+            self.check_open()
+            self.queue.run(reply)
         return reply.result()
 
-    def submit(self, call: Call[Result]) -> Reply[Result]:
+    def submit(self, reply: Reply[Result]) -> Reply[Result]:
         """Run a call without waiting for it."""
-        reply = Reply(call)
-        if call.job is not None:
+        if not reply.done():
             self.check_open()
             self.queue.submit(reply)
         return reply

@@ -53,19 +53,12 @@ class Job:
     error: BaseException | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Generic[Result]):
-    """A call of a user: its job, if it needs a transaction, and how the results are read."""
-
-    job: Job | None
-    read: Callable[[Sequence[Any]], Result]
-
-
 class Reply(Generic[Result]):
-    """The result of a call that does not wait; it is there once the transaction is on disk.
+    """The result of a call; it is there once the transaction is on disk.
 
-    `result()` waits for it in a thread, and `await` in a coroutine. A caller that is cancelled
-    while it waits leaves, and what it asked for happens all the same.
+    `job` is what the call wants, None if it needs no transaction, and `read` makes its result of
+    those of the job. `result()` waits for it in a thread, and `await` in a coroutine. A caller that
+    is cancelled while it waits leaves, and what it asked for happens all the same.
 
     >>> import asyncio, bascule as bs
     >>> async def serve(test):
@@ -78,16 +71,17 @@ class Reply(Generic[Result]):
     True
     """
 
-    __slots__ = ("_call", "_failure", "_is_done", "_waiters", "job")
+    __slots__ = ("_failure", "_is_done", "_read", "_results", "_waiters", "job")
 
-    def __init__(self, call: Call[Result]) -> None:
-        self._call = call
+    def __init__(self, job: Job | None, read: Callable[[Sequence[Any]], Result]) -> None:
+        self._read = read
+        self._results: Sequence[Any] = ()
         self._failure: BaseException | None = None
-        self._is_done = call.job is None
+        self._is_done = job is None
         # Locks of threads that wait, and futures of coroutines.
         self._waiters: list[Any] = []
-        if call.job is not None:
-            self.job = call.job
+        if job is not None:
+            self.job = job
 
     def done(self) -> bool:
         """Whether the result is there."""
@@ -104,7 +98,7 @@ class Reply(Generic[Result]):
             waits = self._wait_with(called)
             if waits and not called.acquire(timeout=-1 if timeout is None else timeout):
                 raise TimeoutError(f"nothing was written within {timeout:g} s")
-        return self._read()
+        return self._outcome()
 
     def deliver(
         self, failure: BaseException | None, waiters: dict[AbstractEventLoop, list[Future[None]]]
@@ -113,7 +107,7 @@ class Reply(Generic[Result]):
 
         Coroutines that wait are added to `waiters`, by their event loops.
         """
-        self._failure = failure or self.job.error
+        self._failure, self._results = failure or self.job.error, self.job.results
         with _DELIVERING:
             self._is_done = True
         for waiter in self._waiters:
@@ -127,7 +121,7 @@ class Reply(Generic[Result]):
             waiter = get_running_loop().create_future()
             if self._wait_with(waiter):
                 yield from waiter
-        return self._read()
+        return self._outcome()
 
     def _wait_with(self, waiter: Any) -> bool:
         """Have someone called when the result is there; return whether it is not there yet."""
@@ -136,10 +130,10 @@ class Reply(Generic[Result]):
                 self._waiters.append(waiter)
             return not self._is_done
 
-    def _read(self) -> Result:
+    def _outcome(self) -> Result:
         if self._failure is not None:
             raise copy_error(self._failure)
-        return self._call.read(() if self._call.job is None else self._call.job.results)
+        return self._read(self._results)
 
 
 _DELIVERING = Lock()

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from bascule.core.calendar import DAY
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
@@ -42,7 +43,7 @@ from bascule.live.reports.metric_status import (
     waiting_words,
 )
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
-from bascule.live.reports.waiting import DAY, Waiting, ended_by, stalled_since, waiting_of
+from bascule.live.reports.waiting import Waiting, ended_by, stalled_since, waiting_of
 from bascule.live.steps.assignment import without
 from bascule.live.steps.serving import everyones_arm, shipped
 from bascule.live.steps.stages import period_of

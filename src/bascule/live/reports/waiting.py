@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bascule.core.approximate import about
+from bascule.core.calendar import DAY
 from bascule.core.ending import end_reason
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.procedures.base import EndReason
@@ -14,8 +15,6 @@ from bascule.live.steps.assignment import is_complete
 from bascule.live.steps.growth import is_exhausted
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN
-
-DAY = 86400.0
 
 HELD_UNITS, HELD_SHARE = 100, 0.1
 """A test is held up if at least `HELD_UNITS` units wait for one that has not reported during this

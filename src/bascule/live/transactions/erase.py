@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bascule.core.calendar import DAY
 from bascule.core.errors import InputError
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
@@ -23,8 +24,6 @@ from bascule.live.storage.state import OPEN
 if TYPE_CHECKING:
     from bascule.live.steps.assignment import Assignment
     from bascule.live.transactions.unit_of_work import UnitOfWork
-
-DAY = 86400.0
 
 _RENAME = "UPDATE assignments SET unit = ? WHERE experiment = ? AND number = ?"
 _IDS = "SELECT outcomes.id, event FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
