@@ -107,7 +107,7 @@ class Metric(Declared):
                 'an arm may be, in its own units; or give role="secondary"',
             )
         checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
-        is_share = self.outcome.binary or self.outcome.is_share
+        is_share = self.outcome.binary or bool(self.outcome.is_share)
         width = 1.0 if is_share else self.outcome.high - self.outcome.low
         if self.margin >= width:
             raise InputError(

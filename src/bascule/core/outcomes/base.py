@@ -52,9 +52,9 @@ class Outcome(Declared, Limits, ABC):
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
 
     @property
-    def is_share(self) -> bool:
+    def is_share(self) -> bool | None:
         """Whether it is a ratio whose numerators lie between 0 and their denominators."""
-        return False
+        return None
 
     @property
     def sigma(self) -> float:

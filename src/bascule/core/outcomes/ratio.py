@@ -68,7 +68,7 @@ class Ratio(Estimated):
             flag="sigma",
         ),
     ] = None
-    is_share: bool = field(default=False, kw_only=True, repr=False)
+    is_share: bool | None = field(default=None, kw_only=True, repr=False)
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
     example: ClassVar[str] = "Ratio()"
