@@ -294,3 +294,45 @@ def test_points_that_may_separate_thousands_are_asked_about() -> None:
         bs.analyze(small(revenue=["1.234", "-2.500", "999", "12.750"] * 10))
     mixed = bs.analyze(small(revenue=["1.234", "2.5", "999", "12.75"] * 10))
     assert mixed.arms[0].mean == pytest.approx((1.234 + 999) / 2)
+
+
+def test_a_number_that_overflows_is_excluded_and_said(tmp_path: Path) -> None:
+    for entry in ("1e999", "1e300", "-1e120"):
+        path = tmp_path / "log.csv"
+        rows = lines(lambda i: f"{i},{ARMS[i]},2026-01-{DAYS[i]:02},{SPENT[i]}")
+        path.write_text(
+            "\n".join(["user_id,variant,ts,revenue", *rows, f"999,green,2026-01-02,{entry}"])
+        )
+        read = bs.analyze(path)
+        assert read.excluded["value not a number"] == 1
+        assert {arm.name: arm.mean for arm in read.arms} == pytest.approx(MEANS)
+
+
+def test_a_rare_arm_is_flagged_and_never_the_control(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join([HEAD, *lines(plain), "999,-1,2026-01-02,1"]))
+    read = bs.analyze(path)
+    assert read.design.control_arm == "control"
+    (check,) = (one for one in read.checks if one.name == "rare arms")
+    assert check.flagged
+    assert "-1 has 1 unit: is that an arm" in check.message
+
+
+def test_an_arm_whose_denominators_are_0_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rows = lines(lambda i: f"{i},{ARMS[i]},{BOUGHT[i]},{2 * (ARMS[i] == 'green')}")
+    path.write_text("\n".join(["user_id,variant,clicks,views", *rows]))
+    with pytest.raises(bs.InputError, match=r"denominators of arm 'control' are all 0"):
+        bs.analyze(path, bs.LogMetric("clicks", per="views"))
+
+
+def test_no_lift_of_a_rate_is_below_all_of_it(tmp_path: Path) -> None:
+    """Few units a day: their difference may be larger than the mean of the control."""
+    path = tmp_path / "log.csv"
+    rows = ["1,a,2026-01-01,1", "2,b,2026-01-01,0", "3,b,2026-01-02,1", "4,a,2026-01-03,0"]
+    path.write_text("\n".join([HEAD, *rows]))
+    read = bs.analyze(path)
+    (contrast,) = read.contrasts
+    assert contrast.difference == -1.0
+    assert contrast.lift is None
+    assert "−200 %" not in str(read)

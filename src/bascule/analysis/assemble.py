@@ -120,6 +120,8 @@ def answer(
     same_age = reduced.final or sums.growth is not None
     made: list[Check] = [] if reduced.replayed is not None else [_ratio(request, arms, sums, split)]
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
+    if request.design is None:
+        made += checks.rare_arms(arms, sums.counts())
     if not name:
         made += checks.rows_read(reduced)
         made += _missing_outcomes(reduced, sums)
@@ -188,7 +190,7 @@ def _missing_outcomes(reduced: Reduced, sums: Sums) -> list[Check]:
 
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
-    """Refuse a log with fewer than two arms, and rates of events that end the follow-up."""
+    """Refuse fewer than two arms, denominators of 0, and events that end the follow-up."""
     if reduced.reading.follow_up and sums.zero_or_one:
         raise InputError(
             "follow_up",
@@ -204,6 +206,16 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
             f"arm: of {', '.join(reduced.arms)} only {', '.join(there) or 'none'} has units that "
             "can be used: a test compares at least two",
         )
+    if sums.moments is None:
+        return
+    for arm, moments in zip(reduced.arms, sums.moments.sum(axis=0), strict=True):
+        centre = Centre.of(moments)
+        if centre.units and centre.per == 0.0:
+            raise InputError(
+                "per",
+                f"per: the denominators of arm {arm!r} are all 0, and it has no ratio: "
+                "leave its rows out, or give another denominator",
+            )
 
 
 def _ratio(request: Request, arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
@@ -273,9 +285,15 @@ def _contrasts_of(
 
 
 def _at_least(contrast: Contrast, least: float) -> Contrast:
-    """The contrast with a lift that does not fall below a limit; without an end it has none."""
+    """The contrast with a lift that does not fall below a limit; without an end it has none.
+
+    Early on, the difference of units that came at the same time may be larger than the control's
+    mean: then nothing is known of the lift.
+    """
     if contrast.lift_high is None or not math.isfinite(contrast.lift_high):
-        return replace(contrast, lift_low=-math.inf, lift_high=math.inf)
+        unknown = contrast.lift is not None and contrast.lift < least
+        lift = None if unknown else contrast.lift
+        return replace(contrast, lift=lift, lift_low=-math.inf, lift_high=math.inf)
     lifts = {
         name: max(value, least)
         for name in ("lift", "lift_low", "lift_high")

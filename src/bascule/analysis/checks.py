@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
+from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS, is_rare
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.moments import PLACE, Centre
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
@@ -177,6 +177,23 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
         return []
     both = (trend(periods, LEVEL), shift(periods, LEVEL))
     return [_check(one.at_look(len(periods)), arms) for one in both]
+
+
+def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
+    """Whether an arm has so few units that its name may be a mistake in the column.
+
+    >>> rare_arms(["a", "b", "-1"], [310, 289, 1])[0].message.split(":")[0]
+    '-1 has 1 unit'
+    >>> rare_arms(["a", "b"], [310, 289])
+    []
+    """
+    most = max(units, default=0)
+    rare = [(arm, n) for arm, n in zip(arms, units, strict=True) if n > 0 and is_rare(n, most)]
+    if not rare:
+        return []
+    counts = ", ".join(f"{arm} has {n:.0f} {'unit' if n == 1 else 'units'}" for arm, n in rare)
+    doubt = "is that an arm of the test? If it is a mistake, leave these rows out"
+    return [Check("rare arms", True, f"{counts}: {doubt}: every arm widens the intervals of all")]
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:

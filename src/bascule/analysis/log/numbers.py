@@ -163,13 +163,13 @@ def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tup
         word = raw.strip().lower()
         value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
         known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
-        odd = (~right & ~known) | (value.abs() > LARGEST).fill_null(False)
+        odd = ~right & ~known
         if is_duckdb(table) and written == PLAIN:
             # Most entries are plain numbers, and take no other test.
             plain = surely(raw, "float64")
             value = ibis.ifelse(plain, raw.try_cast("float64"), value)
             odd = ibis.ifelse(plain, False, odd)
-        return value, raw.notnull() & odd
+        return value, raw.notnull() & (odd | (value.abs() > LARGEST).fill_null(False))
     if kind.is_boolean():
         return raw.cast("int8").cast("float64"), ibis.literal(False)
     if kind.is_integer():

@@ -68,6 +68,10 @@ class Columns:
         return self.per is not None or self.covariate is not None or self.cluster is not None
 
 
+RARE_ROWS, RARE_SHARE = 10, 0.02
+"""An arm with fewer rows, which are less than this share of the largest arm's, is rare."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arms:
     """The arms of a log in their order, and which of them each entry of its column means.
@@ -90,7 +94,7 @@ def arms_of(
     """The arms of the design, or those of the log by their names, the control first.
 
     Entries that differ by case or by spaces around them mean the same arm; its name is that of the
-    design, or the entry that most rows have.
+    design, or the entry that most rows have. A rare entry, which may be a mistake, is no control.
     """
     rows = table.group_by(entry=table[column]).agg(rows=table.count()).limit(MOST_SPELLINGS + 1)
     rows = rows.select("rows", "entry", text=rows.entry.cast("string"))
@@ -107,7 +111,10 @@ def arms_of(
         for row in counts:
             by_plain.setdefault(_plain(row["text"]), row["text"].strip())
         exact = set(by_plain.values())
-    names = tuple(sorted(exact, key=_order)) if design_arms is None else tuple(design_arms)
+    most = counts[0]["rows"] if counts else 0
+    rare = {row["text"].strip() for row in counts if is_rare(row["rows"], most)}
+    in_order = sorted(exact, key=lambda name: (name in rare, *_order(name)))
+    names = tuple(in_order) if design_arms is None else tuple(design_arms)
     if len(names) > MOST_ARMS or len(counts) > MOST_SPELLINGS:
         raise InputError(
             "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
@@ -129,6 +136,15 @@ def arms_of(
         if text != name:
             respelled[text] = int(row["rows"])
     return Arms(names, tuple(entries), respelled, total, none)
+
+
+def is_rare(rows: float, most: float) -> bool:
+    """Whether an arm has so few rows, or units, that its name may be a mistake.
+
+    >>> is_rare(1, 300), is_rare(5, 40), is_rare(30, 100_000)
+    (True, False, False)
+    """
+    return rows < RARE_ROWS and rows < RARE_SHARE * most
 
 
 def _order(name: str) -> tuple[bool, bool, str]:
