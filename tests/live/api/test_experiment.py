@@ -30,6 +30,11 @@ def decide(test: bs.Experiment, best: str) -> None:
     raise AssertionError("there should have been a decision")
 
 
+def test_what_is_no_design_is_refused_and_the_design_of_a_plan_named(store: bs.Store) -> None:
+    with pytest.raises(bs.InputError, match=r"got a int\): the design of a plan is plan\.design"):
+        store.create("plan", 3)  # type: ignore[arg-type]
+
+
 def test_a_unit_keeps_its_arm(store: bs.Store) -> None:
     test = store.create("sticky", COINS)
     first = {f"u{i}": test.assign(f"u{i}") for i in range(20)}

@@ -34,7 +34,7 @@ EXACT = 1e-12
 TRIES = 60
 """How often a number is corrected, at the most."""
 
-STEPS, CELLS = 80, 201
+GRID_CLOCKS, CELLS = 80, 201
 """Steps of the clock and cells of the total on which the law of a path with futility is carried."""
 
 LOWEST = -4.0
@@ -103,7 +103,7 @@ def _futility_factor(power: float, constant: float, futility: float) -> float:
 def _carried(reach: float, constant: float, futility: float) -> float:
     """The probability to cross the boundary by the horizon and not to be futile before."""
     end, boundary = reach * reach, constant * reach
-    step = end / STEPS
+    step = end / GRID_CLOCKS
     deviation = math.sqrt(step)
     # Between two steps a path is watched all the time: both lines lie nearer by the overshoot.
     nearer = OVERSHOOT * deviation
@@ -114,7 +114,7 @@ def _carried(reach: float, constant: float, futility: float) -> float:
     beyond = np.array([NORMAL.cdf((cell + step - top) / deviation) for cell in middles])
     law = width * _density(middles - step, deviation)
     crossed = NORMAL.cdf((step - top) / deviation)
-    for place in range(1, STEPS):
+    for place in range(1, GRID_CLOCKS):
         futile = boundary - _room_of(futility, end - place * step) + nearer
         law *= np.clip((edges[1:] - futile) / width, 0.0, 1.0)
         crossed += float(law @ beyond)

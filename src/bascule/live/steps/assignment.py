@@ -23,7 +23,7 @@ from bascule.live.steps.growth import with_mark
 from bascule.live.steps.serving import ENROLMENT, shipped
 from bascule.live.steps.signals import used_by
 from bascule.live.steps.stages import joined
-from bascule.live.storage.deals import Deal, Parts, Used, chances_in, shape_of, with_blocks
+from bascule.live.storage.deals import Deal, Parts, Used, chances_in, largest_in, with_blocks
 from bascule.live.storage.state import ExperimentState
 
 Shuffle = Callable[[list[int]], None]
@@ -230,7 +230,7 @@ def _slots(
     after = _after(design, state, arms, now)
     its = after.enrolment._replace(deal=last + count, handed=handed, left=over)
     if design.procedure.has_horizon and count:
-        its = its._replace(under_way=with_blocks(its.under_way, shape_of(parts[0]), count))
+        its = its._replace(under_way=with_blocks(its.under_way, largest_in(parts[0]), count))
     after = after._replace(enrolment=its)
     full = full if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))

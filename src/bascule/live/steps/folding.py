@@ -147,7 +147,7 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
         block = OpenBlock(empty, kept, (), (), *place)
         state = state._replace(statistics=statistics, block=block)
         if last and design.procedure.has_horizon:
-            under_way = with_blocks(state.enrolment.under_way, deal.shape, -1)
+            under_way = with_blocks(state.enrolment.under_way, deal.largest, -1)
             state = state._replace(enrolment=state.enrolment._replace(under_way=under_way))
         if last:
             return announced(design, state, now, before)

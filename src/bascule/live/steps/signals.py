@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from bascule.core.design import Design
-from bascule.core.procedures.blocks.signals import STEPS, step_of
+from bascule.core.procedures.blocks.signals import WINDOW_PARTS, window_part
 from bascule.core.statistics import ArmStatistics
 from bascule.live.storage.deals import Deal, Early, Used
 from bascule.live.storage.state import ExperimentState
@@ -69,7 +69,7 @@ def with_delay(
     design: Design, state: ExperimentState, arm: int, arrived: float, heard: float
 ) -> ExperimentState:
     """Return the state with the delay of a matured unit, whose event was reported at `heard`."""
-    step = step_of(heard - arrived, window_of(design, arrived))
+    step = window_part(heard - arrived, window_of(design, arrived))
     delays = list(state.signals.delays or (NO_DELAYS,) * len(state.enrolment.assigned))
     count, total, squares = delays[arm]
     delays[arm] = count + 1, total + step, squares + step * step
@@ -82,7 +82,7 @@ def heard_after_erasure(design: Design, arrived: float, heard: float, time: floa
     It is in the same hundredth of its window.
     """
     window = window_of(design, arrived)
-    return time + (step_of(heard - arrived, window) + 0.5) / STEPS * window
+    return time + (window_part(heard - arrived, window) + 0.5) / WINDOW_PARTS * window
 
 
 def used_by(design: Design, state: ExperimentState) -> Used | None:

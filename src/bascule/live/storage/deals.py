@@ -57,13 +57,13 @@ class Deal:
     used: Used | None = None
 
     @cached_property
-    def shape(self) -> tuple[int, int]:
+    def largest(self) -> tuple[int, int]:
         """The arm that has the most units in a part, and how many: what its information goes by.
 
-        >>> Deal(1, ((0, 1, 0), (0, 0, 1))).shape
+        >>> Deal(1, ((0, 1, 0), (0, 0, 1))).largest
         (0, 2)
         """
-        return shape_of(self.parts[0])
+        return largest_in(self.parts[0])
 
     @property
     def kept(self) -> Parts:
@@ -92,10 +92,10 @@ class Deal:
 
 # Parts come in few orders.
 @lru_cache(maxsize=1024)
-def shape_of(part: tuple[int, ...]) -> tuple[int, int]:
+def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
     """Return the arm that has the most units in a part of a block, and how many.
 
-    >>> shape_of((1, 0, 1)), shape_of((1, 0))
+    >>> largest_in((1, 0, 1)), largest_in((1, 0))
     ((1, 2), (0, 1))
     """
     units = Counter(part)
@@ -104,17 +104,17 @@ def shape_of(part: tuple[int, ...]) -> tuple[int, int]:
 
 
 UnderWay = tuple[tuple[int, int, int], ...]
-"""Blocks that are not folded: the shape of each, and how many there are."""
+"""Blocks that are not folded: the largest arm of each and its units, and how many there are."""
 
 
-def with_blocks(under_way: UnderWay, shape: tuple[int, int], count: int) -> UnderWay:
-    """Return the blocks that are not folded with some more of a shape, or fewer.
+def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> UnderWay:
+    """Return the blocks that are not folded with some more of a kind, or fewer.
 
     >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
     ((0, 1, 2),)
     """
     blocks = {(arm, units): its for arm, units, its in under_way}
-    blocks[shape] = blocks.get(shape, 0) + count
+    blocks[largest] = blocks.get(largest, 0) + count
     return tuple((*one, its) for one, its in sorted(blocks.items()) if its)
 
 

@@ -17,7 +17,7 @@ from bascule.presentation.numbers import UNKNOWN, Amounts
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
 
-STEPS = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
+DAYS_APART = (1, 2, 3, 7, 14, 28, 56, 91, 182, 365, 730)
 """Days between the dates on an axis."""
 
 
@@ -156,5 +156,5 @@ def dated(dates: Sequence[str], most: int) -> list[int]:
     [0, 7, 14, 21, 28]
     """
     days = [date.fromisoformat(text).toordinal() for text in dates]
-    step = next((s for s in STEPS if (days[-1] - days[0]) / s <= most), STEPS[-1])
+    step = next((s for s in DAYS_APART if (days[-1] - days[0]) / s <= most), DAYS_APART[-1])
     return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]

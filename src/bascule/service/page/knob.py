@@ -14,7 +14,7 @@ from bascule.live.api import Status, Turn, knob_of
 from bascule.presentation.numbers import Amounts, duration
 from bascule.presentation.report import Table
 
-STEPS = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
+MULTIPLES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 """Multiples of its least value that the slider offers for a knob; any number may be typed."""
 
 PARTS = 10
@@ -118,7 +118,7 @@ def offered(design: Design) -> tuple[float, ...]:
     else:
         # A knob whose least value is 0 has no multiples: it is stepped from its present value.
         unit = knob.least if knob.least > 0 else max(abs(knob.value), 1.0)
-        steps = [unit * step for step in STEPS]
+        steps = [unit * step for step in MULTIPLES]
     return tuple(value for value in sorted({*steps, knob.value}) if _is_possible(design, value))
 
 

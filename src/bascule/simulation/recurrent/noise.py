@@ -28,7 +28,7 @@ LOG_GONE = math.log(1e-20)
 
 KINDS = 3
 NODES, ROOTS, LASTS = range(KINDS)
-JOINING, STEPS = range(2)
+JOINING, AGEING = range(2)
 """Where the numbers of each kind begin in the two tables, in multiples of the number of terms."""
 
 
@@ -116,7 +116,7 @@ def advance(
         for i in range(terms):
             part = size * shares[np.uint64(JOINING * terms + i)] * normals[np.uint64(terms + i)]
             step = state[np.uint64(steps + i)]
-            added = arrivals * shares[np.uint64(STEPS * terms + i)]
+            added = arrivals * shares[np.uint64(AGEING * terms + i)]
             state[np.uint64(first + i)] += part
             state[np.uint64(steps + i)] = math.sqrt(step * step + added)
             total += part

@@ -58,8 +58,8 @@ class Trend:
     @property
     def words(self) -> str:
         """The trend in words."""
-        shape = "exp(-t / {})" if self.kind == "fading" else "sin(2 pi t / {})"
-        return f"trend {self.size:g} {shape.format(f'{self.span:g}')}"
+        curve = "exp(-t / {})" if self.kind == "fading" else "sin(2 pi t / {})"
+        return f"trend {self.size:g} {curve.format(f'{self.span:g}')}"
 
     @property
     def extremes(self) -> tuple[float, float]:

@@ -18,7 +18,7 @@ import numpy as np
 from bascule.core.evidence.reach import OVERSHOOT
 from bascule.core.types import FloatArray
 
-RATIO, STEPS, PARTS = 1.06, 40, 4
+RATIO, CLOCKS, PARTS = 1.06, 40, 4
 """The ratio of each clock to the one before it, how many steps are prepared at once, and in how
 many parts."""
 
@@ -108,15 +108,15 @@ def first_passage(
     ratio = RATIO**stride
     step = _step(ratio)
     while True:
-        clocks = np.multiply.accumulate(np.append(clock, np.full(STEPS - 1, ratio)))
+        clocks = np.multiply.accumulate(np.append(clock, np.full(CLOCKS - 1, ratio)))
         lines = boundary(clocks)
         stays = _stays(drift, look, clocks, np.append(gone, np.diff(clocks)), lines, last)
-        leaves, paid = 1.0 - stays, np.zeros((STEPS, kinds, CELLS))
+        leaves, paid = 1.0 - stays, np.zeros((CLOCKS, kinds, CELLS))
         if pace is not None:
             paid = pace(clocks) * ((ratio - 1.0) * clocks)[:, None, None]
-        laws = np.empty((STEPS + 1, 1 + kinds, CELLS))
+        laws = np.empty((CLOCKS + 1, 1 + kinds, CELLS))
         laws[0] = law
-        for k in range(STEPS):
+        for k in range(CLOCKS):
             law = laws[k] * stays[k]
             law[1:] += law[0] * paid[k]
             np.dot(law, step, out=laws[k + 1])

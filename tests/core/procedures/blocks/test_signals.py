@@ -16,7 +16,7 @@ from bascule.core.procedures.blocks.signals import (
     UNKNOWN,
     add_events,
     judge_delays,
-    step_of,
+    window_part,
 )
 from bascule.core.progress import next_block
 
@@ -126,7 +126,14 @@ def test_auto_is_gentle_until_delays_are_known_and_drops_signals_if_they_differ(
 
 
 def test_steps_lie_within_the_window() -> None:
-    assert [step_of(x, 2.0) for x in (-0.1, 0.0, 0.019, 0.02, 1.99, 2.5)] == [0, 0, 0, 1, 99, 99]
+    assert [window_part(x, 2.0) for x in (-0.1, 0.0, 0.019, 0.02, 1.99, 2.5)] == [
+        0,
+        0,
+        0,
+        1,
+        99,
+        99,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.procedures.base import Signals
-from bascule.core.procedures.blocks.signals import step_of
+from bascule.core.procedures.blocks.signals import window_part
 
 WINDOW = 300
 
@@ -91,7 +91,7 @@ class Plain:
                 one = float(event is not None)
                 sums[arm] += bs.progress.ArmStatistics(1, one, one)
                 if event is not None:
-                    step = step_of(event[1], WINDOW)
+                    step = window_part(event[1], WINDOW)
                     for k, number in enumerate((1, step, step * step)):
                         self.delays[arm][k] += number
             self.seen = bs.progress.fold_block(self.design, self.seen, sums)

@@ -23,8 +23,8 @@ EarlySignals = Literal["auto", "always"]
 GENTLE_TILT = 3.0
 """The tilt at most while nobody knows whether delays are alike."""
 
-STEPS = 100
-"""Steps in which the time from assignment to event is counted, as parts of the window."""
+WINDOW_PARTS = 100
+"""Parts of the window in which the time from assignment to event is counted."""
 
 EVENTS, DELAY, SQUARES = range(3)
 """Columns of the delays of an arm: events of matured units, and the sums of their steps and of the
@@ -54,13 +54,13 @@ def slack_of(effect: float, baseline: float | None) -> float:
     return 0.5 * effect / (baseline + 0.5 * effect)
 
 
-def step_of(waited: float, window: float) -> int:
+def window_part(waited: float, window: float) -> int:
     """Return the step of the window in which an event is known.
 
-    >>> step_of(0.0, 7.0), step_of(3.5, 7.0), step_of(7.0, 7.0)
+    >>> window_part(0.0, 7.0), window_part(3.5, 7.0), window_part(7.0, 7.0)
     (0, 50, 99)
     """
-    return max(0, min(STEPS - 1, int(STEPS * waited / window)))
+    return max(0, min(WINDOW_PARTS - 1, int(WINDOW_PARTS * waited / window)))
 
 
 def add_events(early: Rows, sizes: Row, count: int, arm: int, events: float) -> None:
@@ -123,13 +123,13 @@ def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
                 if few < FEWEST:
                     judged = judged if judged == DIFFERENT else UNKNOWN
                 else:
-                    mine = 1.0 - delays[i][DELAY] / delays[i][EVENTS] / STEPS
-                    theirs = 1.0 - delays[j][DELAY] / delays[j][EVENTS] / STEPS
-                    middle = max(0.5 * (mine + theirs), 1.0 / STEPS)
+                    mine = 1.0 - delays[i][DELAY] / delays[i][EVENTS] / WINDOW_PARTS
+                    theirs = 1.0 - delays[j][DELAY] / delays[j][EVENTS] / WINDOW_PARTS
+                    middle = max(0.5 * (mine + theirs), 1.0 / WINDOW_PARTS)
                     apart = abs(mine - theirs) / middle
                     error = _variance(delays[i]) / delays[i][EVENTS]
                     error += _variance(delays[j]) / delays[j][EVENTS]
-                    around = DEVIATIONS * math.sqrt(error) / STEPS / middle
+                    around = DEVIATIONS * math.sqrt(error) / WINDOW_PARTS / middle
                     if apart - around > slack:
                         judged = DIFFERENT
                     elif apart + around > slack and judged == ALIKE:

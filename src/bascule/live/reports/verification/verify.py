@@ -210,8 +210,8 @@ class _UnitLog:
             verdict, held = None, replace(reached, time=wanted.ending.held.time)
         assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.enrolment.assigned)))
         under_way = self._dealt
-        for *shape, folded in self.replay.state.enrolment.under_way:
-            under_way = with_blocks(under_way, (shape[0], shape[1]), folded)
+        for *kind, folded in self.replay.state.enrolment.under_way:
+            under_way = with_blocks(under_way, (kind[0], kind[1]), folded)
         early = self._signals.early(self.replay)
         computed = replayed._replace(
             enrolment=replayed.enrolment._replace(assigned=assigned, under_way=under_way),
@@ -362,7 +362,7 @@ class _UnitLog:
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
         if deal is not None and self.stored.design.procedure.has_horizon:
-            self._dealt = with_blocks(self._dealt, deal.shape, 1)
+            self._dealt = with_blocks(self._dealt, deal.largest, 1)
         stored = self.stored.state.enrolment
         if self._block == stored.deal:
             slots = slots[: stored.handed]

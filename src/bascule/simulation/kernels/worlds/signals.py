@@ -14,7 +14,7 @@ from bascule.core.procedures.blocks.signals import (
     SQUARES,
     add_events,
     judge_delays,
-    step_of,
+    window_part,
 )
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.worlds.world import Delay
@@ -123,7 +123,7 @@ def show_events(
 def mature_event(early: Early, unit: int, arm: int, window: float) -> None:
     """Take the event of a unit that counts now out of the sums, and its delay into those."""
     add_events(early.sums, early.sizes, early.sizes.size, arm, -1.0)
-    step = step_of(early.waits[unit & (early.waits.size - 1)], window)
+    step = window_part(early.waits[unit & (early.waits.size - 1)], window)
     early.delays[arm][EVENTS] += 1.0
     early.delays[arm][DELAY] += step
     early.delays[arm][SQUARES] += step * step
