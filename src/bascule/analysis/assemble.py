@@ -209,8 +209,7 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
     if sums.moments is None:
         return
     for arm, moments in zip(reduced.arms, sums.moments.sum(axis=0), strict=True):
-        centre = Centre.of(moments)
-        if centre.units and centre.per == 0.0:
+        if arm in there and Centre.of(moments).per == 0.0:
             raise InputError(
                 "per",
                 f"per: the denominators of arm {arm!r} are all 0, and it has no ratio: "
