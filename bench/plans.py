@@ -43,9 +43,12 @@ class Mode:
     design: bs.Design
     means: tuple[float, ...]
     world: dict[str, Any]
+    times: int = 1
+    """How many times as often as others it is played, where a test takes few units."""
 
     def row(self, runs: int) -> str:
         """Return units at the planned effect and at none, and the power, as a line of a table."""
+        runs *= self.times
         found = self._played(self.means, runs)
         equal = self._played(self.means[:1] * len(self.means), runs)
         times, power = found.decision_time, float((found.winner == len(self.means) - 1).mean())
@@ -63,7 +66,7 @@ class Mode:
 def modes() -> Iterator[Mode]:
     """Yield every mode of a test with a horizon; the last of its means is the best."""
     for tilt in TILTS:
-        yield _mode(f"tilt {tilt}", bs.Gaussian(1), tilt, (0.0, GAP))
+        yield replace(_mode(f"tilt {tilt}", bs.Gaussian(1), tilt, (0.0, GAP)), times=5)
     for low, high in ((0.05, 0.06), (0.2, 0.3)):
         for tilt in TILTS:
             name = f"conversions, {100 * low:g} % against {100 * high:g} %, tilt {tilt}"

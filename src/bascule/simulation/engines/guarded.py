@@ -31,10 +31,9 @@ from bascule.core.progress import (
 )
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
-from bascule.simulation.engines.blocks import compiled_params, room_for
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
-from bascule.simulation.kernels.blocks import BlockSettings
+from bascule.simulation.kernels.blocks import BlockSettings, compiled_params, room_for
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Kernel
 from bascule.simulation.kernels.intervals import BURST

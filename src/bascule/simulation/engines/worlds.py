@@ -15,10 +15,9 @@ from bascule.core.procedures.blocks.steps import Share
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf, known_spread
 from bascule.core.procedures.intervals.state import Steps, Within, width
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.engines.blocks import compiled_params
-from bascule.simulation.engines.blocks import room_for as room_for_rows
 from bascule.simulation.engines.intervals import interval_settings, radius_numbers, radius_table
-from bascule.simulation.kernels.blocks import BlockSettings
+from bascule.simulation.kernels.blocks import BlockSettings, compiled_params
+from bascule.simulation.kernels.blocks import room_for as room_for_rows
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.kernels.covariates import (

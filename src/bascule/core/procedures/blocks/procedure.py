@@ -133,7 +133,7 @@ class BlockProcedure(Procedure):
     @property
     def steps(self) -> BlockSteps:
         """What happens between blocks."""
-        return steps_of(self.evidence, self.arms == 2)
+        return steps_of(self.evidence)
 
     @property
     def drawn_evidence(self) -> Family:

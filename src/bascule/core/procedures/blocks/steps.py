@@ -140,15 +140,14 @@ def only_active(arms: Rows, count: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def steps_of(family: Family, two_arms: bool = False) -> BlockSteps:
-    """Return the steps of a test whose evidence is of a family; quicker ones for two arms only."""
-    front = ahead_of_two if two_arms else furthest
+def steps_of(family: Family) -> BlockSteps:
+    """Return the steps of a test whose evidence is of a family."""
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
     verdict, within, pair_interval = family.verdict, family.within, family.interval
     outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
 
     def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
-        best, ahead = front(arms, pairs, count)
+        best, ahead = furthest(arms, pairs, count)
         return best, ahead / spread(arms, count, params)
 
     def fold(arms: Rows, pairs: Rows, count: int, params: Params) -> None:

@@ -15,8 +15,8 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
-from bascule.simulation.engines.blocks import BlockRuns
 from bascule.simulation.engines.intervals import IntervalRuns
+from bascule.simulation.kernels.blocks import BlockRuns
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.runs import Runs
 
