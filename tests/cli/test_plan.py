@@ -215,8 +215,8 @@ def test_tests_and_rollouts_of_users_who_come_back_are_planned(
     assert (code, "90 % of the 3,000 users who can be enrolled have come" in printed) == (0, True)
     code, _, problem = run(capsys, *crowd, *share[:4], "--lift", "0.05")
     assert (code, "the primary metric needs a window" in problem) == (2, True)
-    code, _, problem = run(capsys, "--window", "7d", "--metric", metric)
-    assert (code, "quality has a window of its own, and a plan has one" in problem) == (2, True)
+    code, _, problem = run(capsys, "--metric", metric)
+    assert (code, "quality has a window and the primary metric has none" in problem) == (2, True)
     code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")
     assert (code, "--active-users does not go with --units-per-day" in problem) == (2, True)
 

@@ -122,3 +122,24 @@ def test_windows_that_too_many_units_wait_for_are_said() -> None:
     assert saving_of(request, bs.Tilt(3)) is None
     with pytest.raises(bs.InputError, match=r"30,000,000 units would wait.*a smaller share"):
         _ = request.world
+
+
+def test_a_plan_counts_the_longest_window_that_any_metric_has() -> None:
+    """As live tests do, in which a unit counts when its last window closes."""
+    measures = [bs.Measure(window, "any") for window in ("1d", "14d")]
+    quick, slow = (
+        bs.Metric(name, bs.Bernoulli(), margin=0.02, baseline=0.05, measure=measure)
+        for name, measure in zip(("quick", "slow"), measures, strict=True)
+    )
+    request = bs.PlanRequest(window="7d", metrics=[quick, slow])
+    same = bs.PlanRequest(window="14d")
+    assert (request.window_days, request.max_units) == (14.0, same.max_units)
+    design = design_of(request, bs.Tilt(3))
+    assert design.matures(0.0) == 14 * 86_400.0
+    assert [one.measure for one in design.metrics] == measures
+    plan = next(stages(request, threads=1))
+    assert plan.expected_days.mean == next(stages(same, threads=1)).expected_days.mean
+    assert min(days or 0.0 for days in plan.guardrails.values()) >= 14.0
+    assert "known 14 days after the assignment, the longest window of its metrics" in conditions(
+        request
+    )

@@ -169,7 +169,7 @@ def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Where the numbers are to come from a sample, a model that is named is left to the sample.
     """
-    sizes = {name: given[name] for name in PARAMETERS if name in given}
+    sizes = {name: given[name] for name in PARAMETERS if given.get(name) not in (None, False)}
     kind = given.get("outcome") or designs.implied(sizes)
     if kind is None:
         return {}

@@ -93,7 +93,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
     140000
     """
     measure = request.measure_of(request.outcome)
-    measured = [request.measure_of(metric.outcome) for metric in request.metrics]
+    measured = [one.measure or request.measure_of(one.outcome) for one in request.metrics]
     metrics = request.metrics
     if measure is None or None in measured:
         measure = None

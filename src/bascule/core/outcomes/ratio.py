@@ -68,7 +68,15 @@ class Ratio(Estimated):
             flag="sigma",
         ),
     ] = None
-    is_share: bool | None = field(default=None, kw_only=True, repr=False)
+    is_share: Annotated[
+        bool | None,
+        Option(
+            "Numerators lie between 0 and their denominators, as in good answers per judged one.",
+            label="A share",
+            kind="switch",
+            group="outcome",
+        ),
+    ] = field(default=None, kw_only=True, repr=False)
     kind: Literal["ratio"] = field(default="ratio", kw_only=True, repr=False)
     pairs: ClassVar[bool] = True
     example: ClassVar[str] = "Ratio()"

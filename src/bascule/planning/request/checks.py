@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import MOST_UNITS
@@ -157,17 +158,20 @@ def checked_window(outcome: Outcome, window: float | str | None) -> float | None
     return float(length)
 
 
-def checked_metrics(metrics: Sequence[Metric]) -> tuple[Metric, ...]:
-    """Accept the metrics of a plan, whose window is that of all of them."""
-    for metric in metrics if isinstance(metrics, list | tuple) else ():
-        if isinstance(metric, Metric) and metric.measure is not None:
-            raise InputError(
-                "metrics",
-                f"metric {metric.name} has a window of its own, and a plan has one for all metrics "
-                "(only rollouts are planned with several): leave it out here and give the longest "
-                "as window; in the design of the live test each metric may have its own",
-            )
-    return check_metrics(metrics, None)
+def checked_metrics(metrics: Sequence[Metric], window: float | str | None) -> tuple[Metric, ...]:
+    """Accept the metrics of a plan, each with the window of the plan or with another one."""
+    given = metrics if isinstance(metrics, list | tuple) else ()
+    measured = [one for one in given if isinstance(one, Metric) and one.measure is not None]
+    if measured and window is None:
+        raise InputError(
+            "window",
+            f"metric {measured[0].name} has a window and the primary metric has none: give its "
+            "window too, as in 7d",
+        )
+    if not measured:
+        return check_metrics(metrics, None)
+    check_metrics([replace(one, measure=None) for one in given], None)
+    return tuple(given)
 
 
 def check_returning(outcome: Outcome, delay: float | str | None) -> None:

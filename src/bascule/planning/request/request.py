@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
@@ -12,7 +11,7 @@ from bascule.core.calendar import announced_after
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import MOST_UNITS, Design
 from bascule.core.design_fields import DEFAULT_ERROR
-from bascule.core.design_parts import check_kind, checked_sides, cost_unit
+from bascule.core.design_parts import check_kind, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
@@ -39,6 +38,7 @@ from bascule.planning.request.checks import (
 )
 from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
+from bascule.planning.request.words import RequestWords
 from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
@@ -55,7 +55,7 @@ AS_GIVEN = ("outcome", "arms")
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRequest:
+class PlanRequest(RequestWords):
     """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
     >>> PlanRequest().means
@@ -159,7 +159,7 @@ class PlanRequest:
                 "share", f"share must be at most 1 (got {self.share:g}): 30 % is 0.3, or 30%"
             )
         put(self, "arms", arm_names(self.arms, self.lift))
-        put(self, "metrics", checked_metrics(self.metrics))
+        put(self, "metrics", checked_metrics(self.metrics, self.window))
         if self.traffic.steady is None:
             check_returning(self.outcome, self.delay)
         parts = (self.outcome, self.baseline, self.window)
@@ -274,8 +274,17 @@ class PlanRequest:
 
     @property
     def window_days(self) -> float:
-        """Days from a unit's assignment until its outcome is known."""
-        return 0.0 if self.window is None else float(self.window) / SECONDS["d"]
+        """Days from a unit's assignment until it counts: the longest window of all metrics.
+
+        >>> slow = Metric("back", Bernoulli(), margin=0.01, measure=Measure("14d", "any"))
+        >>> PlanRequest(window="7d", metrics=[slow]).window_days
+        14.0
+        """
+        if self.window is None:
+            return 0.0
+        measures = (metric.measure for metric in self.metrics)
+        others = (one.matures(0.0) for one in measures if one is not None)
+        return max(float(self.window), *others, 0.0) / SECONDS["d"]
 
     @property
     def withholds(self) -> bool:
@@ -422,48 +431,3 @@ class PlanRequest:
             "max_units": self.max_units,
             "goal": self.goal,
         }
-
-    @property
-    def words(self) -> str:
-        """The question in words: the means, and the lift in both ways of counting."""
-        return f"{self.means_words}: {self.size_words}"
-
-    @property
-    def means_words(self) -> str:
-        """The means of the arms in words: "5 % against 6 %"; of many arms, equal ones together."""
-        first, *others = (self.outcome_words(mean) for mean in self.means)
-        if len(others) > 4:
-            others = [f"{n} arms of {one}" if n > 1 else one for one, n in Counter(others).items()]
-        return f"{first} against {', '.join(others)}"
-
-    @property
-    def size_words(self) -> str:
-        """The lift in words: "a lift of 1 point, +20 % of the baseline"."""
-        size = f"a lift of {self.lift_words(self.main_lift)}"
-        if self.baseline != 0:
-            size += f", {100 * self.main_lift / abs(self.baseline):+.3g} % of the baseline"
-        if self.goal == "increase":
-            return size
-        return f"{size}; lower is better" + (", so this lift is a loss" * (self.main_lift > 0))
-
-    def lift_words(self, lift: float) -> str:
-        """A lift as people say it: that of 0/1 outcomes in points.
-
-        >>> PlanRequest().lift_words(0.005)
-        '0.5 points'
-        """
-        if not self.outcome.binary:
-            return f"{lift:.4g}"
-        points = f"{tidy(100 * lift):.3g}"
-        return f"{points} point" if points in ("1", "-1") else f"{points} points"
-
-    def outcome_words(self, mean: float) -> str:
-        """A mean as people say it: 0/1 outcomes in percent."""
-        if self.outcome.binary:
-            return f"{tidy(100 * mean):.4g} %"
-        return f"{mean:.6g}"
-
-    @property
-    def cost_unit(self) -> str:
-        """What cost is counted in."""
-        return cost_unit(self.outcome, self.goal)

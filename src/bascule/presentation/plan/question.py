@@ -6,7 +6,7 @@ import math
 
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
-from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.request import DAY, PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.presentation.guarantees import sides_words
 from bascule.presentation.numbers import count, duration, percent
@@ -28,7 +28,9 @@ wins)'
         f"error {percent(request.error)}, {sides_words(request.sides)}",
     ]
     if request.window is not None:
-        parts.insert(1, f"known {duration(request.window_days)} after the assignment")
+        is_longer = request.window_days * DAY > float(request.window)
+        longest = ", the longest window of its metrics" * is_longer
+        parts.insert(1, f"known {duration(request.window_days)} after the assignment{longest}")
     if request.withholds:
         least = "" if request.min_days is None else f"at least {duration(request.min_days)}"
         weeks = "whole weeks" if request.whole_weeks else ""
@@ -83,6 +85,6 @@ def measure_example(request: PlanRequest) -> tuple[str, str]:
     >>> measure_example(PlanRequest(window="7d")), measure_example(PlanRequest(window="36h"))
     (('7d', 'any'), ('129600s', 'any'))
     """
-    days = request.window_days
+    days = float(request.window or 0.0) / DAY
     window = f"{days:.0f}d" if days == int(days) else f"{request.window:.10g}s"
     return window, "any" if request.outcome.binary else "sum"

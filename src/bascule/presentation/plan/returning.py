@@ -69,7 +69,8 @@ def plan_windows(plan: Plan) -> Table | None:
         return None
 
     def needed(days: float) -> float:
-        outcome = crowd.respread(request.outcome, request.baseline, request.window_days, days)
+        was = float(request.window or 0.0) / DAY
+        outcome = crowd.respread(request.outcome, request.baseline, was, days)
         other = replace(request, window=days * DAY, outcome=outcome, metrics=())
         return max(time_needed(other), crowd.users_needed(plan.design, days, least=0.0))
 
@@ -92,7 +93,7 @@ def plan_words(plan: Plan) -> list[str]:
             "They are too few for this lift, however long the test runs: a longer window counts "
             "more requests of each of them (see the windows), up to what users differ by."
         )
-    requests = crowd.requests_in(request.window_days)
+    requests = crowd.requests_in(float(request.window or 0.0) / DAY)
     if request.outcome.pairs:
         said.append(
             f"The cost counts users: each makes {number(requests, 3)} requests on average while it "
