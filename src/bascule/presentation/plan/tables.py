@@ -50,17 +50,21 @@ def pace_table(plan: Plan) -> Table:
     rows = []
     for (share, rule), paces in alike.items():
         names = ", ".join(pace.name for pace in paces)
-        is_chosen = " (this design)" if (share, rule) == mine else ""
         point = paces[0].point
+        forecast, zero = point.forecast, plan.zero_of(point)
         rows.append(
             (
-                f"{names}{is_chosen}: {percent(share)}",
+                f"{names} (this)" if (share, rule) == mine else names,
+                percent(share),
                 "-" if rule.knob is None else f"{rule.knob.value:g}",
-                *_design_cells(point, plan.zero_of(point)),
+                amount(forecast.days.mean),
+                day(forecast.p90_days),
+                amount(forecast.cost.mean),
+                "-" if zero is None else amount(zero.days.mean),
                 amount(paces[0].unwon),
             )
         )
-    heading = ("share of traffic", "tilt", *comparison(plan)[0][1:], "unwon while waiting")
+    heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "unwon")
     strong = tuple(place for place, one in enumerate(alike) if one == mine)
     return Table((heading, *rows), strong=strong)
 
