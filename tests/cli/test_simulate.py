@@ -11,11 +11,13 @@ import time
 from functools import partial
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import bascule as bs
-from bascule.cli.main import main
+from bascule.cli.main import interrupt_again, main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -328,6 +330,18 @@ def test_an_interruption_is_said_and_gives_no_result() -> None:
     assert out == ""
     assert err.splitlines()[-1] == "bascule: interrupted: there is no result"
     assert "Traceback" not in err
+
+
+def test_an_interruption_that_a_callback_has_lost_is_repeated() -> None:
+    """Python prints and forgets what is raised in a callback of C, such as those of LLVM."""
+    lost: Any = SimpleNamespace(exc_type=KeyboardInterrupt)
+
+    def interrupted() -> None:
+        interrupt_again(lost)
+        time.sleep(5.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def test_an_output_that_cannot_be_written_is_one_line() -> None:

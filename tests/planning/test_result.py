@@ -131,8 +131,11 @@ def test_a_design_without_a_measure_and_a_doubtful_sigma_are_named(
 
 def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning.Plan) -> None:
     first, shares = windowed.report().tables
-    (mine,) = (row for row in shares.rows if "(this design)" in row[0])
-    assert mine[2:6] == first.rows[1][1:]
+    (mine,) = (row for row in shares.rows if "(this)" in row[0])
+    assert mine[3] == amount(windowed.expected_days.mean)
+    assert mine[4] == first.rows[1][2]
+    assert mine[5] == amount(windowed.expected_cost.mean)
+    assert first.rows[1][1] == estimate(windowed.expected_days)
     (chosen,) = windowed.report().details.tables[-1].strong
     assert windowed.at_zero is not None
     every = windowed.report().details.tables[-1].rows[1 + chosen]

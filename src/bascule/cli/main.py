@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import gc
 import os
@@ -92,6 +93,8 @@ def _options(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
     atexit.register(_skip_garbage_collection)
+    if arguments is None:
+        sys.unraisablehook = interrupt_again
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
@@ -124,6 +127,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         _exit("interrupted: there is no result", INTERRUPTED)
     sys.exit(code or 0)
+
+
+def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
+    """Interrupt once more if an interruption was lost in a callback, such as the compiler's."""
+    if lost.exc_type is KeyboardInterrupt:
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _skip_garbage_collection() -> None:

@@ -107,7 +107,7 @@ def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
 @pytest.mark.parametrize(
     ("method", "url", "status", "words"),
     [
-        ("GET", "/v1/experiments/none", 404, "with the key of a viewer"),
+        ("GET", "/v1/experiments/none", 404, "check its name in the list of experiments"),
         ("GET", "/v1/nothing", 404, "GET /openapi.json lists all calls"),
         ("GET", "/v1/experiments/", 404, "changes are"),
         ("POST", "/v1/experiments/none/resume", 404, "start also resumes after a pause"),
