@@ -12,7 +12,7 @@ import bascule as bs
 from bascule.planning.result import WhatIf
 from bascule.planning.search.stages import stages
 from bascule.presentation.guarantees import guarantee
-from bascule.presentation.numbers import amount, percent
+from bascule.presentation.numbers import amount, estimate, percent
 from bascule.presentation.report import lines
 from bascule.simulation import Estimate
 
