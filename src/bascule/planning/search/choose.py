@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Any, Literal, get_args
 
 from bascule.core.design import Design
@@ -169,15 +170,18 @@ def best_in_time(points: Sequence[Candidate], waiting_cost: float | None) -> Can
     days. Prices are as expected, because simulated ones differ by chance, and the luckiest would be
     taken for the cheapest.
     """
-    in_time = [point for point in points if point.in_time]
+    in_time = sorted(
+        (point for point in points if point.in_time), key=lambda point: price(point, waiting_cost)
+    )
     if not in_time:
         return None
-    eligible = [point for point in in_time if point.short_at_zero] or in_time
-    prices = [price(point, waiting_cost) for point in eligible]
-    least = min(prices)
-    enough = least * (1 + NEARLY) + _doubt(eligible[prices.index(least)].expected)
-    cheapest = [p for p, paid in zip(eligible, prices, strict=True) if paid <= enough]
-    return min(cheapest, key=lambda point: point.weighed_days)
+    # From the cheapest on, because the days at no effect take long to predict.
+    least = next((point for point in in_time if point.short_at_zero), None)
+    cheapest = in_time[0] if least is None else least
+    enough = price(cheapest, waiting_cost) * (1 + NEARLY) + _doubt(cheapest.expected)
+    near = takewhile(lambda point: price(point, waiting_cost) <= enough, in_time)
+    eligible = [point for point in near if least is None or point.short_at_zero]
+    return min(eligible, key=lambda point: point.weighed_days)
 
 
 def best_tilt(request: PlanRequest) -> float | None:
