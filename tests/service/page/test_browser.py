@@ -289,10 +289,13 @@ def test_it_works_without_scripts(browser: Any, service: Service) -> None:
     tab.view.get_by_role("button", name="Create the test").click()
     tab.view.get_by_role("button", name="Pause").click()
     assert service.store.get("plain").state == "paused"
-    tab.view.get_by_label("Tilt", exact=False).last.fill("2")
+    planned = service.store.get("plain").design.rule.knob
+    assert planned is not None
+    tab.view.get_by_label("Tilt", exact=False).last.fill("7")
     tab.view.get_by_role("button", name="Preview the change").click()
-    tab.view.get_by_role("button", name="Turn it to 2").click()
-    assert tab.view.locator("#audit").inner_text().count("Turned tilt from 1 to 2") == 1
+    tab.view.get_by_role("button", name="Turn it to 7").click()
+    turned = f"Turned tilt from {planned.value:g} to 7"
+    assert tab.view.locator("#audit").inner_text().count(turned) == 1
     tab.close()
 
 
