@@ -44,6 +44,32 @@ def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless() -> None:
         assert test.verify().agrees
 
 
+def test_a_judgement_happened_when_its_request_did() -> None:
+    """A judge that takes hours is not late while the grace of the window lasts."""
+    clock = bs.ManualClock()
+    hour = bs.Measure("1h", grace="6h")
+    cost = bs.Metric("cost", bs.Ratio(), goal="decrease", role="secondary", measure=hour)
+    design = bs.Design(["a", "b"], bs.Ratio(), bs.Tilt(1), measure=hour, metrics=[cost])
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("models", design)
+        test.assign_many(["ann", "bob"])
+        clock.advance(3000.0)
+        assert test.record("ann", (0.002, 1), id="r1", metric="cost").accepted
+        clock.advance(1800.0)
+        assert test.record("bob", (0.002, 1), id="r2", metric="cost").reason == "late"
+        assert test.record(None, (1, 1), id="r1").accepted
+        # The request itself came too late: so does its judgement, and sending it again is no use.
+        assert test.record(None, (1, 1), id="r2").reason == "late"
+        other = test.record(None, (0, 1), id="r1")
+        assert (other.reason, other.detail) == (
+            "id used before",
+            "id 'r1' was recorded before with another value",
+        )
+        clock.advance(25_000.0)
+        assert [arm.mean for arm in test.status().arms if arm.mean is not None] == [1.0]
+        assert test.verify().agrees
+
+
 def test_a_judgement_finds_the_unit_of_a_request_that_was_erased_meanwhile() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:

@@ -103,6 +103,12 @@ def analyze(
 
     """
     first, *others = metrics_of(metric, metrics)
+    if first.margin is not None:
+        raise InputError(
+            "margin",
+            "margin is for metrics beside the first, which is compared for a winner: name another "
+            'metric first, or give a design with decides="guardrails" (--design)',
+        )
     if others and segment is not None:
         raise InputError(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"

@@ -106,9 +106,11 @@ def command(**given: Any) -> None:
             return
         answer = _answered(request, runs)
     note_compilation(answer.compile_seconds)
-    print_result(answer, as_json, partial(_show, verbose="verbose" in given))
+    # Before anything is printed, because the reader of the output may close it.
     if files["save"] is not None:
         answer.design.save(files["save"])
+    print_result(answer, as_json, partial(_show, verbose="verbose" in given))
+    if files["save"] is not None:
         _note_measure(answer, as_json)
     write_files(answer, files["figure"], files["html"])
     if not as_json:
@@ -196,9 +198,10 @@ def _plan_segments(
     whole = plan_segments(given["by"], weights, request, **runs)
     least = min(weights, key=weights.__getitem__)
     heading = f"{len(weights)} segments, one design. The plan of the smallest, {least}:"
-    print_rows(as_json, whole.to_dict(), [heading, "", *_said(whole.smallest)])
     if "save" in given:
         whole.design.save(given["save"])
+    print_rows(as_json, whole.to_dict(), [heading, "", *_said(whole.smallest)])
+    if "save" in given:
         _note_measure(whole.smallest, as_json)
 
 
@@ -209,9 +212,9 @@ def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bo
     numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     plan = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
-    print_result(plan, as_json)
     if "save" in given:
         plan.design.save(given["save"])
+    print_result(plan, as_json)
 
 
 def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:

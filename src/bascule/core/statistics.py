@@ -122,6 +122,15 @@ class ArmStatistics:
         over = self.per[0] if self.per else self.units
         return self.total / over if over else 0.0
 
+    @property
+    def known_mean(self) -> float | None:
+        """The mean; None where no unit has counted, or all denominators are 0.
+
+        >>> ArmStatistics.of_ratio(0.0, 0.0).known_mean is None
+        True
+        """
+        return self.mean if (self.per[0] if self.per else self.units) else None
+
 
 def around(
     ratio: float, mean: float, units: float, sums: Sequence[float]

@@ -63,3 +63,9 @@ def test_what_cannot_be_judged_is_refused() -> None:
         bs.analyze(log(0.0), "bought", metrics=[ratio])
     with pytest.raises(bs.InputError, match="leave one of them out"):
         bs.analyze(log(0.0), "bought", metrics=[LATENCY], segment="arm")
+
+
+def test_the_metric_that_is_compared_for_a_winner_has_no_margin() -> None:
+    rows = {"user": [*"abcd"], "arm": ["x", "y", "x", "y"], "good": [1, 0, 1, 1]}
+    with pytest.raises(bs.InputError, match="margin is for metrics beside the first"):
+        bs.analyze(rows, bs.LogMetric("good", margin=0.02))

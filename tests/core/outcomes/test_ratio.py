@@ -48,7 +48,7 @@ def test_a_share_takes_no_numerator_beyond_its_denominator_and_no_margin_of_poin
         assert [one.accepted for one in receipts] == [False, False, True, True, True]
         assert "the numerator must lie between 0 and the denominator" in receipts[0].detail
         assert test.record("ann", (7, 1)).accepted
-    with pytest.raises(bs.InputError, match=r"write 5 percentage points as 0\.05, or 5%"):
+    with pytest.raises(bs.InputError, match=r"write 5 percentage points as 0\.05 \(5%"):
         bs.Metric("good", bs.Ratio(is_share=True), margin=5)
 
 

@@ -114,7 +114,7 @@ class Metric(Declared):
                 "margin",
                 f"margin of guardrail {self.name} must be below {width:g}, the largest difference "
                 f"there can be (got {self.margin:g})"
-                f"{'; write 5 percentage points as 0.05, or 5%' * is_share}",
+                f"{'; write 5 percentage points as 0.05 (5% on the command line)' * is_share}",
             )
 
     @property

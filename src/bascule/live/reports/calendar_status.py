@@ -69,7 +69,7 @@ def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
         return None
     # Of a block that is not complete, the outcomes are known but not compared.
     arms = [one + rest for one, rest in zip(statistics.arms, state.block.sums, strict=True)]
-    means = [arm.mean if arm.units else None for arm in arms]
+    means = [arm.known_mean for arm in arms]
     pending = max(0, state.ending.enrolled - state.folding.folded)
     return FinalFigures(
         state.folding.folded,

@@ -77,7 +77,7 @@ def _status(
 ) -> MetricStatus:
     control = design.arms.index(design.control_arm)
     arms, metric = view.statistics.arms, view.metric
-    means = tuple(arm.mean if arm.units else None for arm in arms)
+    means = tuple(arm.known_mean for arm in arms)
     contrasts_of_arms = contrasts(design, view.effects, arms[control], means[control])
     standings = tuple(view.standings[design.arms.index(one.treatment)] for one in contrasts_of_arms)
     return MetricStatus(

@@ -359,7 +359,7 @@ def _arms(
             is_past = state.ending.verdict is not None and state.ending.final is not None
             shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
             matured = shown.units
-            mean = shown.mean if matured else None
+            mean = shown.known_mean
         elif sizes is not None:
             units = sizes[i]
         part = "active"
@@ -380,7 +380,7 @@ def _arms(
 def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
     """What each arm has shown on average; None before it has shown anything."""
     if isinstance(statistics, Statistics):
-        return [arm.mean if arm.units else None for arm in statistics.arms]
+        return [arm.known_mean for arm in statistics.arms]
     if design.procedure.has_intervals:
         pairs = zip(statistics.arms, intervals(design, statistics), strict=True)
         return [interval.mean if arm.units else None for arm, interval in pairs]

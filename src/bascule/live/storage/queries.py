@@ -67,6 +67,14 @@ _TAKEN = (
     "SELECT event, number, outcomes.value, metric, per FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
 )
+_REQUESTS = (
+    "SELECT event, number, min(outcomes.at) FROM LISTED outcomes "
+    "WHERE experiment = ? AND event IS_LISTED GROUP BY event, number"
+)
+_REFUSED_REQUESTS = (
+    "SELECT event, unit, min(COALESCE(set_aside.at, received)) FROM LISTED set_aside "
+    "WHERE experiment = ? AND event IS_LISTED AND unit <> '' GROUP BY event, unit"
+)
 _NAMED = "SELECT number, unit FROM LISTED assignments WHERE experiment = ? AND number IS_LISTED"
 _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
@@ -281,13 +289,18 @@ class Rows(NamedTuple):
             for event, number, value, metric, per in rows
         }
 
-    def units_with_ids(self, ids: list[str]) -> dict[str, str]:
-        """The names of the units that have events with these ids."""
-        taken = self.taken_ids(ids)
-        numbers = {number for number, _ in taken.values()}
+    def requests(self, ids: list[str]) -> dict[str, tuple[str, float]]:
+        """Return whose the first events with these ids are, and when they happened.
+
+        Events that were excluded count where no other has the id.
+        """
+        taken = [tuple(row) for row in self._listed(_REQUESTS, ids)]
+        numbers = {number for _, number, _ in taken}
         names = dict(map(tuple, self._listed(_NAMED, sorted(numbers))))
-        return {
-            event: names[number] for (event, _), (number, _) in taken.items() if number in names
+        refused = self._listed(_REFUSED_REQUESTS, ids)
+        requests = {event: (unit, at) for event, unit, at in refused}
+        return requests | {
+            event: (names[number], at) for event, number, at in taken if number in names
         }
 
     def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:

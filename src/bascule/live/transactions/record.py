@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
@@ -136,20 +136,29 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
 
 
 def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
-    """Return events with the units whose ids they have, where they name none themselves.
+    """Return events with the units and times of the requests whose ids they have.
 
-    A judgement of a request names the request, whose cost or latency has named the user.
+    A judgement of a request names the request, whose cost or latency has named the user. It
+    happened when the request did, unless it has a time itself.
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
     key = work.state.names.key
     hidden = {pseudonym(key, name): name for name in asked} if key else {}
-    rows = work.rows.units_with_ids([*asked, *hidden])
-    rows = {hidden.get(name, name): unit for name, unit in rows.items()}
-    rows |= {one.id: one.unit for one in events if one.id is not None and one.unit}
-    return [
-        event if event.unit else event._replace(unit=rows.get(event.id or "", NOBODY))
-        for event in events
-    ]
+    stored = work.rows.requests([*asked, *hidden])
+    requests = {hidden.get(name, name): request for name, request in stored.items()}
+    for one in events:
+        if one.id is not None and one.unit:
+            requests.setdefault(one.id, (one.unit, work.now if one.at is None else one.at))
+    return [event if event.unit else _of_request(event, requests) for event in events]
+
+
+def _of_request(event: Event, requests: Mapping[str, tuple[str, float]]) -> Event:
+    """Return an event with the unit of its request, and its time if it has none."""
+    request = requests.get(event.id or "")
+    if request is None:
+        return event._replace(unit=NOBODY)
+    unit, at = request
+    return event._replace(unit=unit, at=at if event.at is None else event.at)
 
 
 def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
@@ -230,8 +239,9 @@ def _judged(
     if same == (number, value):
         return Receipt(False, "duplicate", "it was counted before"), number, at
     if same is not None or owner not in (None, number):
-        detail = f"id {name!r:.60} belongs to another outcome"
-        return Receipt(False, "id used before", detail), number, at
+        other = owner not in (None, number)
+        detail = "belongs to another unit" if other else "was recorded before with another value"
+        return Receipt(False, "id used before", f"id {name!r:.60} {detail}"), number, at
     if design is None:
         assert metric is not None
         return Receipt(False, "unknown metric", _no_metric(work.design, metric)), number, at

@@ -89,9 +89,13 @@ def plan_words(plan: Plan) -> list[str]:
         f"after {days}; then hardly anybody is new, and a longer test adds little evidence.",
     ]
     if not plan.possible and plan.reach.deadline_days is None:
+        longer = (
+            ": a longer window counts more requests of each of them (see the windows), up to what "
+            "users differ by"
+        )
         said.append(
-            "They are too few for this lift, however long the test runs: a longer window counts "
-            "more requests of each of them (see the windows), up to what users differ by."
+            "They are too few for this lift, however long the test runs"
+            f"{longer if request.outcome.pairs else ''}."
         )
     requests = crowd.requests_in(float(request.window or 0.0) / DAY)
     if request.outcome.pairs:
@@ -99,7 +103,10 @@ def plan_words(plan: Plan) -> list[str]:
             f"The cost counts users: each makes {number(requests, 3)} requests on average while it "
             "counts."
         )
-    by_day = f"when an even split has decided with probability {percent(request.power)}"
+    by_day = (
+        "when an even split has the users that it needs to find the lift with probability "
+        f"{percent(request.power)}"
+    )
     return [
         *said,
         sentence(arrival_words(crowd, request.deadline_days)),
