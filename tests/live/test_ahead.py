@@ -62,6 +62,8 @@ def test_a_bad_arm_goes_back_hours_after_it_shows_although_units_count_after_a_w
         assert (status.decision.name, status.decision.harm) == ("a", ("soon",))
         assert status.matured == 0
         assert status.headline == "Keep a: every other arm was found harmful (soon)"
+        assert status.promise.startswith("the control stays because every other arm was found")
+        assert "Decided by a guardrail with a short window" in str(status)
         assert [arm.part for arm in status.arms] == ["active", "harmful"]
         assert dict(zip(("quality", "soon"), status.metrics, strict=True))["soon"].standings == (
             "harmed",

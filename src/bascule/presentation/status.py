@@ -258,6 +258,8 @@ def detail(status: Status) -> str:
         return f"All units get {status.everyone}. Further outcomes are not counted."
     if decided is not None and decided.arm is not None:
         after = f"Decided on the outcomes of {count(decided.units)} units."
+        if decided.harm and not decided.units:
+            after = "Decided by a guardrail with a short window, before the first unit matured."
         if status.everyone is not None:
             return f"{after} All units get {decided.name}."
         return (

@@ -422,7 +422,10 @@ def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float])
 
 
 def _promise(design: Design, statistics: AnyStatistics, phase: Phase) -> str:
-    ended = ending(design, statistics) if statistics.units else None
+    is_harmed = isinstance(statistics, Statistics) and any(
+        metric.dropped for metric in statistics.metrics
+    )
+    ended = ending(design, statistics) if statistics.units or is_harmed else None
     if ended is not None:
         return ended.promise
     if phase in OPEN:
