@@ -19,6 +19,7 @@ import numpy as np
 import bascule as bs
 from bascule.core.inputs.written_numbers import tidy
 from bascule.core.outcomes.noise import Normal
+from bascule.planning.request.words import question_of
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
 
@@ -175,7 +176,7 @@ def plan_problems(which: list[int]) -> int:
         ok = found.plan.possible and found.kept
         failed += not ok
         print(
-            f"{found.plan.request.words}; error {found.plan.request.error:g}: "
+            f"{question_of(found.plan.request)}; error {found.plan.request.error:g}: "
             f"{found.plan.rule.label}; decided {found.decided:.3f}, wrong {found.wrong:.4f}, days "
             f"{found.days:.3g} (plan {found.plan.expected_days.mean:.3g}, fixed {fixed.days:.3g}), "
             f"cost {found.cost:.3g} (plan {found.plan.expected_cost.mean:.3g}, fixed "

@@ -203,7 +203,7 @@ def test_a_file_needs_at_most_one_question(name: str, tmp_path: Path) -> None:
     flags = {check.name: check.message for check in found.flagged}
     assert ("missing outcomes" in flags) == (name == "trial")
     if name == "trial":
-        assert "which no other outcome is" in flags["missing outcomes"]
+        assert "no other outcome is 0" in flags["missing outcomes"]
         stated = bs.analyze(path, bs.LogMetric("score_week_8", missing=0))
         assert "missing outcomes" not in {check.name for check in stated.flagged}
     assert "1970" not in str(found) + found.html() + str(found.to_rows())

@@ -282,7 +282,7 @@ def test_columns_that_name_tests_or_metrics_are_asked_about() -> None:
         "metric": ["clicks", "revenue"] * 40,
         "value": [i % 7 for i in range(80)],
     }
-    with pytest.raises(Question, match="metric seems to name what the value") as asked:
+    with pytest.raises(Question, match="metric seems to name the metric of each row") as asked:
         bs.analyze(long)
     found = eval(str(asked.value).split("for example: ")[1], {"bs": bs, "log": long})
     assert [(row.test, row.units) for row in found.rows] == [("clicks", 40), ("revenue", 40)]

@@ -41,7 +41,7 @@ def test_a_file_and_a_column_are_enough(log: Path, capsys: pytest.CaptureFixture
     headline = out.splitlines()[0]
     assert headline.startswith("green is the best arm: +")
     assert " points (" in headline
-    assert headline.endswith("a worse one is named with probability at most 2.5 % (proven)")
+    assert headline.endswith("the probability of naming a worse arm is at most 2.5 % (proven)")
     (day,) = (line for line in out.splitlines() if line.startswith("  2026-01-10 "))
     assert day.endswith("green")
 
@@ -94,7 +94,7 @@ def test_intervals_have_95_percent_unless_the_error_is_for_one_side(
 ) -> None:
     code, out, _ = run(capsys, log, "--metric", "converted", "--today", *options)
     assert code == 0
-    assert f"a worse one is named with probability at most {each}" in out
+    assert f"the probability of naming a worse arm is at most {each}" in out
     assert f"{level} intervals: each bound fails with probability at most {each}" in out
 
 

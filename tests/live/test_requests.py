@@ -70,6 +70,21 @@ def test_a_judgement_happened_when_its_request_did() -> None:
         assert test.verify().agrees
 
 
+def test_a_judgement_belongs_to_the_request_that_counted_before_one_that_did_not() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        test = store.create("models", DESIGN)
+        arm = test.assign("ann")
+        assert test.assign("bob") != arm
+        for stranger in ("eve", "dan"):
+            assert test.record(stranger, (1.0, 1), id="r1", metric="cost").reason == "unknown unit"
+        both = [(None, (1, 1), None, "r1", None), ("ann", (0.002, 1), None, "r1", "cost")]
+        assert all(one.accepted for one in test.record_many(both))
+        clock.advance(90_000.0)
+        assert {one.name: one.mean for one in test.status().arms}[arm] == 1.0
+        assert test.verify().agrees
+
+
 def test_a_judgement_finds_the_unit_of_a_request_that_was_erased_meanwhile() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:

@@ -79,7 +79,7 @@ def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> 
     assert 150 < plan.reach.units_per_day.users < 1500
     text = repr(plan)
     assert "90 % of the 150 users who can be enrolled have come after 4.5 days" in text
-    assert "They are too few for this lift, however long the test runs" in text
+    assert "There are too few users for this lift, however long the test runs" in text
     assert "active users who make" in text
     assert "Windows of other lengths" in text
     data = plan.to_dict()
@@ -95,10 +95,10 @@ def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> 
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        ({"outcome": bs.Ratio(), "window": None}, "the primary metric needs a window"),
+        ({"outcome": bs.Ratio(), "window": None}, "the primary metric has no window"),
         ({"outcome": bs.Recurrent(1, 1), "window": None}, "use Ratio\\(\\) with a window"),
         ({"delay": "1h"}, "delay does not go with users who come back"),
-        ({"units_per_day": Returning(3, 10)}, "active_users are too few for 2 arms"),
+        ({"units_per_day": Returning(3, 10)}, "2 arms need 6 enrolled users"),
     ],
 )
 def test_what_a_plan_for_users_who_come_back_refuses(parts: dict[str, Any], message: str) -> None:
@@ -124,7 +124,7 @@ def test_what_returning_users_need_is_said() -> None:
         bs.plan_rollout(
             [bs.Metric("cost", bs.Ratio(), margin=1, measure=bs.Measure("1d"))], EVEN, CROWD
         )
-    with pytest.raises(bs.InputError, match="needs a window where users come back"):
+    with pytest.raises(bs.InputError, match="has no window, and users who come back need one"):
         bs.plan_rollout([bs.Metric("q", bs.Ratio(), margin=0.1, baseline=0.5)], EVEN, CROWD)
     with pytest.raises(bs.InputError, match="alike must lie between 0 and 1"):
         Returning(10, 10, 2.0)

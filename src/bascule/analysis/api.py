@@ -106,8 +106,9 @@ def analyze(
     if first.margin is not None:
         raise InputError(
             "margin",
-            "margin is for metrics beside the first, which is compared for a winner: name another "
-            'metric first, or give a design with decides="guardrails" (--design)',
+            f"the first metric cannot have a margin (got {first.margin:g}), because it decides the "
+            'winner: put another metric first, or give a design with decides="guardrails" '
+            "(--design)",
         )
     if others and segment is not None:
         raise InputError(
@@ -159,7 +160,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             events = named_segments(events, column, segments)
             assignments = named_segments(assignments, column, segments)
         places = {source.field: opened.place(source) for source in sources}
-        tested = _tested(asked, request, tables)
+        tested = None if others else _tested(asked, request, tables)
 
         def answered(request: Request, one: LogMetric) -> Analysis:
             log = read_log(asked, one, request, events, assignments)
@@ -169,8 +170,9 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             log = replace(log, unreadable=opened.unreadable, reading=reading)
             made = reduced(request, log, assignments, tested)
             answer = assembled(request, made, asked.assigned.weights)
-            if tested is None or made.replayed is None:
+            if tested is None:
                 return answer
+            assert made.replayed is not None
             status = made.replayed.status
             return as_the_test(with_test_metrics(answer, tested.design, status), status)
 
@@ -197,7 +199,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
 def _tested(asked: Asked, request: Request, tables: Mapping[str, Any]) -> Tested | None:
     """The whole test that was exported, where the outcomes of all its metrics stand together."""
     design, assignments = asked.design, tables.get("assignments")
-    if design is None or not design.metrics or design.segments is not None:
+    if design is None or design.segments is not None:
         return None
     files = [outcomes_field(metric.name) for metric in design.metrics]
     if not is_exported(design, assignments) or not set(files) <= set(tables):
@@ -234,9 +236,8 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     if absent:
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
-            "be shipped depends on its guardrails: an export has their outcomes in files named "
-            "NAME-outcomes-METRIC, which count where they lie beside NAME-outcomes and "
-            "NAME-assignments"
+            "be shipped depends on its guardrails: to include them, keep the exported files "
+            "NAME-outcomes-METRIC in the same folder as NAME-outcomes and NAME-assignments"
         )
     ratios = ", ".join(one.name for one in there if one.outcome.pairs)
     if ratios:

@@ -404,7 +404,7 @@ def other_difference(
                 "that came at the same time"
             )
             return [
-                f"the difference {effect.second} - {effect.first} is {-effect.difference:.4g}, and "
-                f"that of the means, by which the cost is counted, {-plain:.4g}: {reason}"
+                f"the difference {effect.second} - {effect.first} is {-effect.difference:.4g}, but "
+                f"the means, from which the cost is computed, differ by {-plain:.4g}: {reason}"
             ]
     return []

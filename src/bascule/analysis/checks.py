@@ -80,8 +80,8 @@ def missing_outcomes(
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
     if odd_zeros:
         message += (
-            "; they count as 0, which no other outcome is: if it was not measured, give "
-            '`missing="exclude"`, and if nothing happened `missing=0`'
+            '; they count as 0, although no other outcome is 0: give `missing="exclude"` if these '
+            "outcomes were not measured, or `missing=0` if nothing happened"
         )
     return [Check("missing outcomes", odd_zeros or p_value <= LEVEL, message, p_value)]
 

@@ -65,7 +65,7 @@ def as_the_test(analysis: Analysis, status: Status) -> Analysis:
     if verdict is not None:
         names = {field.name for field in fields(Decision)}
         decision = Decision(**{name: getattr(verdict, name) for name in names})
-    if decision == analysis.decision:
+    if decision == analysis.decision and analysis.test_headline is None:
         return analysis
     return replace(
         analysis,
@@ -81,11 +81,9 @@ def with_test_metrics(analysis: Analysis, design: Design, status: Status) -> Ana
     """Return the analysis with all metrics of a test, as its status has them."""
     if not status.metrics:
         return analysis
-    # What may be shipped is said with the metrics.
-    notes = tuple(note for note in analysis.notes if "primary metric alone" not in note)
     alone = replace(analysis, metrics=())
     metrics = tuple(_of_metric(alone, design, status, at) for at in range(len(status.metrics)))
-    return replace(analysis, metrics=metrics, notes=notes, decides=design.decides)
+    return replace(analysis, metrics=metrics, decides=design.decides)
 
 
 def _of_metric(analysis: Analysis, design: Design, status: Status, at: int) -> Analysis:

@@ -17,6 +17,7 @@ from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.replay import Replayed
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
@@ -139,7 +140,7 @@ def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:
     if request.measure is None or reduced.log_end is None:
         return list(sums.days)
     wait = request.measure.matures(0.0)
-    later = math.ceil(wait / 86400.0)
+    later = math.ceil(wait / DAY)
     dates = []
     for day in sums.days:
         over = datetime.combine(day + timedelta(days=1), datetime.min.time())
@@ -188,7 +189,7 @@ def _arm_answers(
         shown = arm.linearised
         about = shown.squares - shown.units * shown.mean**2
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
-        answers.append(ArmAnswer(name, count, arm.units, arm.mean if arm.units else None, spread))
+        answers.append(ArmAnswer(name, count, arm.units, arm.known_mean, spread))
     return tuple(answers)
 
 

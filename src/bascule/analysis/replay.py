@@ -135,7 +135,7 @@ def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -
         if replayed.state.ending.verdict is not None and not design.measure_on:
             break
         if design.procedure.counts == "blocks" and row["block"] is None:
-            break  # The unit came after guardrails, which are not replayed, had ended the test.
+            break  # The unit came after the test had ended.
         day = datetime.fromtimestamp(ready, UTC).date()
         if known is not None and day > known:
             days.append(_day(design, replayed.state, known))
@@ -221,7 +221,7 @@ def _day(design: Design, state: ExperimentState, day: date) -> Day:
     return Day(
         day.isoformat(),
         tuple(arm.units for arm in parts),
-        tuple(arm.mean if arm.units else None for arm in parts),
+        tuple(arm.known_mean for arm in parts),
         effects(design, statistics),
         None if state.ending.verdict is None else state.ending.verdict.name,
     )

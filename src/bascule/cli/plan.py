@@ -127,12 +127,14 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
 
     With a baseline of 5 %, 0.2 often means a fifth of it.
     """
+    from bascule.planning.request.words import question_of
+
     plain = [text for text in lift or () if not text.strip().endswith("%")]
     larger = request.outcome.binary and abs(request.main_lift) > request.baseline
     if not plain or not larger:
         return
     meant = f"{100 * read_number(plain[0])[0]:g}%"
-    words = f"--lift {plain[0]} means {request.words.splitlines()[0]}; for {meant} of the baseline"
+    words = f"--lift {plain[0]} means {question_of(request)}; for {meant} of the baseline"
     typer.echo(f"bascule: {words} give --lift {meant}", err=True)
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if asks and not typer.confirm("Plan for this?", err=True):

@@ -27,6 +27,7 @@ from functools import partial
 from typing import Protocol
 
 from bascule.core.approximate import about
+from bascule.core.calendar import DAY
 from bascule.core.errors import StoreError
 from bascule.core.metrics.measure import seconds
 
@@ -144,4 +145,4 @@ def moment(now: float) -> datetime:
 
 def _apart(now: float, other: float) -> str:
     direction = "ahead of" if now > other else "behind"
-    return f"{about(abs(now - other) / 86400.0)} {direction}"
+    return f"{about(abs(now - other) / DAY)} {direction}"

@@ -17,6 +17,7 @@ from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.words import question_of
 from bascule.planning.search.candidates import even_split, series
 from bascule.planning.search.choose import (
     NEARLY,
@@ -281,7 +282,7 @@ class Plan:
         """The answer as plain data; `bascule plan --json` prints it."""
         missed = self.prediction_error()
         return {
-            "question": self.request.words,
+            "question": question_of(self.request),
             "possible": self.possible,
             "design": self.design.to_dict(),
             **self.chosen.forecast.to_dict(),

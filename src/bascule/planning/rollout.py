@@ -17,13 +17,14 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_fields import DEFAULT_HARM_ERROR, Reports
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks
 from bascule.core.metrics.guard_rule import WAITING_STEPS
-from bascule.core.metrics.measure import SECONDS, Measure
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
@@ -188,7 +189,7 @@ def _days(arrivals: Arrivals, steps: TrafficSteps, wait: float, units: FloatArra
 
 def _wait(measure: Measure | None) -> float:
     """Return the days from a unit's arrival until it counts."""
-    return 0.0 if measure is None else measure.matures(0.0) / SECONDS["d"]
+    return 0.0 if measure is None else measure.matures(0.0) / DAY
 
 
 def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list[RolloutCase]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
-from bascule.core.design_parts import TWO_SIDED
+from bascule.core.ending import winner_promise
 from bascule.presentation.figures import inline
-from bascule.presentation.guarantees import promise_words, sentence
-from bascule.presentation.numbers import count, duration, percent
+from bascule.presentation.numbers import count, duration
 from bascule.presentation.report import Fact, Report, html
 
 if TYPE_CHECKING:
@@ -25,16 +24,11 @@ def shown(*reports: Report) -> str:
 
 def design_report(design: Design) -> Report:
     """Return a design as a report: what is fixed before the first unit."""
-    promise, error = design.calibration, "the guardrails decide"
-    if design.decides == "primary":
-        is_two_sided = design.sides == TWO_SIDED
-        each = promise.error
-        error = f"{percent(2 * each)}, two-sided" if is_two_sided else f"{percent(each)}, one-sided"
     facts = [
         Fact("arms", ", ".join(design.arms)),
         Fact("outcome", design.outcome.words),
         Fact("rule", design.rule.words, f"({design.rule.label})"),
-        Fact("error", error),
+        Fact("error", winner_promise(design, design.procedure.empty())),
         Fact("outcome of a unit", _counting(design)),
     ]
     if design.min_effect is not None:
@@ -43,11 +37,7 @@ def design_report(design: Design) -> Report:
         facts.append(Fact("ends undecided", f"after {count(design.max_units)} units"))
     if design.deadline is not None:
         facts.append(Fact("deadline", f"{design.deadline:%Y-%m-%d %H:%M %Z}"))
-    notes = (
-        sentence(promise_words(promise, len(design.arms))),
-        design.rule.explain(len(design.arms)),
-    )
-    return Report("Design", facts=tuple(facts), notes=notes)
+    return Report("Design", facts=tuple(facts), notes=(design.rule.explain(len(design.arms)),))
 
 
 def _counting(design: Design) -> str:

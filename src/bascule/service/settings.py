@@ -22,6 +22,9 @@ MAILBOX = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]+@[a-z0-9-]+(?:\.[a-z0-9-]+)*
 LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*", re.I | re.A)
 """An address, or a domain as in @shop.example."""
 
+MOST_FIELDS = 1000
+"""Fields of an address or of a form: the form for a new test, which has most, has a hundred."""
+
 NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 

@@ -67,5 +67,5 @@ def test_what_cannot_be_judged_is_refused() -> None:
 
 def test_the_metric_that_is_compared_for_a_winner_has_no_margin() -> None:
     rows = {"user": [*"abcd"], "arm": ["x", "y", "x", "y"], "good": [1, 0, 1, 1]}
-    with pytest.raises(bs.InputError, match="margin is for metrics beside the first"):
+    with pytest.raises(bs.InputError, match="the first metric cannot have a margin"):
         bs.analyze(rows, bs.LogMetric("good", margin=0.02))

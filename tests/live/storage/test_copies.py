@@ -146,7 +146,7 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
         path.write_bytes(good)
         with sqlite3.connect(path) as file:
             for statement in statements:
-                file.execute(statement)
+                file.executescript(statement)
         file.close()
         return path
 
@@ -158,6 +158,11 @@ def test_files_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
             ("CREATE TABLE spy (a CHECK (length(hex(zeroblob(1000000000))) > 0))", r"\(spy\)"),
             ("ALTER TABLE audit ADD COLUMN spy AS (zeroblob(1000000000))", r"\(audit\)"),
             ("CREATE INDEX spy ON outcomes (length(zeroblob(value)))", r"\(spy\)"),
+            (
+                "DROP INDEX set_aside_events; "
+                "CREATE INDEX set_aside_events ON set_aside (length(zeroblob(event)))",
+                r"\(set_aside_events\)",
+            ),
             ("UPDATE outcomes SET value = 1", "was changed: .* computed as"),
             ("UPDATE experiments SET name = '../x'", "name must be"),
             ("UPDATE experiments SET design = '{}'", "cannot be read"),

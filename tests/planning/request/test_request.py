@@ -9,6 +9,7 @@ import pytest
 import bascule as bs
 from bascule import InputError, PlanRequest
 from bascule.planning.request.read import plan_request
+from bascule.planning.request.words import question_of
 
 SAMPLE = bs.planning.Sample.of([0.0, 1.0, 2.0, 3.0, 4.0] * 4)
 
@@ -25,15 +26,17 @@ def test_a_lift_in_percent_and_one_in_points_are_told_apart() -> None:
     relative, absolute = PlanRequest(lift="1%"), PlanRequest(lift=0.01)
     assert relative.means == (0.05, 0.0505)
     assert absolute.means == (0.05, 0.06)
-    assert relative.words == "5 % against 5.05 %: a lift of 0.05 points, +1 % of the baseline"
-    assert absolute.words == "5 % against 6 %: a lift of 1 point, +20 % of the baseline"
+    assert (
+        question_of(relative) == "5 % against 5.05 %: a lift of 0.05 points, +1 % of the baseline"
+    )
+    assert question_of(absolute) == "5 % against 6 %: a lift of 1 point, +20 % of the baseline"
 
 
 def test_the_lift_of_other_outcomes_is_in_their_unit() -> None:
-    assert PlanRequest(bs.Gaussian(5), 20, "10%").words == (
+    assert question_of(PlanRequest(bs.Gaussian(5), 20, "10%")) == (
         "20 against 22: a lift of 2, +10 % of the baseline"
     )
-    assert PlanRequest(bs.Gaussian(5), 0, 2).words == "0 against 2: a lift of 2"
+    assert question_of(PlanRequest(bs.Gaussian(5), 0, 2)) == "0 against 2: a lift of 2"
 
 
 def test_other_arms_are_at_the_baseline() -> None:
@@ -110,7 +113,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"arms": "ab"}, "arms", "list of names"),
         ({"error": 0}, "error", "strictly between 0 and 1"),
         ({"units_per_day": 0}, "units_per_day", "above 0"),
-        ({"units_per_day": 1e12}, "units_per_day", "fewer units a day"),
+        ({"units_per_day": 1e12}, "units_per_day", "smaller units_per_day"),
         ({"deadline_days": -1}, "deadline_days", "above 0"),
         ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
         ({"waiting_cost": -1}, "waiting_cost", "leave it out"),
@@ -149,9 +152,9 @@ def test_a_plan_for_lower_outcomes() -> None:
     assert request.best == 0.04
     assert request.gap == pytest.approx(0.01)
     assert request.rival == pytest.approx(0.05)
-    assert request.words.endswith("-20 % of the baseline; lower is better")
+    assert question_of(request).endswith("-20 % of the baseline; lower is better")
     assert PlanRequest(arms=3, lift="20%", goal="decrease").means == (0.05, 0.06, 0.06)
-    assert PlanRequest(lift="20%", goal="decrease").words.endswith("so this lift is a loss")
+    assert question_of(PlanRequest(lift="20%", goal="decrease")).endswith("so this lift is a loss")
     made = bs.plan(baseline="50%", lift="-50%", goal="decrease", runs=20)
     assert made.design.goal == "decrease"
     assert made.possible

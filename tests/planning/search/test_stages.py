@@ -13,6 +13,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.forecast import predicted
+from bascule.planning.request.words import question_of
 from bascule.planning.search import stages as planning_stages
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.fixed_horizon import fixed_horizon
@@ -54,7 +55,7 @@ def first_with_its_design_played(request: bs.PlanRequest, seed: int) -> bs.plann
     return next(answer for answer in stages(request, seed=seed) if answer.chosen.simulated)
 
 
-@pytest.mark.parametrize("question", list(problems()), ids=lambda question: question.words)
+@pytest.mark.parametrize("question", list(problems()), ids=question_of)
 def test_a_plan_keeps_its_promises_with_other_seeds(question: bs.PlanRequest) -> None:
     answer = first_with_its_design_played(question, seed=1)
     fresh = bs.simulate(answer.design, question.means, runs=FRESH_RUNS, seed=4321)

@@ -109,7 +109,7 @@ def test_a_name_is_used_once(admin: httpx.Client, name: str) -> None:
     [
         ("GET", "/v1/experiments/none", 404, "check its name in the list of experiments"),
         ("GET", "/v1/nothing", 404, "GET /openapi.json lists all calls"),
-        ("GET", "/v1/experiments/", 404, "changes are"),
+        ("GET", "/v1/experiments/", 404, "change the test with"),
         ("POST", "/v1/experiments/none/resume", 404, "start also resumes after a pause"),
         ("PUT", "/v1/experiments", 405, "use GET, HEAD, POST"),
         ("GET", "/v1/experiments/none/export?table=users", 400, "table"),

@@ -286,7 +286,7 @@ def test_a_form_that_cannot_be_used_says_why_beside_the_field(service: Service, 
 
 
 def test_a_test_is_created_from_the_plan_on_the_screen_only(service: Service) -> None:
-    typed = {"arms": "a\nb", "lift": "30%", "name": "on-the-screen"}
+    typed = {"arms": "grün\nb", "lift": "30%", "name": "on-the-screen"}
     with signed_in(service) as browser:
         shown = Outline(browser.get("/new/plan", params={**typed, "lift": "40%"}).text)
         (mark,) = (its["value"] for its in shown.all("input") if its.get("name") == "shown")
@@ -298,6 +298,9 @@ def test_a_test_is_created_from_the_plan_on_the_screen_only(service: Service) ->
         )
         answer = browser.post("/new", data={**given, "shown": now}, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "/tests/on-the-screen")
+        assert service.store.get("on-the-screen").design.arms == ("grün", "b")
+        # The design on the page says what its error bounds.
+        assert "either arm wins by mistake in" in browser.get("/tests/on-the-screen").text
 
 
 def test_what_was_excluded_is_counted_and_all_can_be_downloaded(

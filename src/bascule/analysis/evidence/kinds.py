@@ -268,6 +268,6 @@ def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterato
     for place, known in enumerate(dates):
         statistics = sums.statistics(place + 1)
         units = tuple(arm.units for arm in statistics.arms)
-        means = tuple(arm.mean if arm.units else None for arm in statistics.arms)
+        means = tuple(arm.known_mean for arm in statistics.arms)
         day = Day(known.isoformat(), units, means, effects(design, statistics))
         yield day, decision(design, statistics)

@@ -301,7 +301,7 @@ class _Recognition:
             self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
         elif metrics:
             kinds = _listed(sample.kinds(metrics[0]), "and")
-            why = f"{metrics[0]} seems to name what the value of a row is of ({kinds}), each to be "
+            why = f"{metrics[0]} seems to name the metric of each row ({kinds}); each has to be "
             self._ask("test", why + "analysed as a test of its own", metrics)
 
     def _counts(self) -> list[str]:

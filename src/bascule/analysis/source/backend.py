@@ -1,6 +1,6 @@
-"""Where a table of Ibis lives, how an expression is computed there, and quick tests of its text.
+"""Ibis backends: running expressions where the data is, and quick checks of text columns.
 
-Most entries of text pass these, so few need slow ones.
+Most entries of text pass the quick checks, so few need the slow ones.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "
 """Text that stands for no value, in any case and with spaces around it."""
 
 LONGEST = 17
-"""Digits and signs of a number that is surely read as it is written."""
+"""The most characters of a number that is certain to be read exactly as it is written."""
 
 FEWEST_GROUPED = 3
-"""Points that may separate thousands make a column unclear from this many on."""
+"""A column is ambiguous if at least this many numbers may have points as thousands separators."""
 
 KINDS = ("int64", "float64", "timestamp")
 """Types that a column of text may surely have, the narrowest first."""

@@ -304,9 +304,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     if form is None:
         known = ", ".join(sorted(FORMS))
         advice = HINTS.get(path.suffix.lower(), "rename it")
-        raise InputError(
-            field, f"{field}: {path} has no ending that says what it is ({known}): {advice}"
-        )
+        raise InputError(field, f"{field}: {path} has no known ending ({known}): {advice}")
     if len(names) == 1 and Path(names[0]).stat().st_size == 0:
         raise InputError(field, f"{field}: {path} is empty")
     return [str(Path(name).absolute()) for name in names], form

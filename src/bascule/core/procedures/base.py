@@ -224,7 +224,7 @@ class Procedure(ABC):
 
     @property
     def quick_differences(self) -> bool:
-        """Whether `ends` is quick enough to be called at every look."""
+        """Whether `differences` is quick enough to be called at every look."""
         return False
 
     @property

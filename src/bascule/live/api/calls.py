@@ -69,8 +69,8 @@ def _constants_of(loaded: Loaded) -> tuple[Arms, bool]:
 class Calls(Handle):
     """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
 
-    Each is the reply that it will have. A call has no job where the program can answer by itself:
-    for a unit that it remembers, and in a static population.
+    Each method returns a `Reply`. It has no job if no transaction is needed: for a unit whose arm
+    this program remembers, and in a static population.
     """
 
     def assign(

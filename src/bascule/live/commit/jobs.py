@@ -54,11 +54,11 @@ class Job:
 
 
 class Reply(Generic[Result]):
-    """The result of a call; it is there once the transaction is on disk.
+    """The result of a call, available once its transaction is on disk.
 
-    `job` is what the call wants, None if it needs no transaction, and `read` makes its result of
-    those of the job. `result()` waits for it in a thread, and `await` in a coroutine. A caller that
-    is cancelled while it waits leaves, and what it asked for happens all the same.
+    `job` is the work to commit, or None if the call needs no transaction; `read` converts the
+    results of the job to the result of the call. Wait for it with `result()` in a thread, or with
+    `await` in a coroutine. If a waiting caller is cancelled, the job is still carried out.
 
     >>> import asyncio, bascule as bs
     >>> async def serve(test):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, select
 
 from bascule.core.approximate import percent
+from bascule.core.calendar import DAY
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
 from bascule.core.metrics import coverage
@@ -39,7 +40,7 @@ TELLING = 30
 MUCH_LATER = 10.0
 """A unit that takes longer than most others by this factor is taken not to report at all."""
 
-PATIENCE = 86400.0
+PATIENCE = DAY
 """Seconds for which a test without any outcome is taken to wait for the first."""
 
 STRETCHES = 10

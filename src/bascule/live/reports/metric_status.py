@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bascule.core.approximate import about
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.contrasts import Contrast, contrasts
@@ -17,7 +18,6 @@ from bascule.core.metrics.guardrails import (
     metric_views,
     waiting_arm,
 )
-from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Goal, Role
 from bascule.core.progress import next_block
 from bascule.core.statistics import Statistics
@@ -161,7 +161,7 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
         control.share,
         _new_part(design, state),
         share,
-        None if at is None else (float(at) - passed) / SECONDS["d"],
+        None if at is None else (float(at) - passed) / DAY,
         tuple(unknown),
         tuple(dict.fromkeys(why for arm in new for why in held_words(design, state.once, arm))),
     )

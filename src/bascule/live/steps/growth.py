@@ -7,9 +7,10 @@ from bascule.core.design import Design
 from bascule.live.storage.state import Enrolment, ExperimentState, Mark
 
 GROWTH, MARKED = 1.05, 1.01
-"""Times are stored whenever the units grow by the factor `MARKED`, back to the last `GROWTH`.
+"""A mark is stored each time the number of units has grown by the factor `MARKED`.
 
-From the oldest of these times a status can tell that enrolment has nearly stopped.
+Marks from before the units last grew by the factor `GROWTH` are deleted. The oldest mark left shows
+whether enrolment has nearly stopped.
 """
 
 EXHAUSTED_UNITS, EXHAUSTED_DAYS = 100, 14.0

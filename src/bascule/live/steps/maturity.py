@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from bascule.core.approximate import about
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -209,4 +210,4 @@ def clipped(design: Design, value: float) -> tuple[float, str]:
 
 
 def _long(seconds: float) -> str:
-    return about(seconds / 86400.0)
+    return about(seconds / DAY)

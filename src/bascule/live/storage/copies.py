@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.steps.inputs import check_name
@@ -156,7 +158,7 @@ def _check_pages(path: Path, name: str) -> None:
     with closing(sqlite3.connect(path)) as file:
         try:
             parts = file.execute("SELECT type, name, sql FROM sqlite_master WHERE sql <> ''")
-            strange = sorted(part for kind, part, sql in parts if _is_strange(kind, part, sql))
+            strange = sorted(part for kind, part, sql in parts if _is_strange(kind, sql))
             if strange:
                 words = f"the file has code that is not bascule's ({', '.join(strange)[:60]})"
                 raise InputError("file", f"{words}: refused")
@@ -167,13 +169,24 @@ def _check_pages(path: Path, name: str) -> None:
         raise StoreError(f"the file is damaged: {said}")
 
 
-def _is_strange(kind: str, name: str, sql: str) -> bool:
+def _is_strange(kind: str, sql: str) -> bool:
     """Whether a part of a file has code that no store has."""
     if kind == "table":
         return COMPUTED.search(sql) is not None
-    tables = schema.metadata.sorted_tables
-    indexes = {index.name for table in tables for index in table.indexes}
-    return name not in indexes if kind == "index" else sql not in schema.APPEND_ONLY["sqlite"]
+    if kind == "index":
+        return _plain(sql) not in _indexes()
+    return sql not in schema.APPEND_ONLY["sqlite"]
+
+
+def _indexes() -> set[str]:
+    """Return how a store makes its indexes, written plainly."""
+    indexes = [index for table in schema.metadata.sorted_tables for index in table.indexes]
+    return {_plain(str(CreateIndex(one).compile(dialect=sqlite.dialect()))) for one in indexes}
+
+
+def _plain(sql: str) -> str:
+    """Return a statement without spaces and double quotes, which versions write differently."""
+    return re.sub(r'[\s"]', "", sql).casefold()
 
 
 def _check_tables(connection: Connection) -> None:

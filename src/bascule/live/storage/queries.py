@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bascule.core.design import Design
@@ -71,7 +72,7 @@ _REQUESTS = (
     "SELECT event, number, min(outcomes.at) FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED GROUP BY event, number"
 )
-_REFUSED_REQUESTS = (
+_EXCLUDED_REQUESTS = (
     "SELECT event, unit, min(COALESCE(set_aside.at, received)) FROM LISTED set_aside "
     "WHERE experiment = ? AND event IS_LISTED AND unit <> '' GROUP BY event, unit"
 )
@@ -290,18 +291,16 @@ class Rows(NamedTuple):
         }
 
     def requests(self, ids: list[str]) -> dict[str, tuple[str, float]]:
-        """Return whose the first events with these ids are, and when they happened.
-
-        Events that were excluded count where no other has the id.
-        """
+        """Return whose the first outcomes with these ids are, and when they happened."""
         taken = [tuple(row) for row in self._listed(_REQUESTS, ids)]
         numbers = {number for _, number, _ in taken}
         names = dict(map(tuple, self._listed(_NAMED, sorted(numbers))))
-        refused = self._listed(_REFUSED_REQUESTS, ids)
-        requests = {event: (unit, at) for event, unit, at in refused}
-        return requests | {
-            event: (names[number], at) for event, number, at in taken if number in names
-        }
+        return {event: (names[number], at) for event, number, at in taken if number in names}
+
+    def excluded_requests(self, ids: list[str]) -> dict[str, tuple[str, float]]:
+        """Return whose the first excluded events with these ids are, and when they happened."""
+        rows = sorted(map(tuple, self._listed(_EXCLUDED_REQUESTS, ids)), key=itemgetter(2))
+        return {event: (unit, at) for event, unit, at in reversed(rows)}
 
     def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:
         """Which of the units have an event, with the metrics that they have one of."""

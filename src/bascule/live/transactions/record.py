@@ -144,20 +144,18 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     asked = [event.id for event in events if not event.unit and event.id is not None]
     key = work.state.names.key
     hidden = {pseudonym(key, name): name for name in asked} if key else {}
-    stored = work.rows.requests([*asked, *hidden])
-    requests = {hidden.get(name, name): request for name, request in stored.items()}
-    for one in events:
-        if one.id is not None and one.unit:
-            requests.setdefault(one.id, (one.unit, work.now if one.at is None else one.at))
-    return [event if event.unit else _of_request(event, requests) for event in events]
+    names = [*asked, *hidden]
+    # A stored outcome comes before one of this batch, and that before one that was excluded.
+    found: dict[str, tuple[str, float | None]] = {**work.rows.excluded_requests(names)}
+    found |= {one.id: (one.unit, one.at) for one in reversed(events) if one.unit and one.id}
+    found |= work.rows.requests(names)
+    known = {hidden.get(name, name): request for name, request in found.items()}
+    return [event if event.unit else _of_request(event, known) for event in events]
 
 
-def _of_request(event: Event, requests: Mapping[str, tuple[str, float]]) -> Event:
+def _of_request(event: Event, known: Mapping[str, tuple[str, float | None]]) -> Event:
     """Return an event with the unit of its request, and its time if it has none."""
-    request = requests.get(event.id or "")
-    if request is None:
-        return event._replace(unit=NOBODY)
-    unit, at = request
+    unit, at = known.get(event.id or "", (NOBODY, None))
     return event._replace(unit=unit, at=at if event.at is None else event.at)
 
 

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import tidy
-from bascule.core.metrics.measure import SECONDS
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Outcome
 from bascule.core.types import FloatArray
 from bascule.theory.guardrails import units_within_margin
 
 LONGEST_DAYS, HALVINGS = 1e6, 60
-"""A number of users who take longer never come; and how often the days until then are halved."""
+"""The longest time that `days_until` searches, in days, and its number of bisection steps."""
 
 TrafficSteps = tuple[tuple[float, float], ...]
 """Pairs of seconds since the start and the share of the traffic from then on, in order."""
@@ -61,20 +61,20 @@ class Steady:
         return self.units_per_day * factor
 
     def daily(self, window_days: float) -> float:  # noqa: ARG002
-        """Return how many units of the whole traffic a day without a better arm is worth."""
+        """Return how many units a day would have the better arm if all traffic had it."""
         return self.units_per_day
 
     def expected(self, metric: Metric, window: float | str | None = None) -> Metric:  # noqa: ARG002
-        """Return the metric: what new units spread by is not known."""
+        """Return the metric unchanged, because the spread of new units is not known."""
         return metric
 
     def spread_in(self, outcome: Outcome, *about: object) -> Outcome:  # noqa: ARG002
-        """Return the model: what new units spread by is not known."""
+        """Return the model unchanged, because the spread of new units is not known."""
         return outcome
 
     def _parts(self, steps: TrafficSteps) -> list[tuple[float, float, float]]:
         """The first and the last day of each step, and the units a day that it brings."""
-        starts = [at / SECONDS["d"] for at, _ in steps]
+        starts = [at / DAY for at, _ in steps]
         until = [*starts[1:], math.inf]
         speeds = [tidy(share * self.units_per_day) for _, share in steps]
         return list(zip(starts, until, speeds, strict=True))
@@ -100,7 +100,8 @@ class Returning:
 
     def __post_init__(self) -> None:
         checks.accept(self, "users", checks.positive, "it is how many users are active")
-        checks.accept(self, "requests_per_day", checks.positive, "those of all users together")
+        remedy = "it is the number of requests of all users together"
+        checks.accept(self, "requests_per_day", checks.positive, remedy)
         if not 0.0 <= checks.finite("alike", self.alike, "0.05 is usual") < 1.0:
             raise InputError("alike", f"alike must lie between 0 and 1 (got {self.alike:g})")
 
@@ -126,7 +127,7 @@ class Returning:
         """Return how many users are in the test after numbers of days."""
         before, total = 0.0, np.zeros_like(days)
         for at, share in steps:
-            total = total + (share - before) * self.come(days - at / SECONDS["d"])
+            total = total + (share - before) * self.come(days - at / DAY)
             before = share
         return total
 
@@ -146,7 +147,7 @@ class Returning:
         )
 
     def daily(self, window_days: float) -> float:
-        """Return how many units of the whole traffic a day without a better arm is worth.
+        """Return how many units a day would have the better arm if all traffic had it.
 
         A unit is the requests of a user within the window, or the first request without one.
         """
@@ -185,15 +186,18 @@ class Returning:
         if not outcome.pairs or outcome.variance(0.0) is not None:
             return outcome
         if window is None:
-            raise InputError("window", f"{name} needs a window where users come back: window 1d")
+            raise InputError(
+                "window", f"{name} has no window, and users who come back need one: add 1d, say"
+            )
         if rate is None or not 0.0 < rate < 1.0:
             raise InputError(
                 "baseline",
                 f"baseline of {name} must be a share between 0 and 1 (got {rate}): it says how "
                 "much users differ; of other ratios give the spread, as in Ratio(spread=0.3)",
             )
-        expected: Any = outcome.expecting(self.spread(rate, float(window) / SECONDS["d"]))
-        return replace(expected, is_share=True)  # type: ignore[no-any-return]
+        expected: Any = outcome.expecting(self.spread(rate, float(window) / DAY))
+        share = True if expected.is_share is None else expected.is_share
+        return replace(expected, is_share=share)  # type: ignore[no-any-return]
 
     def users_needed(self, design: Design, days: float, least: float = math.nan) -> float:
         """Return the users that all guardrails need, with windows of some days; or the least."""
@@ -207,7 +211,7 @@ class Returning:
         """Return a metric with another window, where its spread was not given but expected."""
         if metric.measure is None or metric.measure.window is None:
             return metric
-        was = float(metric.measure.window) / SECONDS["d"]
+        was = float(metric.measure.window) / DAY
         return replace(metric, outcome=self.respread(metric.outcome, metric.baseline, was, days))
 
     def respread(self, outcome: Outcome, rate: float | None, was: float, days: float) -> Outcome:
@@ -260,12 +264,12 @@ class Traffic:
         return self.days_until(units).item() + self.window_days
 
     def days_at(self, arrived: FloatArray, enrolled: FloatArray) -> FloatArray:
-        """Return the days of simulated ends, when this many units had arrived.
+        """Convert the ends of simulated tests from arrived units to days.
 
-        A simulation counts time in units that arrive, and a window is as many as its first one has.
-        Users who come back arrive ever more slowly, and none is lost while nobody is enrolled: a
-        test then takes as many windows as in the simulation, or until the last one that it enrolled
-        has come and is known.
+        A simulation measures time in arrived units: every window lasts for as many units as arrive
+        in the first one. Users who come back arrive ever more slowly, and none is lost while
+        enrolment is closed. So a test takes as many windows as in the simulation, or longer if the
+        last enrolled user arrives later, whose outcome has to be known too.
         """
         if not self.window_days or self.steady is not None:
             return self.days_until(arrived)

@@ -258,8 +258,8 @@ def check_deadline(
     if come > most:
         raise InputError(
             "units_per_day",
-            f"units_per_day times deadline_days must be at most {most:.0e} "
-            f"(got {come:.2g}): fewer units a day will do",
+            f"at most {most:.0e} units can arrive by the deadline (got {come:.2g}): plan with a "
+            "smaller units_per_day or a shorter deadline_days",
         )
     if window_days >= deadline_days:
         raise InputError(
@@ -271,8 +271,10 @@ def check_deadline(
     least = FIRST_UNITS * arms
     if math.isinf(least_days):
         raise InputError(
-            "active_users",
-            f"active_users are too few for {arms} arms: the first blocks take {least} users",
+            "units_per_day",
+            f"{arms} arms need {least} enrolled users for their first blocks, and fewer are active "
+            "(--active-users, `Returning.users`): plan for more users, a larger share or fewer "
+            "arms",
         )
     if max_units < least:
         raise InputError(

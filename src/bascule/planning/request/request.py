@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
-from bascule.core.calendar import announced_after
+from bascule.core.calendar import DAY, announced_after
 from bascule.core.covariates.model import Covariate
 from bascule.core.design import MOST_UNITS, Design
 from bascule.core.design_fields import DEFAULT_ERROR
-from bascule.core.design_parts import check_kind, checked_sides
+from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs.written_numbers import amount, tidy
-from bascule.core.metrics.measure import SECONDS, Measure
+from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import check_given
 from bascule.core.outcomes import OUTCOMES, Bernoulli, Beta, Outcome, Recurrent
@@ -38,11 +38,9 @@ from bascule.planning.request.checks import (
 )
 from bascule.planning.request.options import PLAN, AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
-from bascule.planning.request.words import RequestWords
 from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
-DAY = SECONDS["d"]
 BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
 
@@ -55,13 +53,13 @@ AS_GIVEN = ("outcome", "arms")
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRequest(RequestWords):
+class PlanRequest:
     """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
     >>> PlanRequest().means
     (0.05, 0.06)
-    >>> PlanRequest(lift="-10%").words
-    '5 % against 4.5 %: a lift of -0.5 points, -10 % of the baseline'
+    >>> PlanRequest(lift="-10%").means
+    (0.05, 0.045)
     """
 
     outcome: Outcome = ZERO_OR_ONE
@@ -284,7 +282,7 @@ class PlanRequest(RequestWords):
             return 0.0
         measures = (metric.measure for metric in self.metrics)
         others = (one.matures(0.0) for one in measures if one is not None)
-        return max(float(self.window), *others, 0.0) / SECONDS["d"]
+        return max(float(self.window), *others, 0.0) / DAY
 
     @property
     def withholds(self) -> bool:
@@ -344,6 +342,11 @@ class PlanRequest(RequestWords):
     def usual_spread(self) -> float:
         """The spread that the outcome model gives to outcomes of the first arm in a simulation."""
         return self.played_outcome.noise(self.means).spread(self.baseline)
+
+    @property
+    def cost_unit(self) -> str:
+        """What cost is counted in."""
+        return cost_unit(self.outcome, self.goal)
 
     @property
     def covariates(self) -> tuple[Covariate, ...] | None:

@@ -107,9 +107,11 @@ class Candidate:
             (mine.p90_days, theirs.p90_days),
             (mine.cost.mean, theirs.cost.mean),
         ]
-        if self.zero is not None and other.zero is not None:
-            pairs.append((self.zero.days.mean, other.zero.days.mean))
-        return self.in_time and self.rule != other.rule and all(a <= b for a, b in pairs)
+        if not self.in_time or self.rule == other.rule or any(a > b for a, b in pairs):
+            return False
+        # These are computed for the few that are left.
+        zero, its = self.zero, other.zero
+        return zero is None or its is None or zero.days.mean <= its.days.mean
 
     def with_simulation(self, forecast: Forecast) -> Candidate:
         """Return the point with what a simulation showed."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
@@ -45,6 +46,7 @@ class FixedHorizon:
         }
 
 
+@lru_cache(maxsize=64)
 def fixed_horizon(request: PlanRequest) -> FixedHorizon:
     """Return the fixed-horizon test of the same error and sides, with the power that was asked for.
 

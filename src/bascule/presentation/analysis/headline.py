@@ -44,8 +44,8 @@ def _answer(analysis: Analysis) -> str:
             analysis.contrasts, decision.name, analysis.design.goal, amounts_of(analysis)
         )
         return (
-            f"{decision.name} is the best arm{effect}{_since(analysis)}; a worse one is named with "
-            f"probability at most {risk} ({analysis.guarantee}){held_words(analysis)}"
+            f"{decision.name} is the best arm{effect}{_since(analysis)}; the probability of "
+            f"naming a worse arm is at most {risk} ({analysis.guarantee}){held_words(analysis)}"
         )
     if decision is not None:
         return f"{decision.name.capitalize()} ({analysis.guarantee}){_since(analysis)}"

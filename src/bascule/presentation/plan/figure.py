@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bascule.planning.request.words import question_of
 from bascule.planning.search.candidates import series
 from bascule.planning.search.choose import Candidate
 from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
@@ -70,7 +71,7 @@ def plot_plan(plan: Plan) -> Figure:
     plain_log_ticks(axis.xaxis)
     axis.set_xlabel("days until the end of the test (log scale)")
     axis.set_ylabel(f"expected cost ({plan.request.cost_unit})")
-    axis.set_title(plan.request.words, loc="left")
+    axis.set_title(question_of(plan.request), loc="left")
     figure.legend(frameon=False, fontsize=9, loc="outside lower left", ncols=2)
     return figure
 

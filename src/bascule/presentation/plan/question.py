@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
+from bascule.core.calendar import DAY
 from bascule.core.evidence.spread import units_needed
 from bascule.core.outcomes import Outcome
-from bascule.planning.request.request import DAY, PlanRequest
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.presentation.guarantees import sides_words
 from bascule.presentation.numbers import count, duration, percent
@@ -75,8 +76,8 @@ def _shape_words(outcome: Outcome, sample: Sample) -> str:
         return ""
     waits = f"; no decision before each arm has about {count(units_needed(sample.skewness, 0.0))}"
     skewed = abs(sample.skewness) > SKEWED and sample.low >= 0.0
-    cap = " (a cap, as in cap=99%, is proven and waits for nothing)" if skewed else ""
-    return f"{waits} units, as its skewness of {sample.skewness:.2g} asks for{cap}"
+    cap = " (with a cap, such as cap=99%, nothing has to wait)" if skewed else ""
+    return f"{waits} units, because the skewness is {sample.skewness:.2g}{cap}"
 
 
 def measure_example(request: PlanRequest) -> tuple[str, str]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bascule.core.calendar import DAY
+from bascule.core.errors import InputError
 from bascule.planning.request.arrivals import Returning, TrafficSteps
-from bascule.planning.request.request import DAY
 from bascule.planning.search.reach import time_needed
 from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import count, duration, number, percent
@@ -36,7 +37,10 @@ def arrival_words(crowd: Returning, deadline: float) -> str:
 
 def column_words(day: str) -> str:
     """Say what the columns of windows are, given what happens on their day."""
-    return f"counted: of all requests until the deadline; day: {day}, - if not by the deadline"
+    return (
+        "counted is the share of all requests until the deadline that count; day is the day on "
+        f"which {day}, or - if that is after the deadline"
+    )
 
 
 def windows(
@@ -71,7 +75,11 @@ def plan_windows(plan: Plan) -> Table | None:
     def needed(days: float) -> float:
         was = float(request.window or 0.0) / DAY
         outcome = crowd.respread(request.outcome, request.baseline, was, days)
-        other = replace(request, window=days * DAY, outcome=outcome, metrics=())
+        try:
+            other = replace(request, window=days * DAY, outcome=outcome, metrics=())
+        except InputError:
+            # The request does not go with a window of this length.
+            return math.inf
         return max(time_needed(other), crowd.users_needed(plan.design, days, least=0.0))
 
     return windows(crowd, ((0.0, request.share),), request.deadline_days, needed)
@@ -90,11 +98,11 @@ def plan_words(plan: Plan) -> list[str]:
     ]
     if not plan.possible and plan.reach.deadline_days is None:
         longer = (
-            ": a longer window counts more requests of each of them (see the windows), up to what "
-            "users differ by"
+            ": a longer window counts more requests of each user (see the windows), but does not "
+            "remove the differences between users"
         )
         said.append(
-            "They are too few for this lift, however long the test runs"
+            "There are too few users for this lift, however long the test runs"
             f"{longer if request.outcome.pairs else ''}."
         )
     requests = crowd.requests_in(float(request.window or 0.0) / DAY)
@@ -104,7 +112,7 @@ def plan_words(plan: Plan) -> list[str]:
             "counts."
         )
     by_day = (
-        "when an even split has the users that it needs to find the lift with probability "
+        "an even split has the users that it needs to find the lift with probability "
         f"{percent(request.power)}"
     )
     return [

@@ -31,7 +31,7 @@ def report(plan: Rollout) -> Report:
         needed = partial(plan.arrivals.users_needed, plan.design)
         tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed))
         notes.append(arrival_words(plan.arrivals, plan.deadline_days))
-        notes.append(column_words("when an unchanged version is out on average"))
+        notes.append(column_words("an unchanged version is out on average"))
     pairs = zip(plan.ramp, plan.traffic, strict=True)
     steps = ", ".join(
         f"{percent(share)} after {at / 86400:g} d ({percent(traffic)} in the test)"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.words import lift_words
 from bascule.planning.search.choose import Candidate
 from bascule.presentation.numbers import amount, count, day, estimate, part, percent
 from bascule.presentation.report import Cells, Table
@@ -152,7 +153,7 @@ def _short_cell(forecast: Forecast | None) -> str:
 def case_words(case: WhatIf, request: PlanRequest) -> str:
     """Return another lift in words."""
     name = CASE_NAMES[case.name]
-    return name if case.lift == 0 else f"{name} ({request.lift_words(case.lift)})"
+    return name if case.lift == 0 else f"{name} ({lift_words(request.outcome, case.lift)})"
 
 
 def _case_cells(case: WhatIf) -> Cells:

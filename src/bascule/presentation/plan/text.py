@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.core.design import Design
 from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.request.words import lift_words, question_of
 from bascule.planning.search.choose import best_tilt
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
@@ -206,7 +207,7 @@ def guardrail_lines(plan: Plan) -> list[str]:
 def limits(plan: Plan) -> list[str]:
     """Say how far the request could be stretched, or what would make it possible."""
     request, reach = plan.request, plan.reach
-    lift = None if reach.lift is None else request.lift_words(reach.lift)
+    lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
     if plan.possible:
         said = []
         if lift is not None:
@@ -325,7 +326,7 @@ def signal_words(plan: Plan) -> str:
 
 def question(plan: Plan) -> str:
     """Return what was asked, in a sentence."""
-    return f"{plan.request.words}; {conditions(plan.request)}."
+    return f"{question_of(plan.request)}; {conditions(plan.request)}."
 
 
 def details(plan: Plan) -> Report:

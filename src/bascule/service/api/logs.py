@@ -140,7 +140,7 @@ async def _csv(
     metric: str | None,
 ) -> AsyncIterator[str]:
     """The rows, some at a time, so that memory does not grow with their number."""
-    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table)]
+    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table, metric)]
     after: int | None = -1
     while True:
         yield "".join(csv_lines(rows, spreadsheet))

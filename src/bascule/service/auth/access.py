@@ -46,7 +46,7 @@ from bascule.service.auth.rate_limits import source
 from bascule.service.auth.sessions import Session
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import Problem, header
-from bascule.service.settings import Settings, is_loopback
+from bascule.service.settings import MOST_FIELDS, Settings, is_loopback
 
 COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
@@ -54,8 +54,8 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 FORWARDED = ("forwarded", "x-forwarded", "x-real-ip", "x-client-ip", "x-original", "via", "cf-")
 """How the headers begin that proxies add."""
 
-FORM, MOST_FIELDS = "application/x-www-form-urlencoded", 1000
-"""The content type of a form, and how many fields one may have."""
+FORM = "application/x-www-form-urlencoded"
+"""The content type of a form."""
 
 CHALLENGE = {"WWW-Authenticate": 'Bearer realm="bascule"'}
 
@@ -172,12 +172,19 @@ async def form_of(request: Request, largest: int | None = None) -> ImmutableMult
         raise Problem(415, f"send Content-Type: {FORM}")
     body = await request.body()
     if largest is not None and len(body) > largest:
-        raise Problem(413, f"this form has at most {largest:,} bytes")
+        raise Problem(413, f"the form has {len(body):,} bytes: send at most {largest:,}")
     try:
-        fields = parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        return ImmutableMultiDict([(name.decode(), text.decode()) for name, text in fields])
+        return ImmutableMultiDict(
+            parse_qsl(
+                body.decode(),
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=MOST_FIELDS,
+            )
+        )
     except ValueError:
-        raise Problem(400, f"a form is text with at most {MOST_FIELDS:,} fields") from None
+        detail = f"the form cannot be read: send UTF-8 text with at most {MOST_FIELDS:,} fields"
+        raise Problem(400, detail) from None
 
 
 async def who(request: Request) -> Caller:

@@ -72,7 +72,7 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
     """Exchange the token of a link for a session; None if it was used or has expired."""
     mine = sessions.c.hash == _hash(token), sessions.c.kind == "link", sessions.c.expires > now
     with store.reading() as connection:
-        # Whoever tries tokens must not keep those waiting who write.
+        # Without the write lock, so that guessed tokens do not delay writers.
         if connection.execute(select(sessions.c.hash).where(*mine)).first() is None:
             return None
     with store.writing() as connection:

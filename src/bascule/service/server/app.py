@@ -158,8 +158,8 @@ def _no_such_path(method: str, path: str) -> str:
         return f"{words}: GET /openapi.json lists all calls"
     changes = ", ".join(experiments.CHANGES)
     return (
-        f"{words}: programs call assign and outcomes; changes are {changes}, and start also "
-        "resumes after a pause"
+        f"{words}: use assign and outcomes for units, or change the test with {changes} (start "
+        "also resumes after a pause); GET /openapi.json lists all calls"
     )
 
 

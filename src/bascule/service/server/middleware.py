@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
 from bascule.service.responses import Problem, problem_of, refusal, unavailable
+from bascule.service.settings import MOST_FIELDS
 from bascule.service.telemetry import LOGGER, Metrics, log
 
 CSP = (
@@ -31,9 +32,6 @@ HEADERS = [
 NOT_KEPT = (b"cache-control", b"no-store")
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
-MOST_FIELDS = 300
-"""Fields of an address: the form for a new test, which has most, has about a hundred."""
-
 REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
@@ -76,8 +74,8 @@ class RequestMiddleware:
 
         try:
             length = _length(scope)
-            if scope["query_string"].count(b"&") >= MOST_FIELDS:
-                problem = Problem(400, f"an address has at most {MOST_FIELDS} fields")
+            if scope.get("query_string", b"").count(b"&") >= MOST_FIELDS:
+                problem = Problem(400, f"the query has too many fields: send at most {MOST_FIELDS}")
                 await refusal(scope, problem)(scope, receive, answer)
             elif length > self._largest:
                 await refusal(scope, _too_large(self._largest))(scope, receive, answer)

@@ -418,7 +418,7 @@ class BlockProcedure(Procedure):
     # Intervals
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
-        """Return the pairs that `ends` lists: all, or those of control and leader of many arms."""
+        """Return the pairs that are listed: all, or those of control and leader of many arms."""
         every = list(combinations(range(self.arms), 2))
         if self.arms <= MOST_ARMS:
             return every
@@ -426,25 +426,23 @@ class BlockProcedure(Procedure):
         listed = {self.design.arms.index(self.design.control_arm), leader}
         return [pair for pair in every if listed & set(pair)]
 
-    def differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the interval of every difference, by the evidence that decides."""
-        return self._intervals(statistics, self.compared(statistics))
-
-    def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
-        """Return by how much each arm is better than the control, by the evidence that decides."""
-        others = [(arm, control) for arm in range(self.arms) if arm != control]
-        intervals = self._intervals(statistics, others)
-        return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
-
-    def _intervals(
-        self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]]
+    def differences(
+        self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]] | None = None
     ) -> list[Difference]:
+        """Return the intervals of all differences, or of some pairs, by what decides."""
+        listed = self.compared(statistics) if pairs is None else pairs
         rows, params, scale = self.rows(statistics), self.params, self.outcome.scale
-        intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in pairs)
+        intervals = (self.steps.interval(*rows, self.arms, i, j, params) for i, j in listed)
         return [
             (float(scale * middle), float(scale * low), float(scale * high))
             for middle, low, high in intervals
         ]
+
+    def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
+        """Return by how much each arm is better than the control, by the evidence that decides."""
+        others = [(arm, control) for arm in range(self.arms) if arm != control]
+        intervals = self.differences(statistics, others)
+        return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
     def boundary(self, clock: float) -> float | None:
         """Return the total of a pair at which one arm has won; None if it is no matter of that."""

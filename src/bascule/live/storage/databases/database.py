@@ -72,8 +72,8 @@ class _TakenBackError(Exception):
 class Database:
     """Connections to one database, whose tables are made if it is empty.
 
-    With `make` false it is opened as it is, to be looked at. Errors have its `name`, its location
-    if none is given.
+    If `make` is false, the database is opened without creating tables. Error messages show `name`,
+    or the location if no name is given.
     """
 
     def __init__(self, location: str, make: bool = True, name: str = "") -> None:
