@@ -83,10 +83,10 @@ NEW = {
     "OpenID Connect, notifications, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
         service/notifications/notify.py service/server/connection.py""",
-    "Dask, GPU, summaries of many runs, quicker loops": """
+    "Dask, GPU, quicker loops": """
         simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
         simulation/kernels/block_differences.py simulation/kernels/gpu.py
-        simulation/kernels/two_arms.py simulation/summary.py""",
+        simulation/kernels/two_arms.py""",
     "rules of other tools": "research/rivals/",
     "logs in databases and Spark, of any form, of many tests, with one look": """
         analysis/each.py analysis/evidence/fixed.py analysis/experiment.py analysis/log/naming.py

@@ -14,7 +14,6 @@ from bascule.presentation.guarantees import promise_words
 from bascule.presentation.numbers import count, duration, number, percent, shown
 from bascule.presentation.report import Fact, Report, Table
 from bascule.simulation import Estimate, GuardedRuns, Simulation
-from bascule.simulation.result import SimulationResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,20 +28,20 @@ ENGINES = {
 }
 
 
-def title(simulation: SimulationResult) -> str:
+def title(simulation: Simulation) -> str:
     """Say which rule was simulated, how often, and on which means."""
     rule, runs = simulation.design.rule.label, count(simulation.runs)
     return f"{rule}, {runs} runs at means {shown(simulation.means)}"
 
 
-def report(simulation: SimulationResult) -> Report:
+def report(simulation: Simulation) -> Report:
     """Return a simulation as a report: what it cost, when it decided, how often it was wrong."""
     facts = tuple(Fact(name, value) for name, value in rows(simulation))
-    figures = (simulation,) if isinstance(simulation, Simulation) else ()
-    return Report(title(simulation), facts=facts, figures=figures, details=_details(simulation))
+    shown, details = (simulation,), _details(simulation)
+    return Report(title(simulation), facts=facts, figures=shown, details=details)
 
 
-def _details(simulation: SimulationResult) -> Report:
+def _details(simulation: Simulation) -> Report:
     """Return what theory says of regret and decision time: a prediction, and what is proven."""
     is_published = simulation.design.calibration.guarantee == "as published"
     head = ("", "mean", "predicted", "published" if is_published else "proven")
@@ -66,7 +65,7 @@ def _amount(value: float) -> str:
     return "none" if math.isinf(value) else f"{value:,.0f}"
 
 
-def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
+def rows(simulation: Simulation) -> list[tuple[str, str]]:
     """Return the summary in words: what each number is, and the number."""
     design = simulation.design
     summary, quantiles = simulation.summary(), simulation.quantiles()
@@ -98,7 +97,7 @@ def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
         lines.append(
             ("no difference", f"{count(simulation.no_difference)} of {count(simulation.runs)} runs")
         )
-    if isinstance(simulation, Simulation) and simulation.guarded is not None:
+    if simulation.guarded is not None:
         lines += guarded_rows(simulation, simulation.guarded)
     if simulation.engine is not None:
         lines.append(("engine", _engine_words(simulation)))
@@ -113,7 +112,7 @@ def rows(simulation: SimulationResult) -> list[tuple[str, str]]:
     return lines
 
 
-def not_played(simulation: SimulationResult) -> str:
+def not_played(simulation: Simulation) -> str:
     """Return what the design has that was not played, and what to do; empty if there is nothing."""
     design, world = simulation.design, simulation.world
     window, parts = design.matures(0.0), []
@@ -146,13 +145,13 @@ def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str
     return lines
 
 
-def _engine_words(simulation: SimulationResult) -> str:
+def _engine_words(simulation: Simulation) -> str:
     if simulation.engine == "fast" and not simulation.design.outcome.recurring:
         return "fast: the outcomes of an arm in a block drawn as their sum"
     return ENGINES[simulation.engine or "plain"].format(simulation.accuracy)
 
 
-def wrong_words(simulation: SimulationResult) -> str:
+def wrong_words(simulation: Simulation) -> str:
     """Return the share of wrong decisions, and what counts as one where no arm is the best."""
     share = f"{percent(simulation.error_rate)} of runs"
     if not simulation.tied:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bascule.core.outcomes.noise import Beta, Coin, Discrete, Normal, StudentT
-from bascule.simulation.api import simulate, simulate_summary
+from bascule.simulation.api import simulate
 from bascule.simulation.engines.backends.cluster import use_executor
 from bascule.simulation.engines.backends.gpu import use_device
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.result import Estimate, Simulation
-from bascule.simulation.summary import SimulationSummary
 from bascule.simulation.trace import Step, trace
 from bascule.simulation.trace_stages import Stage, trace_stages
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
@@ -23,14 +22,12 @@ __all__ = [
     "GuardedRuns",
     "Normal",
     "Simulation",
-    "SimulationSummary",
     "Stage",
     "Step",
     "StudentT",
     "Trend",
     "World",
     "simulate",
-    "simulate_summary",
     "trace",
     "trace_stages",
     "use_device",

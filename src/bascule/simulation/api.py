@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Executor
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -42,9 +41,6 @@ from bascule.simulation.recurrent.engines import EngineName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
-
-if TYPE_CHECKING:
-    from bascule.simulation.summary import SimulationSummary
 
 MOST_CELLS = 200_000_000
 """Runs times arms that fit into memory on any machine."""
@@ -120,18 +116,32 @@ def simulate(
     if runs * arms > MOST_CELLS:
         raise InputError(
             "runs",
-            f"runs must be at most {MOST_CELLS // arms} with {arms} arms (got {runs}): use "
-            "simulate_summary, which keeps no column of them",
+            f"runs must be at most {MOST_CELLS // arms} with {arms} arms (got {runs}): simulate "
+            "more runs in parts, with another seed each",
         )
     if metrics is not None and not design.metrics:
         raise InputError("metrics", "metrics: the design has none but the primary one")
-    task, threads, executor = _task(design, world, seed, engine, threads, executor)
+    if threads is None:
+        threads = available_threads()
+    threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
+    executor = current_executor() if executor is None else executor
+    if not (executor is None or isinstance(executor, Executor)):
+        raise InputError(
+            "executor",
+            f"executor must be one of concurrent.futures (got {executor!r:.60}); a Dask client "
+            "gives one with client.get_executor()",
+        )
+    task = Task(design, world, checked_seed(seed), engine)
+    check_feasible(*task.increasing)
     if device is not None:
         checks.choice("device", device, get_args(Device))
     checks.choice("precision", precision, get_args(Precision))
     started = time.perf_counter()
     if design.metrics:
-        _refuse_executor(executor)
+        if executor is not None:
+            raise InputError(
+                "executor", "executor: designs with metrics are played on this machine"
+            )
         if (device or current_device()) == "cuda":
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         means_of_metrics = metric_means(design, metrics)
@@ -152,18 +162,13 @@ def simulate(
     return Simulation.of(task, result, max(0.0, taken))
 
 
-def _refuse_executor(executor: Executor | None) -> None:
-    if executor is not None:
-        raise InputError("executor", "executor: designs with metrics are played on this machine")
-
-
 def _collected(task: Task, runs: int, executor: Executor, progress: Progress | None) -> Columns:
     """Return the columns that workers sent back, put together."""
     arms = len(task.design.arms)
     winners, times = np.empty(runs, np.int64), np.empty(runs, np.int64)
     regret, units = np.empty(runs), np.empty((runs, arms), np.int64)
     steps, compile_seconds, accuracy, engine = 0, 0.0, 0.0, task.engine
-    for first, part in chunk_answers(executor, Task.play, task, runs, progress):
+    for first, part in chunk_answers(executor, task, runs, progress):
         rows = slice(first, first + len(part.times))
         winners[rows], times[rows] = part.winners, part.times
         regret[rows], units[rows] = part.regret, part.units
@@ -172,68 +177,6 @@ def _collected(task: Task, runs: int, executor: Executor, progress: Progress | N
         accuracy, engine = max(accuracy, part.accuracy), part.engine
     effort = Effort(steps, compile_seconds)
     return Columns(winners, times, regret, units, effort, engine, accuracy)
-
-
-def simulate_summary(
-    design: Design,
-    means: Sequence[float] | None = None,
-    runs: int = 1000,
-    seed: int = 0,
-    threads: int | None = None,
-    progress: Progress | None = None,
-    world: World | Mapping[str, Any] | str | None = None,
-    *,
-    engine: EngineName | None = None,
-    executor: Executor | None = None,
-) -> SimulationSummary:
-    """Play a design as `simulate` does, and keep the summary of the runs alone.
-
-    Runs are summed up where they are played, so that memory does not bound their number.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> bs.simulation.simulate_summary(design, means=[0.0, 1.0], runs=200, seed=1).undecided
-    0
-    """
-    if design.metrics:
-        raise InputError("metrics", "metrics are played by simulate, which keeps every run: use it")
-    from bascule.simulation.summary import SimulationSummary, Tally, tally_runs
-
-    world = world_of(design, means, world)
-    runs = checks.whole("runs", runs, 1, "1000 is a good start")
-    task, threads, executor = _task(design, world, seed, engine, threads, executor)
-    started = time.perf_counter()
-    total: Tally | None = None
-    with ThreadPoolExecutor(threads) if executor is None else nullcontext(executor) as workers:
-        for _, part in chunk_answers(workers, tally_runs, task, runs, progress):
-            total = part if total is None else total + part
-    assert total is not None
-    taken = time.perf_counter() - started
-    return SimulationSummary(design, world, task.seed, total, taken, 0.0, task.engine)
-
-
-def _task(
-    design: Design,
-    world: World,
-    seed: int,
-    engine: EngineName | None,
-    threads: int | None,
-    executor: Executor | None,
-) -> tuple[Task, int, Executor | None]:
-    """Return what is to be played, and where, checked."""
-    if threads is None:
-        threads = available_threads()
-    threads = checks.whole("threads", threads, 1, "leave it out to use every core", MOST_THREADS)
-    executor = current_executor() if executor is None else executor
-    if not (executor is None or isinstance(executor, Executor)):
-        raise InputError(
-            "executor",
-            f"executor must be one of concurrent.futures (got {executor!r:.60}); a Dask client "
-            "gives one with client.get_executor()",
-        )
-    task = Task(design, world, checked_seed(seed), engine)
-    check_feasible(*task.increasing)
-    return task, threads, executor
 
 
 def world_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -54,52 +53,138 @@ class Estimate:
         return f"{self.mean:,.{places}f} ± {self.se:,.{places}f}"
 
 
-class SimulationResult(ABC):
-    """What the runs of one design in one world gave, in numbers that sum them up."""
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Simulation:
+    """The runs of one design in one world.
 
-    __slots__ = ()
+    Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
+    `decision_time` in units that have arrived, `regret` against giving every unit the arm that was
+    best at its time, in outcome units, and `units` with one column an arm. A run that reached the
+    cap counts with the units and regret it had there, and its time with what it waited for outcomes
+    under way.
+
+    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
+    variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what
+    guardrails did, where the design has other metrics.
+    """
 
     design: Design
     world: World
     seed: int
+    winner: IntArray
+    decision_time: IntArray
+    regret: FloatArray
+    units: IntArray
     steps: int
     seconds: float
     compile_seconds: float
-    engine: EngineName | None
-    accuracy: float
+    engine: EngineName | None = None
+    accuracy: float = 0.0
+    guarded: GuardedRuns | None = None
+
+    @classmethod
+    def of(cls, task: Task, columns: Columns, seconds: float) -> Simulation:
+        """Return the simulation whose runs gave these columns."""
+        return cls(
+            task.design,
+            task.world,
+            task.seed,
+            columns.winners,
+            columns.times,
+            columns.regret,
+            columns.units,
+            columns.effort.steps,
+            seconds,
+            columns.effort.compile_seconds,
+            columns.engine,
+            columns.accuracy,
+        )
 
     @property
-    @abstractmethod
     def runs(self) -> int:
         """How many runs there are."""
+        return len(self.winner)
 
     @property
-    @abstractmethod
+    def wrong(self) -> BoolArray:
+        """Which runs declared an arm best that was not; with tied best arms, any decision is.
+
+        What counts are the means in force when the decision fell. To have found no difference that
+        matters is wrong where every rival lies `min_effect` or more below the best.
+        """
+        change = self.world.change
+        late = self.decision_time > (math.inf if change is None else change.at)
+        ways = tuple(self._oriented(means) for means in (self.world.end, self.means))
+        right = np.where(late, *map(_best, ways))
+        apart = np.where(late, *map(self._matters, ways))
+        flags: BoolArray = np.where(
+            self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
+        )
+        # A control that stays because all else is harmful is not declared the best.
+        if self.design.decides == "guardrails":
+            return np.zeros(self.runs, np.bool_)
+        return flags if self.guarded is None else flags & ~self.guarded.by_harm
+
+    def _matters(self, means: tuple[float, ...]) -> bool:
+        return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
+
+    @property
     def error_rate(self) -> float:
         """Share of runs with a wrong decision."""
+        return float(np.mean(self.wrong))
 
     @property
-    @abstractmethod
     def undecided(self) -> int:
         """Runs that reached the cap on units, or the horizon."""
+        return int(np.sum(self.winner == NOBODY))
 
     @property
-    @abstractmethod
     def no_difference(self) -> int:
         """Runs that found no difference that matters."""
+        return int(np.sum(self.winner == NO_DIFFERENCE))
 
     @property
-    @abstractmethod
     def share(self) -> tuple[float, ...]:
         """Which part of all units each arm got."""
+        return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
 
-    @abstractmethod
     def summary(self) -> dict[str, Estimate]:
         """Mean and standard error of regret, decision time and error rate."""
+        return {
+            "regret": Estimate.of(self.regret),
+            "decision_time": Estimate.of(self.decision_time),
+            "error_rate": Estimate.of(self.wrong.astype(np.float64)),
+        }
 
-    @abstractmethod
     def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
         """Quantiles of regret and decision time over the runs."""
+        return {
+            "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
+            "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
+        }
+
+    def columns(self) -> dict[str, Any]:
+        """The runs as named columns; the units of an arm stand under `units_NAME`."""
+        table: dict[str, Any] = {
+            "run": np.arange(self.runs),
+            "winner": self.winner,
+            "decision_time": self.decision_time,
+            "regret": self.regret,
+        }
+        for arm, name in enumerate(self.design.arms):
+            table[f"units_{name}"] = self.units[:, arm]
+        return table
+
+    def to_frame(self) -> Any:
+        """The runs as a pandas data frame (pandas has to be installed)."""
+        import pandas
+
+        return pandas.DataFrame(self.columns())
+
+    def plot(self) -> Figure:
+        """Draw histograms of regret and decision time."""
+        figure: Figure = presenter("simulation").plot_simulation(self)
+        return figure
 
     @property
     def means(self) -> tuple[float, ...]:
@@ -202,6 +287,8 @@ class SimulationResult(ABC):
             data["days"] = _plain(self.days)
         if self.world.extras or self.world.units_per_day is not None:
             data["world"] = self.world.to_dict()
+        if self.guarded is not None:
+            data["metrics"] = self.guarded.to_dict(self.winner)
         return data
 
     @property
@@ -219,147 +306,6 @@ class SimulationResult(ABC):
 
     def _repr_html_(self) -> str:
         return str(presenter("notebook").shown(self.report()))
-
-
-@dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Simulation(SimulationResult):
-    """The runs of one design in one world.
-
-    Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
-    `decision_time` in units that have arrived, `regret` against giving every unit the arm that was
-    best at its time, in outcome units, and `units` with one column an arm. A run that reached the
-    cap counts with the units and regret it had there, and its time with what it waited for outcomes
-    under way.
-
-    With `Recurrent` outcomes `engine` says how the units were played, and `accuracy` by how much
-    variances may be off, relative to themselves; 0 if every outcome was drawn. `guarded` says what
-    guardrails did, where the design has other metrics.
-    """
-
-    design: Design
-    world: World
-    seed: int
-    winner: IntArray
-    decision_time: IntArray
-    regret: FloatArray
-    units: IntArray
-    steps: int
-    seconds: float
-    compile_seconds: float
-    engine: EngineName | None = None
-    accuracy: float = 0.0
-    guarded: GuardedRuns | None = None
-
-    @classmethod
-    def of(cls, task: Task, columns: Columns, seconds: float) -> Simulation:
-        """Return the simulation whose runs gave these columns."""
-        return cls(
-            task.design,
-            task.world,
-            task.seed,
-            columns.winners,
-            columns.times,
-            columns.regret,
-            columns.units,
-            columns.effort.steps,
-            seconds,
-            columns.effort.compile_seconds,
-            columns.engine,
-            columns.accuracy,
-        )
-
-    @property
-    def runs(self) -> int:
-        """How many runs there are."""
-        return len(self.winner)
-
-    @property
-    def wrong(self) -> BoolArray:
-        """Which runs declared an arm best that was not; with tied best arms, any decision is.
-
-        What counts are the means in force when the decision fell. To have found no difference that
-        matters is wrong where every rival lies `min_effect` or more below the best.
-        """
-        change = self.world.change
-        late = self.decision_time > (math.inf if change is None else change.at)
-        ways = tuple(self._oriented(means) for means in (self.world.end, self.means))
-        right = np.where(late, *map(_best, ways))
-        apart = np.where(late, *map(self._matters, ways))
-        flags: BoolArray = np.where(
-            self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
-        )
-        # A control that stays because all else is harmful is not declared the best.
-        if self.design.decides == "guardrails":
-            return np.zeros(self.runs, np.bool_)
-        return flags if self.guarded is None else flags & ~self.guarded.by_harm
-
-    def to_dict(self) -> dict[str, Any]:
-        """The summary as plain data; `bascule simulate --json` prints it."""
-        data = super(Simulation, self).to_dict()
-        return (
-            data if self.guarded is None else {**data, "metrics": self.guarded.to_dict(self.winner)}
-        )
-
-    def _matters(self, means: tuple[float, ...]) -> bool:
-        return min(rival_gaps(means)) >= (self.design.min_effect or 0.0)
-
-    @property
-    def error_rate(self) -> float:
-        """Share of runs with a wrong decision."""
-        return float(np.mean(self.wrong))
-
-    @property
-    def undecided(self) -> int:
-        """Runs that reached the cap on units, or the horizon."""
-        return int(np.sum(self.winner == NOBODY))
-
-    @property
-    def no_difference(self) -> int:
-        """Runs that found no difference that matters."""
-        return int(np.sum(self.winner == NO_DIFFERENCE))
-
-    @property
-    def share(self) -> tuple[float, ...]:
-        """Which part of all units each arm got."""
-        return tuple(float(x) for x in self.units.sum(axis=0) / self.units.sum())
-
-    def summary(self) -> dict[str, Estimate]:
-        """Mean and standard error of regret, decision time and error rate."""
-        return {
-            "regret": Estimate.of(self.regret),
-            "decision_time": Estimate.of(self.decision_time),
-            "error_rate": Estimate.of(self.wrong.astype(np.float64)),
-        }
-
-    def quantiles(self, at: Sequence[float] = QUANTILES) -> dict[str, tuple[float, ...]]:
-        """Quantiles of regret and decision time over the runs."""
-        return {
-            "regret": tuple(float(x) for x in np.quantile(self.regret, at)),
-            "decision_time": tuple(float(x) for x in np.quantile(self.decision_time, at)),
-        }
-
-    def columns(self) -> dict[str, Any]:
-        """The runs as named columns; the units of an arm stand under `units_NAME`."""
-        table: dict[str, Any] = {
-            "run": np.arange(self.runs),
-            "winner": self.winner,
-            "decision_time": self.decision_time,
-            "regret": self.regret,
-        }
-        for arm, name in enumerate(self.design.arms):
-            table[f"units_{name}"] = self.units[:, arm]
-        return table
-
-    def to_frame(self) -> Any:
-        """The runs as a pandas data frame (pandas has to be installed)."""
-        import pandas
-
-        return pandas.DataFrame(self.columns())
-
-    def plot(self) -> Figure:
-        """Draw histograms of regret and decision time."""
-        figure: Figure = presenter("simulation").plot_simulation(self)
-        return figure
 
 
 def _best(means: Sequence[float]) -> int:

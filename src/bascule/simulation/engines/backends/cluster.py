@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
 
 from bascule.core.design import Design
 from bascule.core.types import FloatArray, IntArray
@@ -27,8 +26,6 @@ LARGEST_CHUNK = 200_000
 
 MOST_IN_FLIGHT = 64
 """Chunks handed out at a time, so that answers waiting to be read do not fill the memory."""
-
-Result = TypeVar("Result")
 
 _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
@@ -102,25 +99,21 @@ class Columns:
 
 
 def chunk_answers(
-    executor: Executor,
-    play: Callable[[Task, int, int], Result],
-    task: Task,
-    runs: int,
-    progress: Progress | None = None,
-) -> Generator[tuple[int, Result]]:
-    """Have workers play chunks of the runs; yield each answer, with its first run, as it comes.
+    executor: Executor, task: Task, runs: int, progress: Progress | None = None
+) -> Generator[tuple[int, Columns]]:
+    """Have workers play chunks of the runs; yield their columns, with the first run, as it comes.
 
     The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
     begun are cancelled.
     """
     size = max(1, min(-(-runs // MOST_CHUNKS), LARGEST_CHUNK))
     firsts = iter(range(0, runs, size))
-    under_way: dict[Future[Result], int] = {}
+    under_way: dict[Future[Columns], int] = {}
     finished = 0
     try:
         while True:
             while len(under_way) < MOST_IN_FLIGHT and (first := next(firsts, None)) is not None:
-                chunk = executor.submit(play, task, first, min(size, runs - first))
+                chunk = executor.submit(task.play, first, min(size, runs - first))
                 under_way[chunk] = first
             if not under_way:
                 return
