@@ -63,7 +63,10 @@ def test_a_bad_arm_goes_back_hours_after_it_shows_although_units_count_after_a_w
         assert status.matured == 0
         assert status.headline == "Keep a: every other arm was found harmful (soon)"
         assert status.promise.startswith("the control stays because every other arm was found")
-        assert "Decided by a guardrail with a short window" in str(status)
+        text = str(status)
+        assert "Decided by a guardrail with a short window" in text
+        assert "soon (guardrail, margin" in text
+        assert "Intervals: each bound fails with probability at most 5 %" in text
         assert [arm.part for arm in status.arms] == ["active", "harmful"]
         assert dict(zip(("quality", "soon"), status.metrics, strict=True))["soon"].standings == (
             "harmed",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
+from bascule.live.reports.export import export
 
 DAY = bs.Measure("1d")
 COST = bs.Metric("cost", bs.Ratio(), goal="decrease", role="secondary", measure=DAY)
@@ -18,7 +19,7 @@ DESIGN = bs.Design(
 )
 
 
-def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless() -> None:
+def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless(tmp_path: Path) -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:
         test = store.create("models", DESIGN)
@@ -42,6 +43,9 @@ def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless() -> None:
         arms = {arm.name: arm.mean for arm in status.arms}
         assert sorted(mean for mean in arms.values() if mean is not None) == [0.0, 1.0]
         assert test.verify().agrees
+        # A log of a ratio without its design has the denominator beside the value.
+        _, outcomes, *_ = export(test, tmp_path)
+        assert {one.name: one.mean for one in bs.analyze(outcomes).arms} == arms
 
 
 def test_a_judgement_happened_when_its_request_did() -> None:

@@ -158,11 +158,12 @@ def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -
     replayed = replayed.announced(end)
     if known is not None:
         days.append(_day(design, replayed.state, known))
-    counts = [sum(row["arm"] == arm for row in rows) for arm in range(len(design.arms))]
-    enrolment = replayed.state.enrolment._replace(assigned=tuple(counts))
+    enrolment = replayed.state.enrolment._replace(assigned=_units(design, rows, math.inf))
     state = replayed.state._replace(enrolment=enrolment)
     verdict, reached, decided = state.ending.verdict, None, None
     if verdict is not None:
+        ending = state.ending._replace(enrolled=_units(design, rows, verdict.time))
+        state = state._replace(ending=ending)
         kind = design.calibration.guarantee
         reached = Decision(verdict.arm, verdict.name, verdict.error, kind)
         decided = _decided_on(design, verdict, days)
@@ -170,6 +171,12 @@ def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -
     status = status_of(Loaded(0, "log", began, design, phase, state, 0), end)
     course = Course(tuple(days), reached, decided, None)
     return Replayed(course, state, _sums(design, rows, state.folding.folded), status)
+
+
+def _units(design: Design, rows: Sequence[Record], until: float) -> tuple[int, ...]:
+    """Return the units of each arm that had come until a moment."""
+    arms = [row["arm"] for row in rows if _seconds(row["first"]) <= until]
+    return tuple(map(arms.count, range(len(design.arms))))
 
 
 def _is_over(design: Design, statistics: AnyStatistics, passed: float) -> bool:

@@ -15,6 +15,7 @@ from bascule.presentation.numbers import Amounts, count, known, percent
 
 if TYPE_CHECKING:
     from bascule.core.metrics.contrasts import Contrast
+    from bascule.core.metrics.effects import Effect
     from bascule.live.reports.metric_status import MetricStatus
     from bascule.live.reports.status import Status
 
@@ -56,11 +57,39 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts:
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     """Return each treatment minus the control on every metric, and what intervals promise.
 
-    `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say
-    before an outcome has been counted.
+    `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say of
+    a metric before an outcome has been counted, which may be sooner with a short window.
     """
-    if not status.matured:
+    counted = [one for one in status.metrics if any(mean is not None for mean in one.means)]
+    if not status.matured and not counted:
         return []
+    names = [arm.name for arm in status.arms]
+    said = _primary_lines(status, all_pairs) if status.matured else []
+    for metric in counted:
+        said += _metric_lines(metric, names)
+    said += final_lines(status)
+    if any(contrast.unbiased is not None for contrast in status.contrasts):
+        said.append(UNBIASED)
+    return said + _promise_lines(status.effects if status.matured else (), counted)
+
+
+def _promise_lines(effects: Sequence[Effect], metrics: Sequence[MetricStatus]) -> list[str]:
+    """Say what the bounds of the intervals promise, and of which metrics where that differs."""
+    promised: dict[tuple[float, str], list[str]] = {}
+    for effect in effects:
+        promised[effect.error, effect.guarantee] = ["the primary metric"]
+    for metric in metrics:
+        for contrast in metric.contrasts:
+            names = promised.setdefault((contrast.error, contrast.guarantee), [])
+            names += [metric.name] * (metric.name not in names)
+    said = []
+    for (error, guarantee), names in promised.items():
+        of = f" of {' and '.join(names)}" if len(promised) > 1 else ""
+        said.append(f"Intervals{of}: {bound_words(error)} ({guarantee})")
+    return said
+
+
+def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
@@ -69,17 +98,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
         for effect in (status.effects if all_pairs else ())
         if control.isdisjoint((effect.first, effect.second))
     ]
-    said += mean_lines(status)
-    names = [arm.name for arm in status.arms]
-    for metric in status.metrics:
-        said += _metric_lines(metric, names)
-    said += final_lines(status)
-    if any(contrast.unbiased is not None for contrast in status.contrasts):
-        said.append(UNBIASED)
-    promised = dict.fromkeys((effect.error, effect.guarantee) for effect in status.effects)
-    return said + [
-        f"Intervals: {bound_words(error)} ({guarantee})" for error, guarantee in promised
-    ]
+    return said + mean_lines(status)
 
 
 def mean_lines(status: Status) -> list[str]:

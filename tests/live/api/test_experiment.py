@@ -233,9 +233,13 @@ def test_units_that_are_pending_at_the_decision_are_part_of_its_cost(
     assert status.matured < 100
     met = status.arms[0].units
     assert met > late.count("a") > 0
-    assert status.cost == pytest.approx(met * abs(status.effects[0].difference))
+    difference = abs(status.effects[0].difference)
+    assert status.cost == pytest.approx(met * difference)
+    # An even split would have had the same units.
+    assert status.even_cost == pytest.approx(50 * difference)
     test.assign_many([f"after {i}" for i in range(50)])
-    assert test.status().cost == status.cost
+    after = test.status()
+    assert (after.cost, after.even_cost) == (status.cost, status.even_cost)
 
 
 def test_status_says_what_it_cost_and_what_is_left(store: bs.Store, clock: bs.ManualClock) -> None:

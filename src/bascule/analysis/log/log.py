@@ -61,6 +61,7 @@ def read_log(
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
+    metric = _of_export(metric, events)
     events, per = _with_denominator(events, metric)
     used = used or recognised(events, assignments, asked, metric, per=per)
     unit, arm, time = used.unit, used.arm, used.time
@@ -166,6 +167,13 @@ def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: s
             f'assignments=Log(..., unit="COLUMN"), or --assignments-unit',
         )
     return likely[0]
+
+
+def _of_export(metric: LogMetric, events: Any) -> LogMetric:
+    """Return the metric with its denominator, where a log has it as exported ratios have."""
+    exported = {"value", "per"} <= set(events.columns) and metric.value in (None, "value")
+    declared = metric.per or metric.follow_up or metric.aggregate
+    return replace(metric, per="per") if exported and not declared else metric
 
 
 def _with_denominator(events: Any, metric: LogMetric) -> tuple[Any, str | None]:

@@ -145,7 +145,7 @@ def _relative(
         return difference / mean, -math.inf, math.inf
     lowest = low / (most if low >= 0.0 else least)
     highest = high / (least if high >= 0.0 else most)
-    if outcome.low >= 0.0:
+    if outcome.low >= 0.0 or outcome.is_share:
         # What is never negative cannot fall by more than all of it.
         lowest = max(lowest, -1.0)
     return difference / mean, lowest, highest

@@ -45,7 +45,7 @@ from bascule.live.reports.metric_status import (
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
 from bascule.live.reports.waiting import Waiting, ended_by, stalled_since, waiting_of
 from bascule.live.steps.assignment import without
-from bascule.live.steps.serving import everyones_arm, shipped
+from bascule.live.steps.serving import everyones_arm
 from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
@@ -257,10 +257,9 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     counted, everyone = units, everyones_arm(state)
     counted_units = state.folding.folded
     if state.ending.verdict is not None and isinstance(statistics, Statistics):
-        # All that met another arm came before the decision, whether they have matured or not. Units
-        # that come after it get the arm that is served then: these are no longer the test.
-        counted = list(state.enrolment.assigned)
-        counted[shipped(state)] = statistics.arms[shipped(state)].units
+        # Units that come after the decision get the arm that is served then, and are no longer the
+        # test. Those that came before it are, whether they have matured or not.
+        counted = [*state.ending.enrolled]
         counted_units = state.ending.verdict.units
     return Status(
         name=test.name,

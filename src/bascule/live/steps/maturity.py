@@ -132,7 +132,8 @@ def judge_value(design: Design, value: object) -> Receipt:
 def _judge_pair(design: Design, value: object) -> Receipt:
     """Return whether a numerator and a denominator can be an event of this design."""
     if not isinstance(value, Pair):
-        detail = f"{value!r:.60} is no numerator with its denominator: record (3, 10)"
+        example = "(1, 1) or (0, 1)" if design.outcome.is_share else "(3, 10)"
+        detail = f"{value!r:.60} is no numerator with its denominator: record {example}"
         return Receipt(False, "not a number", detail)
     if not design.outcome.pairs:
         detail = f"a pair, {tuple(value)!r}, is recorded for a metric that is no ratio"

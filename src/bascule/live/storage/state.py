@@ -202,8 +202,8 @@ class Ending(NamedTuple):
     final: Statistics | None = None
     """From a decision on, withheld or not, the statistics with the units folded since; those of the
     state stay as they are."""
-    enrolled: int = 0
-    """Units that were there at the decision, where they are measured further."""
+    enrolled: tuple[int, ...] = ()
+    """The units of each arm that were there at the decision."""
 
 
 class Names(NamedTuple):

@@ -77,7 +77,9 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
 
 def is_measured_on(test: Loaded | UnitOfWork) -> bool:
     """Return whether a test has decided and still measures the units that were enrolled."""
-    return test.phase == "decided" and test.state.folding.folded < test.state.ending.enrolled
+    if test.phase != "decided" or not test.design.measure_on:
+        return False
+    return test.state.folding.folded < sum(test.state.ending.enrolled)
 
 
 def _end(work: UnitOfWork) -> float:
@@ -127,9 +129,8 @@ def decide(work: UnitOfWork) -> None:
     assert verdict is not None
     work.phase = "decided"
     work.log("decide", **asdict(verdict))
-    if work.design.measure_on:
-        ending = work.state.ending._replace(enrolled=work.state.units)
-        work.state = work.state._replace(ending=ending)
+    ending = work.state.ending._replace(enrolled=work.state.enrolment.assigned)
+    work.state = work.state._replace(ending=ending)
     if verdict.by == "guardrails" and not work.state.control.released:
         # Nobody is left with a harmful arm, and a rollout ends with the new version for everyone.
         work.state = work.state._replace(control=work.state.control._replace(released=True))
@@ -151,7 +152,7 @@ def _fold(work: UnitOfWork, most: int) -> bool:
 
 def _countable(work: UnitOfWork) -> int:
     """Return how many units count at all: after the decision, those that were there before it."""
-    return work.state.ending.enrolled if work.phase == "decided" else work.state.units
+    return sum(work.state.ending.enrolled) if work.phase == "decided" else work.state.units
 
 
 def _may_fold(work: UnitOfWork, end: float) -> bool:
