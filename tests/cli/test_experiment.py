@@ -53,9 +53,6 @@ def test_a_test_from_its_file_to_its_end(store: Path, capsys: pytest.CaptureFixt
     shown: dict[str, Any] = json.loads(run(capsys, "status", "button", "--json"))
     assert shown["units"] == 40
     assert shown["decision"]["name"] == "b"
-    watched = run(capsys, "watch", "button")
-    assert watched.startswith("Ship b")
-    assert watched.endswith("\n")
     assert "to the last digit" in run(capsys, "verify", "button")
     assert "unknown unit" in run(capsys, "excluded", "button")
     assert "Decided: b" in run(capsys, "log", "button")
@@ -90,7 +87,7 @@ def test_names_that_look_like_markup_are_data(
             test.record(f"{MARKUP}{i}", float(test.assign(f"{MARKUP}{i}") == arms[1]))
         test.record(f"{MARKUP} nobody\x1b]0;title\x07", 1.0)
         test.alarms()
-    for command in ("status", "watch", "log", "diagnose", "verify", "release"):
+    for command in ("status", "log", "verify", "release"):
         assert "\x1b" not in run(capsys, command, "button")
     listed = run(capsys, "excluded", "button")
     assert f"{MARKUP} nobody\\x1b]0;title" in listed
@@ -125,7 +122,6 @@ def test_where_there_is_nothing_yet_it_is_said(
 ) -> None:
     run(capsys, "create", "button", "--design", "design.json")
     assert run(capsys, "excluded", "button") == "no outcome was excluded\n"
-    assert run(capsys, "diagnose", "button").startswith("there is not enough data")
     run(capsys, "stop", "button", "--yes")
     run(capsys, "delete", "button", "--yes")
     assert run(capsys, "list").startswith("no experiments yet")
@@ -282,7 +278,6 @@ def test_a_test_with_segments(store: Path, capsys: pytest.CaptureFixture[str]) -
     shown = json.loads(run(capsys, "status", "button", "--json"))
     assert shown["segments"]["fr"]["decision"]["name"] == "b"
     assert "fr: b; undecided: de" in run(capsys, "status", "button")
-    assert "button.de" in run(capsys, "watch", "button", "--looks", "1")
     assert run(capsys, "verify", "button").count("to the last digit") == 2
     assert len(json.loads(run(capsys, "verify", "button", "--json"))["segments"]) == 2
     assert "paused" in run(capsys, "pause", "button")
@@ -294,4 +289,4 @@ def test_a_test_with_segments(store: Path, capsys: pytest.CaptureFixture[str]) -
         assert "keeps its name" in refused(capsys, "import", f"files/{name}.db", "--name", "other")
         run(capsys, "import", f"files/{name}.db")
     assert "fr: b; undecided: de" in run(capsys, "status", "button")
-    assert "has segments" in refused(capsys, "diagnose", "button")
+    assert "has segments" in refused(capsys, "excluded", "button")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.planning import sweep
 
 QUICK = ["--sigma", "5", "--baseline", "20", "--lift", "10%", "--units-per-day", "20"]
 
@@ -147,38 +145,6 @@ def test_text_in_a_sample_gets_one_line(capsys: pytest.CaptureFixture[str], tmp_
     assert code == 2
     assert "line 4" in err
     assert err.count("\n") == 1
-
-
-def test_an_interruption_keeps_what_is_there(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    played = bs.simulate
-    calls: list[Any] = []
-    patience = 0
-
-    def impatient(*arguments: Any, **options: Any) -> bs.simulation.Simulation:
-        calls.append(arguments)
-        if len(calls) > patience:
-            raise KeyboardInterrupt
-        return played(*arguments, **options)
-
-    monkeypatch.setattr(sweep, "simulate", impatient)
-    design = tmp_path / "design.json"
-    asked = (*QUICK, "--runs", "200", "--json", "--save", str(design))
-    # Predictions alone recommend nothing.
-    code, out, err = run(capsys, *asked)
-    assert (code, out, design.exists()) == (130, "", False)
-    assert "there is no result" in err
-    calls.clear()
-    patience = 1
-    code, out, err = run(capsys, *asked)
-    assert code == 130
-    data = json.loads(out)
-    assert data["complete"] is False
-    assert data["runs"] == 200
-    assert data["even_split"]["runs"] == 0
-    assert "interrupted" in err
-    assert bs.Design.load(design) == bs.Design.from_dict(data["design"])
 
 
 def test_a_rollout_is_planned_with_its_guardrails(

@@ -71,7 +71,7 @@ def test_a_plan_says_when_all_users_are_enrolled_and_that_they_are_too_few() -> 
     assert few.outcome.variance(0.6) == many.outcome.variance(0.6)
     possible = next(stages(many, threads=1))
     assert possible.possible
-    assert 1.0 < possible.expected_days.mean < possible.p90_days < 2.0
+    assert 1.0 < possible.expected_days.mean < possible.chosen.forecast.p90_days < 2.0
     plan = next(stages(few, threads=1))
     assert not plan.possible
     assert plan.reach.deadline_days is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from operator import methodcaller
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import typer
 
-from bascule.cli.support.console import confirm, print_line, print_rows, screen, visible
-from bascule.cli.support.declared import declared, named, read, values
+from bascule.cli.support.console import confirm, print_line, print_rows
+from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option
 from bascule.cli.support.status import show_status
 from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
 ExportForm = Literal["csv", "parquet", "store"]
 
 CREATION = named(
-    design=Option(
-        "A design file, JSON or YAML.", kind="file", group="basics", metavar="FILE", required=True
-    ),
+    design=Option("A design file, JSON or YAML.", kind="file", group="basics", required=True),
     window=Option(
         "Conversion window, as 7d, of a design that has no measure.",
         group="basics",
@@ -65,20 +62,12 @@ CREATION = named(
     audience=Option(
         "Who gets in, as JSON: share, ramp, where, layer, holdout.",
         kind="file",
-        metavar="FILE",
         excludes=("share",),
     ),
     values=Option('Values of the arms, as {"control": false, "green": true}.', metavar="JSON"),
     wait=Option("Do not start it yet.", kind="switch", group="basics"),
 )
 """What a live test is created from."""
-
-
-WATCHING = named(
-    every=Option("Seconds between two looks.", kind="positive", group="basics", default="5"),
-    looks=Option("Stop after N looks.", kind="whole", group="basics"),
-)
-"""How often a status is shown."""
 
 
 def _knobs() -> dict[str, Option]:
@@ -191,30 +180,6 @@ def report(
     print_line(f"written to {html}")
 
 
-@app.command("watch")
-@declared(WATCHING)
-def watch(name: str = NAME, store: str = STORE, **given: Any) -> None:
-    """Show the status of an experiment again and again until it ends."""
-    from rich.live import Live
-    from rich.text import Text
-
-    every, looks = values(WATCHING, given)
-    with store_at(store, there=True) as opened:
-        tests, looked, console = parts(opened.find(name)), 0, screen()
-        with Live(console=console, auto_refresh=False) as live:
-            while True:
-                statuses = [test.status() for test in tests]
-                said = "\n\n".join(map(str, statuses))
-                if console.is_terminal:
-                    live.update(Text(visible(said)), refresh=True)
-                else:
-                    print_line(f"{said}\n")
-                looked += 1
-                if not any(status.is_open for status in statuses) or looked == looks:
-                    return
-                time.sleep(every)
-
-
 @app.command("start")
 def start(name: str = NAME, store: str = STORE) -> None:
     """Start an experiment, or resume it after a pause."""
@@ -305,15 +270,6 @@ def excluded(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> N
         rows = opened.get(name).excluded()
     lines = (f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows)
     print_rows(as_json, {"excluded": rows}, lines, "no outcome was excluded")
-
-
-@app.command("diagnose")
-def diagnose(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
-    """Check for drift of the outcomes and for a sample ratio mismatch; ! is an alarm."""
-    with store_at(store, there=True) as opened:
-        diagnostics = opened.get(name).diagnostics()
-    data = {"diagnostics": [one.to_dict() for one in diagnostics]}
-    print_rows(as_json, data, map(str, diagnostics), "there is not enough data for diagnostics yet")
 
 
 @app.command("export")

@@ -27,14 +27,13 @@ from bascule.core.inputs.written_numbers import read_number
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Numeric
+from bascule.planning.api import plan
 from bascule.planning.request.options import PLAN, ROLLOUT
 
 if TYPE_CHECKING:
     from bascule.planning.request.arrivals import Returning
     from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
-
-INTERRUPTED = 130
 
 GARBAGE = 100_000
 """New objects between garbage collections: loading code makes many, which all stay in use."""
@@ -104,7 +103,8 @@ def command(**given: Any) -> None:
         if "by" in given:
             _plan_segments(request, given, runs, as_json)
             return
-        answer = _answered(request, runs)
+        with progress_bar() as report:
+            answer = plan(request, progress=report, **runs)
     note_compilation(answer.compile_seconds)
     # Before anything is printed, because the reader of the output may close it.
     if files["save"] is not None:
@@ -115,11 +115,6 @@ def command(**given: Any) -> None:
     write_files(answer, files["figure"], files["html"])
     if not as_json:
         say_written(*files.values())
-    if not answer.complete:
-        typer.echo(
-            "bascule: interrupted: what is not marked with ± was predicted, not simulated", err=True
-        )
-        sys.exit(INTERRUPTED)
 
 
 def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
@@ -213,30 +208,10 @@ def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bo
 
     numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
-    plan = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
+    rollout = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
     if "save" in given:
-        plan.design.save(given["save"])
-    print_result(plan, as_json)
-
-
-def _answered(request: PlanRequest, runs: Mapping[str, Any]) -> Plan:
-    """Return the plan, or as much of it as there was when it was interrupted.
-
-    A design that was still to be simulated is not recommended: the one before it is, if any.
-    """
-    from bascule.planning.search.stages import stages
-
-    last: Plan | None = None
-    try:
-        with progress_bar() as report:
-            for answer in stages(request, progress=report, **runs):
-                if answer.complete or answer.chosen.simulated is not None:
-                    last = answer
-    except KeyboardInterrupt:
-        if last is None:
-            raise
-    assert last is not None
-    return last
+        rollout.design.save(given["save"])
+    print_result(rollout, as_json)
 
 
 def _said(answer: Plan) -> list[str]:

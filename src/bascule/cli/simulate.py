@@ -23,7 +23,6 @@ WORLD = named(
         "A design file, instead of options that describe one.",
         kind="file",
         group="basics",
-        metavar="FILE",
         excludes=tuple(designs.DESIGN),
     ),
     world=Option(

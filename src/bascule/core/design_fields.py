@@ -26,6 +26,34 @@ Overflow = Literal["control", "leader"]
 Reports = Literal["always"]
 """That every unit of a live test reports an outcome, also one to whom nothing happened."""
 
+ERROR = Option(
+    "Probability, at most, that either of two equal arms wins, however often you look.",
+    kind="probability",
+    group="basics",
+    default="5%",
+    excludes=("delta",),
+)
+GOAL = Option(
+    "Whether the highest mean is the best or the lowest.", group="outcome", default=INCREASE
+)
+CONTROL = Option("The arm that others are compared with.", unset="the first", metavar="ARM")
+SIDES = Option(
+    "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% gives 95 % "
+    "intervals. 1: that a worse arm wins.",
+    label="What the error bounds",
+    kind="whole",
+    limits=(1, 2),
+    default="2",
+    excludes=("delta",),
+)
+HARM_ERROR = Option(
+    "Probability of removing an arm that no guardrail calls harmful, at most.",
+    label="Error of removing an arm",
+    kind="probability",
+    default="5%",
+)
+"""Fields of a design that the request of a plan has, too."""
+
 
 @dataclass(frozen=True, repr=False)
 class DesignFields(Declared):
@@ -37,16 +65,7 @@ class DesignFields(Declared):
     """The outcome model, such as `Bernoulli()`."""
     rule: Rule
     """The rule, such as `Tilt(3)`."""
-    error: Annotated[
-        float | None,
-        Option(
-            "Probability, at most, that either of two equal arms wins, however often you look.",
-            kind="probability",
-            group="basics",
-            default="5%",
-            excludes=("delta",),
-        ),
-    ] = None
+    error: Annotated[float | None, ERROR] = None
     """Bound on the probability that either of two equal arms is declared the winner; half of it for
     a worse arm, and 95 % intervals at 0.05, the default. See `sides`."""
     delta: Annotated[
@@ -94,25 +113,11 @@ class DesignFields(Declared):
         ),
     ] = False
     """After the decision, enrolled units are measured until their windows close."""
-    goal: Annotated[
-        Goal, Option("Whether the highest mean is the best or the lowest.", group="outcome")
-    ] = INCREASE
+    goal: Annotated[Goal, GOAL] = INCREASE
     """With "decrease" the arm with the lowest mean is the best, as for latency or churn."""
-    control: Annotated[
-        str | None, Option("The arm that others are compared with.", unset="the first")
-    ] = None
+    control: Annotated[str | None, CONTROL] = None
     """The arm that others are compared with; the first one if not given."""
-    sides: Annotated[
-        int | None,
-        Option(
-            "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% "
-            "gives 95 % intervals. 1: that a worse arm wins.",
-            kind="whole",
-            limits=(1, 2),
-            default="2",
-            excludes=("delta",),
-        ),
-    ] = None
+    sides: Annotated[int | None, SIDES] = None
     """2 for a two-sided error, the default. With 1, `error` bounds the probability that a worse arm
     is declared the winner, and 0.05 gives 90 % intervals."""
     reports: Annotated[
@@ -123,10 +128,7 @@ class DesignFields(Declared):
     recorded, and all later units wait for a unit that never reports."""
     metrics: Sequence[Metric] = ()
     """Guardrails and secondary metrics of the same units."""
-    harm_error: Annotated[
-        float,
-        Option("Probability that an arm without harm is removed as harmful.", kind="probability"),
-    ] = DEFAULT_HARM_ERROR
+    harm_error: Annotated[float, HARM_ERROR] = DEFAULT_HARM_ERROR
     """Bound on the probability that an arm is removed that is not harmful on any guardrail."""
     decides: Decides = "primary"
     """With "guardrails" the first new arm that every guardrail has shown to be within its margin is

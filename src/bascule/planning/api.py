@@ -63,12 +63,8 @@ def plan(
 
     """
     from bascule.planning.request.read import plan_request
-    from bascule.planning.request.request import PlanRequest
     from bascule.planning.search.stages import stages
 
-    if isinstance(outcome, PlanRequest):
-        request = outcome.alone(baseline=baseline, lift=lift, **options)
-    else:
-        request = plan_request(outcome, baseline, lift, **options)
+    request = plan_request(outcome, baseline, lift, **options)
     *_, last = stages(request, runs, seed, threads, progress, rules)
     return last

@@ -24,8 +24,6 @@ from bascule.planning.search.choose import (
     Candidate,
     accepted,
     best_in_time,
-    best_tilt,
-    nearest,
 )
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.planning.search.paces import Pace, paces
@@ -44,14 +42,13 @@ class WhatIf:
     """The recommended design when the true lift is another one: `name` is half, double or zero.
 
     `means` is None where the outcomes have no room for such a lift, and `forecast` where nothing is
-    known yet. `others` has predictions for the best design of each other kind of evidence.
+    known yet.
     """
 
     name: str
     lift: float
     means: tuple[float, ...] | None = None
     forecast: Forecast | None = None
-    others: tuple[Forecast | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -104,17 +101,6 @@ class Plan:
         return self.chosen.in_time
 
     @property
-    def alternatives(self) -> tuple[Candidate, ...]:
-        """The best design of each other kind of evidence, in time or nearest to it."""
-        kinds = dict.fromkeys(point.evidence for point in accepted(self.points))
-        others = []
-        for kind in kinds:
-            alike = [point for point in accepted(self.points) if point.evidence == kind]
-            if kind != self.chosen.evidence and not self.request.outcome.recurring:
-                others.append(best_in_time(alike, self.request.waiting_cost) or nearest(alike))
-        return tuple(others)
-
-    @property
     def cheaper_at_lift(self) -> Candidate | None:
         """The cheapest design that beats this one's cost at the lift but is slower at no effect.
 
@@ -151,16 +137,6 @@ class Plan:
     def expected_days(self) -> Estimate:
         """Days until the test ends, on average."""
         return self.chosen.forecast.days
-
-    @property
-    def p50_days(self) -> float:
-        """Days by which half of such tests have ended; infinite if that is after the deadline."""
-        return self.chosen.forecast.p50_days
-
-    @property
-    def p90_days(self) -> float:
-        """Days by which nine of ten have ended; infinite if that is after the deadline."""
-        return self.chosen.forecast.p90_days
 
     @property
     def expected_cost(self) -> Estimate:
@@ -246,11 +222,6 @@ class Plan:
         known_after = self.request.traffic.known_after
         return {name: None if need is None else known_after(need) for name, need in units.items()}
 
-    @property
-    def frontier(self) -> tuple[Candidate, ...]:
-        """Every design that was looked at, tilts first."""
-        return self.points
-
     def point_of(self, rule: Rule) -> Candidate:
         """The point of the frontier with this rule."""
         return next(point for point in self.points if point.rule == rule)
@@ -295,16 +266,13 @@ class Plan:
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,
-                "smallest_error": self.reach.error,
             },
             **(_guarded(self) if self.design.guardrails else {}),
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
             "at_zero_effect": None if self.at_zero is None else self.at_zero.to_dict(),
-            "alternatives": [point.to_dict(chosen=False) for point in self.alternatives],
             "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
-            "balanced_tilt": best_tilt(self.request),
             "prediction_error": None
             if missed is None
             else {"expected_days": missed[0], "expected_cost": missed[1]},
@@ -316,10 +284,10 @@ class Plan:
         }
 
     def to_frame(self) -> Any:
-        """The frontier as a pandas data frame (pandas has to be installed)."""
+        """The frontier as a pandas data frame, with the names of `to_dict` (it needs pandas)."""
         import pandas
 
-        return pandas.DataFrame([_row(point, point.rule == self.rule) for point in self.points])
+        return pandas.json_normalize(self.to_dict()["frontier"])
 
     def plot(self) -> Figure:
         """The frontier: cost against days, with the chosen design."""
@@ -363,26 +331,4 @@ def _guarded(plan: Plan) -> dict[str, Any]:
 def _case(case: WhatIf) -> dict[str, Any] | None:
     if case.forecast is None:
         return None
-    others = [None if other is None else other.to_dict() for other in case.others]
-    return {"lift": case.lift, **case.forecast.to_dict(), "alternatives": others}
-
-
-def _row(point: Candidate, chosen: bool) -> dict[str, Any]:
-    knob, forecast = point.rule.knob, point.forecast
-    return {
-        "rule": point.rule.label,
-        "knob": None if knob is None else knob.name,
-        "value": None if knob is None else knob.value,
-        "days": forecast.days.mean,
-        "days_se": forecast.days.se,
-        "cost": forecast.cost.mean,
-        "cost_se": forecast.cost.se,
-        "decided": forecast.decided.mean,
-        "decided_se": forecast.decided.se,
-        "predicted_days": point.expected.days.mean,
-        "predicted_cost": point.expected.cost.mean,
-        "predicted_decided": point.expected.decided.mean,
-        "runs": forecast.runs,
-        "in_time": point.in_time,
-        "chosen": chosen,
-    }
+    return {"lift": case.lift, **case.forecast.to_dict()}

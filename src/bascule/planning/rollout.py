@@ -148,19 +148,19 @@ def plan_rollout(
         decides="guardrails",
         max_units=max(6, math.floor(cap)),
     )
-    spreads = [_spread(metric) for metric in guardrails]
+    for metric in guardrails:
+        _spread(metric)
     kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
     affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
     known = len(names) == 2 and all(metric.outcome.known_spread for metric in guardrails)
     played = not known and (runs is not None or affordable >= FEWEST or len(names) > 2)
     if runs is None:
         runs = max(1, min(PATHS, int(affordable))) if played else PATHS
+    days_of = partial(_days, arrivals, steps, wait)
     if played:
-        cases = _played_cases(design, partial(_days, arrivals, steps, wait), runs, seed)
+        cases = _played_cases(design, days_of, runs, seed)
     else:
-        cases = _cases_by_paths(
-            design, spreads, partial(_days, arrivals, steps, wait), cap, runs, seed
-        )
+        cases = _cases_by_paths(design, days_of, cap, runs, seed)
     return Rollout(design, ramp_steps, arrivals, days, runs, tuple(cases), played)
 
 
@@ -231,12 +231,7 @@ def _looks(cap: float) -> FloatArray:
 
 
 def _cases_by_paths(
-    design: Design,
-    spreads: Sequence[float],
-    days_of: DaysOf,
-    cap: float,
-    runs: int,
-    seed: int,
+    design: Design, days_of: DaysOf, cap: float, runs: int, seed: int
 ) -> list[RolloutCase]:
     """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
     units = _looks(cap)
@@ -244,8 +239,9 @@ def _cases_by_paths(
     days_at = days_of(units)
     chance = np.random.default_rng(seed)
     paths = [
-        _paths(design, which, spread, units, runs, chance)
-        for which, spread in zip(_places(design), spreads, strict=True)
+        _paths(design, which, units, runs, chance)
+        for which, metric in enumerate(design.metrics)
+        if metric.is_guardrail
     ]
     within, back = (np.array(columns) for columns in zip(*paths, strict=True))
     # Each metric is drawn once, and every case takes its runs from there.
@@ -266,19 +262,15 @@ def _cases_by_paths(
 
 
 def _paths(
-    design: Design,
-    which: int,
-    spread: float,
-    units: FloatArray,
-    runs: int,
-    chance: np.random.Generator,
+    design: Design, which: int, units: FloatArray, runs: int, chance: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Draw the evidence of one guardrail at the looks.
 
     Returned are, for each of its losses and each run, the looks at which the metric is found within
     its margin, and harmed; the number of looks if never.
     """
-    metric, one, harm = design.metrics[which], *_designs(design, which)
+    metric, one = design.metrics[which], design.metric_designs[which]
+    harm, spread = design.harm_designs[which], _spread(metric)
     assert metric.margin is not None
     # In an even split of n units each block of two adds half to the clock.
     clocks, looks = units / 4.0, len(units)
@@ -327,14 +319,6 @@ def _case(
         float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
         float(units.mean() * exposed),
     )
-
-
-def _places(design: Design) -> list[int]:
-    return [which for which, metric in enumerate(design.metrics) if metric.is_guardrail]
-
-
-def _designs(design: Design, which: int) -> tuple[Design, Design | None]:
-    return design.metric_designs[which], design.harm_designs[which]
 
 
 def _boundary(clocks: FloatArray, design: Design) -> FloatArray:

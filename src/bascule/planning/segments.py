@@ -61,16 +61,11 @@ def plan_segments(
     if not isinstance(weights, Mapping):
         raise InputError("weights", f"weights must name the segments (got {weights!r:.60})")
     segments = Segments(attribute, list(weights))
-    plans = {
+    parts = {
         name: checks.positive("weights", one, "parts of all units") for name, one in weights.items()
     }
-    total = sum(plans.values())
-    plans = {name: one / total for name, one in plans.items()}
-    if isinstance(outcome, PlanRequest):
-        request = outcome.alone(baseline=baseline, lift=lift, **options)
-    else:
-        request = plan_request(outcome, baseline, lift, **options)
-    smallest = plan(of_smallest(request, plans), rules=rules, runs=runs, seed=seed, threads=threads)
+    request = plan_request(outcome, baseline, lift, **options)
+    smallest = plan(of_smallest(request, parts), rules=rules, runs=runs, seed=seed, threads=threads)
     return SegmentedPlan(of_all(smallest.design, request, segments), smallest)
 
 
@@ -80,7 +75,7 @@ def of_smallest(request: PlanRequest, weights: Mapping[str, float]) -> PlanReque
     >>> of_smallest(PlanRequest(), {"fr": 0.75, "de": 0.25}).units_per_day
     1250.0
     """
-    parts, least = len(weights), min(weights.values())
+    parts, least = len(weights), min(weights.values()) / sum(weights.values())
     return replace(
         request,
         error=request.error / parts,

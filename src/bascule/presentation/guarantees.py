@@ -117,6 +117,15 @@ def lift_words(contrast: Contrast) -> str:
     return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {bounds})"
 
 
+def margin_words(name: str, size: str, guarantee: str, error: float) -> str:
+    """Say what is shown of an arm that is within the margin of a guardrail.
+
+    >>> margin_words("quality", "2 points", "proven", 0.05)
+    'quality at most 2 points worse (proven at 5 %)'
+    """
+    return f"{name} at most {size} worse ({guarantee} at {at_most(error)})"
+
+
 def sentence(text: str) -> str:
     """Return a text with a capital letter and a full stop.
 
@@ -137,6 +146,9 @@ def promise_words(calibration: Calibration, arms: int = 2) -> str:
     return f"{error_words(calibration.error, arms)} ({calibration.guarantee})"
 
 
+LARGE = "right once each arm has many units, because the spread is estimated"
+
+
 def assumption_words(outcome: Outcome) -> str:
     """Say for which outcomes a guarantee holds.
 
@@ -155,17 +167,22 @@ def assumption_words(outcome: Outcome) -> str:
             f"{within:.4g}"
         )
     if outcome.estimated:
-        return "right once each arm has many units, because the spread is estimated"
+        return LARGE
     return f"for outcomes that are sub-Gaussian with sigma {outcome.sigma:.4g} or less"
+
+
+def promise(error: float, arms: int, kind: str, outcome: Outcome) -> str:
+    """Say what an error bounds, what kind of proof stands behind it, and for which outcomes."""
+    words = error_words(error, arms)
+    # The outcomes of a log may have a known spread that was estimated from the log itself.
+    assumed = LARGE if kind == "asymptotic" else assumption_words(outcome)
+    return f"However often you look, {words} ({kind}, {assumed})"
 
 
 def guarantee(design: Design) -> str:
     """Say what is proven of a design, and that its forecasts are not."""
-    promise = design.calibration
-    if promise.error >= 1.0:
-        return sentence(promise_words(promise))
-    words = error_words(promise.error, len(design.arms))
-    return (
-        f"However often you look, {words} ({promise.guarantee}, "
-        f"{assumption_words(design.outcome)}). Days and cost are forecasts for this lift."
-    )
+    stated = design.calibration
+    if stated.error >= 1.0:
+        return sentence(promise_words(stated))
+    words = promise(stated.error, len(design.arms), stated.guarantee, design.outcome)
+    return f"{words}. Days and cost are forecasts for this lift."

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     # Not loaded for a report on a log, which has no simulation.
     from bascule.simulation import Estimate
 
-__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_day", "by_reason", "count", "day"]
-__all__ += ["duration", "estimate", "estimate_95", "joined", "known", "less_or_more", "number"]
+__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_reason", "count", "day"]
+__all__ += ["duration", "estimate", "estimate_95", "joined", "known", "lost", "number"]
 __all__ += ["part", "percent", "relative", "shown", "when"]
 
 NORMAL_95 = 1.959964
@@ -225,15 +225,6 @@ def day(days: float) -> str:
     return f"{days:.1f}" if days >= 1 else f"{days:.2g}"
 
 
-def by_day(days: float) -> str:
-    """Return by which day something happens, or that it is after the deadline.
-
-    >>> by_day(6.587), by_day(math.inf)
-    ('by day 6.6', 'after the deadline')
-    """
-    return "after the deadline" if math.isinf(days) else f"by day {day(days)}"
-
-
 def duration(days: float | None) -> str:
     """Return a length of time in the unit that people would use.
 
@@ -269,16 +260,6 @@ def when(seconds: float) -> str:
         return f"{seconds!r} s"
 
 
-def less_or_more(value: float, other: float) -> str:
-    """Return how much less, or more, a value is than another one.
-
-    >>> less_or_more(75.0, 100.0), less_or_more(120.0, 100.0)
-    ('25 % less', '20 % more')
-    """
-    change = 100 * (1 - value / other)
-    return f"{change:.0f} % less" if change >= 0 else f"{-change:.0f} % more"
-
-
 def shown(means: Sequence[float]) -> str:
     """Return means in words, the first few of them.
 
@@ -287,6 +268,15 @@ def shown(means: Sequence[float]) -> str:
     """
     first = ", ".join(f"{mean:g}" for mean in means[:8])
     return first + (", ..." if len(means) > 8 else "")
+
+
+def lost(unit: str) -> str:
+    """Return the name of a cost that is counted in a unit.
+
+    >>> lost("conversions"), lost("extra events")
+    ('conversions lost', 'extra events')
+    """
+    return unit if unit.startswith("extra") else f"{unit} lost"
 
 
 def joined(names: Sequence[str], most: int = 3) -> str:

@@ -16,8 +16,18 @@ from bascule.presentation.differences import (
     difference_lines,
     effect_words,
 )
+from bascule.presentation.guarantees import margin_words
 from bascule.presentation.intervals import Intervals
-from bascule.presentation.numbers import amount, count, duration, percent, range_words
+from bascule.presentation.numbers import (
+    Amounts,
+    amount,
+    count,
+    duration,
+    lost,
+    percent,
+    range_words,
+    relative,
+)
 from bascule.presentation.report import Fact, Report, Table
 
 if TYPE_CHECKING:
@@ -177,7 +187,7 @@ def _decided(status: Status, decision: Verdict) -> str:
 def _guardrail_words(status: Status, winner: str) -> str:
     """Say what is shown of a winner's guardrails, and how other metrics changed.
 
-    "quality at most 2 points worse (proven at 5 %); cost -60 %".
+    "quality at most 2 points worse (proven at 5 %); cost −60 %".
     """
     shown, others = [], []
     for metric in status.metrics:
@@ -185,11 +195,10 @@ def _guardrail_words(status: Status, winner: str) -> str:
         if contrast is None:
             continue
         if metric.margin is not None:
-            points = f"{100 * metric.margin:g} points" if metric.binary else f"{metric.margin:g}"
-            how = f"{metric.guarantee} at {100 * metric.error:g} %"
-            shown.append(f"{metric.name} at most {points} worse ({how})")
+            size = Amounts(metric.binary).size(metric.margin)
+            shown.append(margin_words(metric.name, size, metric.guarantee, metric.error))
         elif contrast.lift is not None:
-            others.append(f"{metric.name} {100 * contrast.lift:+.0f} %")
+            others.append(f"{metric.name} {relative(contrast.lift)}")
     return "; ".join((*shown, *others))
 
 
@@ -240,7 +249,7 @@ def facts(status: Status) -> tuple[Fact, ...]:
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
         even = "" if status.even_cost is None else f" ({amount(status.even_cost)} if split evenly)"
-        name = f"{status.cost_unit.capitalize()} lost"
+        name = lost(status.cost_unit).capitalize()
         rows.append(Fact(name, amount(status.cost), f"{until}{even}"))
     return tuple(rows)
 

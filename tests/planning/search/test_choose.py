@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 
-import pytest
-
 import bascule as bs
 from bascule.planning.forecast import Forecast, design_of
-from bascule.planning.search.choose import Candidate, best_in_time, best_tilt
+from bascule.planning.search.choose import Candidate, best_in_time
 
 REQUEST = bs.PlanRequest()
 
@@ -61,13 +59,3 @@ def test_what_was_seen_overrules_what_was_expected_of_the_deadline() -> None:
 def test_a_lucky_simulation_does_not_make_a_design_cheaper() -> None:
     lucky = POINTS[1].with_simulation(forecast(days=4, cost=30, decided=0.99, runs=100))
     assert chosen([POINTS[0], lucky, *POINTS[2:]]) == 8
-
-
-def test_the_balanced_tilt_is_the_one_of_the_formula() -> None:
-    assert best_tilt(REQUEST) is None
-    # A frontier with cost D h (1 + 1/r) and time h (1 + r)^2 / r, and a price c on a unit of time.
-    gap, per_unit = 0.01, 0.002
-    tilts = [1 + 0.001 * i for i in range(5000)]
-    prices = [gap * (1 + 1 / r) + per_unit * (1 + r) ** 2 / r for r in tilts]
-    request = bs.PlanRequest(units_per_day=1000, waiting_cost=2.0)
-    assert best_tilt(request) == pytest.approx(tilts[prices.index(min(prices))], abs=0.01)

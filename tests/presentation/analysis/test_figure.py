@@ -44,8 +44,6 @@ def test_tables_figures_and_words_have_treatments_minus_the_control() -> None:
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [*shown]
     text = str(analysis)
-    assert "control is ahead of other, its nearest rival," in text
-    assert "the true difference other - control lies between −" in text
     assert "control - " not in text + analysis.html()
 
 

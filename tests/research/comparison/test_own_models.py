@@ -142,7 +142,7 @@ def test_a_rule_of_ones_own_is_planned_with_and_shown(planned: bs.planning.Plan)
     point = planned.point_of(InTurns())
     assert point.expected.simulated
     assert point.to_dict(chosen=False)["caution"] == 1.0
-    assert list(planned.to_frame()["knob"])[-2:] == ["caution", "caution"]
+    assert list(planned.to_frame()["caution"])[-2:] == [1.0, 1.5]
     assert "Turns_1.5" in planned.html()
     assert "<svg" in planned._repr_html_()
 

@@ -110,8 +110,8 @@ def _parameter(
     hint: Any = Literal[option.choices] if option.choices else str
     if option.kind in ("switch", "file"):
         hint = {"switch": bool, "file": Path}[option.kind]
-    usual = "NUMBER" if option.numeric else "FILE" if option.kind == "file" else None
-    metavar = option.metavar or usual
+    usual = {"file": "FILE", "probability": "P"}.get(option.kind, "NUMBER" * option.numeric)
+    metavar = option.metavar or usual or None
     choices = "|".join(option.choices)
     meaning = option.help
     if choices:

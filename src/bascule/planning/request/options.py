@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypedDict
 
 from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates.model import Covariate
+from bascule.core.design_fields import CONTROL, ERROR, GOAL, HARM_ERROR, SIDES
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -47,7 +48,6 @@ class PlanQuestion(TypedDict, total=False):
         Number | None,
         Option(
             "Mean of the first arm, as 5% or 0.05.",
-            label="Baseline",
             group="basics",
             metavar="MEAN",
             kind="number",
@@ -76,7 +76,6 @@ class PlanOptions(TypedDict, total=False):
         int | Sequence[str] | None,
         Option(
             "How many arms; in Python and over HTTP also their names.",
-            label="Arms",
             group="basics",
             kind="whole",
             unset="2",
@@ -86,7 +85,6 @@ class PlanOptions(TypedDict, total=False):
         Number | Returning,
         Option(
             "Traffic of the test, all arms together.",
-            label="Units per day",
             group="basics",
             kind="positive",
             default="5000",
@@ -139,32 +137,13 @@ class PlanOptions(TypedDict, total=False):
         EarlySignals | None,
         Option(
             "Use events of open windows for the next block: auto checks that delays agree.",
-            label="Early signals",
             needs=("delay",),
             excludes=("covariate",),
             unset="off",
         ),
     ]
-    error: Annotated[
-        Number,
-        Option(
-            "Probability, at most, that either of two equal arms wins, however often you look.",
-            label="Error",
-            group="basics",
-            kind="probability",
-            default="5%",
-            metavar="P",
-        ),
-    ]
-    goal: Annotated[
-        Goal,
-        Option(
-            "Whether the highest mean is the best or the lowest.",
-            label="Goal",
-            group="outcome",
-            default="increase",
-        ),
-    ]
+    error: Annotated[Number, ERROR]
+    goal: Annotated[Goal, GOAL]
     sample: Annotated[
         Sample | str | Path | None,
         Option(
@@ -173,14 +152,12 @@ class PlanOptions(TypedDict, total=False):
             label="Earlier outcomes",
             group="outcome",
             kind="file",
-            metavar="FILE",
         ),
     ]
     cap: Annotated[
         Number | None,
         Option(
             "Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
-            label="Cap",
             group="outcome",
             metavar="AMOUNT",
             excludes=("outcome",),
@@ -190,7 +167,6 @@ class PlanOptions(TypedDict, total=False):
         Number | None,
         Option(
             "Standard deviation to expect of outcomes within limits.",
-            label="Spread",
             group="outcome",
             kind="positive",
             unset="that of the sample",
@@ -202,7 +178,6 @@ class PlanOptions(TypedDict, total=False):
         Number | None,
         Option(
             "For recurrent outcomes: how many each unit gives a day.",
-            label="Outcomes per day",
             group="outcome",
             kind="positive",
             unset="1",
@@ -214,7 +189,6 @@ class PlanOptions(TypedDict, total=False):
         Option(
             "A number known of each unit before its assignment: its name, or name:low:high, which "
             "conversions and limited outcomes need.",
-            label="Covariate",
             group="outcome",
             metavar="NAME",
         ),
@@ -223,32 +197,13 @@ class PlanOptions(TypedDict, total=False):
         Number,
         Option(
             "Of the covariate with the outcome: 0.7 halves the units.",
-            label="Correlation",
             group="outcome",
             kind="number",
             default="0",
         ),
     ]
-    control: Annotated[
-        str | None,
-        Option(
-            "The arm that others are compared with.",
-            label="Control",
-            unset="the first",
-            metavar="ARM",
-        ),
-    ]
-    sides: Annotated[
-        int | None,
-        Option(
-            "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% "
-            "gives 95 % intervals. 1: that a worse arm wins.",
-            label="What the error bounds",
-            kind="whole",
-            limits=(1, 2),
-            default="2",
-        ),
-    ]
+    control: Annotated[str | None, CONTROL]
+    sides: Annotated[int | None, SIDES]
     power: Annotated[
         Number,
         Option(
@@ -256,7 +211,6 @@ class PlanOptions(TypedDict, total=False):
             label="Decided in time",
             kind="probability",
             default="90%",
-            metavar="P",
         ),
     ]
     guarantee: Annotated[
@@ -264,7 +218,6 @@ class PlanOptions(TypedDict, total=False):
         Option(
             "The weakest guarantee that is accepted: proven, gaussian (exact for normal outcomes) "
             "or asymptotic (approximate).",
-            label="Guarantee",
             default="proven",
         ),
     ]
@@ -275,7 +228,6 @@ class PlanOptions(TypedDict, total=False):
             label="Stop for futility",
             kind="probability",
             unset="never",
-            metavar="P",
         ),
     ]
     waiting_cost: Annotated[
@@ -297,16 +249,7 @@ class PlanOptions(TypedDict, total=False):
             metavar="LINE|JSON|FILE",
         ),
     ]
-    harm_error: Annotated[
-        Number,
-        Option(
-            "Probability of removing an arm that no guardrail calls harmful, at most.",
-            label="Error of removing an arm",
-            kind="probability",
-            default="5%",
-            metavar="P",
-        ),
-    ]
+    harm_error: Annotated[Number, HARM_ERROR]
 
 
 PLAN = {**options_of(PlanQuestion), **options_of(PlanOptions)}

@@ -14,7 +14,7 @@ from bascule.planning.request.sample import Sample, read_sample
 
 
 def plan_request(
-    outcome: Outcome | None = None,
+    outcome: Outcome | PlanRequest | None = None,
     baseline: float | str | None = None,
     lift: Lift | None = None,
     **options: Unpack[PlanOptions],
@@ -22,13 +22,21 @@ def plan_request(
     """Return the request that is meant where parts are left out, or left to a sample.
 
     Python, the command line and the service build their requests here. A `cap` makes outcomes
-    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%".
+    those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". A whole
+    request is returned as it is, and no part of it may be given a second time.
 
     >>> import bascule as bs
     >>> plan_request(bs.Gaussian(5.0), baseline=20, lift="10%").lifts
     (2.0,)
     """
     asked = {"outcome": outcome, "baseline": baseline, "lift": lift, **options}
+    if isinstance(outcome, PlanRequest):
+        for name, value in asked.items():
+            if name != "outcome" and value is not None:
+                raise InputError(
+                    name, f"{name} is given twice: leave it out beside a whole request"
+                )
+        return outcome
     check_given(PLAN, [name for name, value in asked.items() if value not in (None, False, ())])
     parts: dict[str, Any] = {**options}
     sample, cap = parts.pop("sample", None), parts.pop("cap", None)

@@ -405,15 +405,6 @@ class PlanRequest:
         spread = None if self.spread_is_usual else self.spread
         return replace(self, lift=lifts, spread=spread)
 
-    def alone(self, **parts: object) -> PlanRequest:
-        """Return the request; InputError if parts of it are given a second time."""
-        for name, value in parts.items():
-            if value is not None:
-                raise InputError(
-                    name, f"{name} is given twice: leave it out beside a whole request"
-                )
-        return self
-
     def to_dict(self) -> dict[str, Any]:
         """Return the request as plain data."""
         return {

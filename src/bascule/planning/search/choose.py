@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.rules import Rule
@@ -16,9 +16,6 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.fixed_horizon import fixed_horizon
 
 DEFAULT_REQUEST = PlanRequest()
-
-EvidenceKind = Literal["mixture", "effect", "horizon"]
-"""What the evidence of a design is made for: any effect, the planned one, or an end as well."""
 
 NO_EFFECT = 0.5
 """How much the days at no effect count in the days of a design; the rest are those at the lift."""
@@ -66,13 +63,6 @@ class Candidate:
     def accepted(self) -> bool:
         """Whether its guarantee is one that the request accepts."""
         return self.request.accepts(self.design)
-
-    @property
-    def evidence(self) -> EvidenceKind:
-        """What its evidence is made for."""
-        if self.design.procedure.has_horizon:
-            return "horizon"
-        return "mixture" if self.rule.planned_effect is None else "effect"
 
     @property
     def zero(self) -> Forecast | None:
@@ -130,7 +120,6 @@ class Candidate:
                 "decided_by_deadline": plain_estimate(expected.decided)["mean"],
             },
             "guarantee": self.design.calibration.guarantee,
-            "evidence": self.evidence,
             "at_zero_effect": None if self.zero is None else self.zero.to_dict(),
             "in_time": self.in_time,
             "accepted": self.accepted,
@@ -184,21 +173,6 @@ def best_in_time(points: Sequence[Candidate], waiting_cost: float | None) -> Can
     near = takewhile(lambda point: price(point, waiting_cost) <= enough, in_time)
     eligible = [point for point in near if least is None or point.short_at_zero]
     return min(eligible, key=lambda point: point.weighed_days)
-
-
-def best_tilt(request: PlanRequest) -> float | None:
-    """Return the tilt that balances cost and waiting when the tilt holds from the first unit on.
-
-    It is `sqrt(1 + D / c)` where one unit of time costs c: a check on what the search finds. None
-    with a conversion window, while which no unit can be tilted, and for users who come back.
-
-    >>> round(best_tilt(PlanRequest(waiting_cost=50.0 / 8)), 6)
-    3.0
-    """
-    rate = request.traffic.steady
-    if request.waiting_cost is None or request.window is not None or rate is None:
-        return None
-    return math.sqrt(1.0 + request.gap * rate / request.waiting_cost)
 
 
 def _doubt(forecast: Forecast) -> float:

@@ -1,8 +1,8 @@
-"""How far a request could be stretched: the smallest lift and error that the deadline allows.
+"""How far a request could be stretched: the smallest lift that the deadline allows.
 
 Where a request is impossible the same searches give the nearest ones that are not: a larger lift, a
-larger error, a later deadline, more traffic. All of it is predicted for the design that decides
-soonest: an even split, with a horizon where one is possible.
+later deadline, more traffic. All of it is predicted for the design that decides soonest: an even
+split, with a horizon where one is possible.
 """
 
 from __future__ import annotations
@@ -16,25 +16,15 @@ from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest
 
-SMALLEST_ERROR, LARGEST_ERROR = 1e-12, 0.4
-
-LINES, CLOSE = 3, 0.1
-"""Straight lines that are followed to an error, at the most: until its logarithm changes by less
-than this."""
-
-AHEAD = 3.5
-"""The evidence that a test needs beyond log(1 / error), nearly: for the first guess only."""
-
 
 @dataclass(frozen=True, slots=True)
 class Reach:
     """What the soonest design decides by the deadline often enough, changed one at a time.
 
-    None where nothing would help. An error of 1e-12 stands for that and less.
+    None where nothing would help.
     """
 
     lift: float | None
-    error: float | None
     deadline_days: float | None
     units_per_day: float | Returning | None
 
@@ -56,7 +46,6 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     by_then = request.traffic.units_after(request.deadline_days - request.window_days)
     return Reach(
         _lift_for(request, needed, factor) if known else None,
-        _error_for(request, needed, factor) if known else None,
         days if math.isfinite(days) else None,
         request.arrivals.scaled(needed / by_then) if known else None,
     )
@@ -102,23 +91,3 @@ def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | Non
     power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
     nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
     return None if nearer is None else nearer.gap
-
-
-def _error_for(request: PlanRequest, needed: float, factor: float) -> float | None:
-    """The time goes with the logarithm of the error, nearly: a few straight lines find it."""
-    part = request.max_units / needed
-    here = -math.log(request.error)
-    wanted = there = _within((here + AHEAD) * part - AHEAD)
-    for _ in range(LINES):
-        if abs(there - here) < 0.01:
-            return request.error
-        time = time_needed(replace(request, error=math.exp(-there))) * factor
-        wanted = here + (request.max_units - needed) * (there - here) / (time - needed)
-        before, there = there, _within(wanted)
-        if abs(there - before) < CLOSE:
-            break
-    return None if wanted < -math.log(LARGEST_ERROR) else math.exp(-there)
-
-
-def _within(evidence: float) -> float:
-    return min(-math.log(SMALLEST_ERROR), max(-math.log(LARGEST_ERROR), evidence))

@@ -159,7 +159,7 @@ class _Planning:
         )
 
     def _case(self, answer: Plan, case: WhatIf, factor: float) -> WhatIf:
-        """What is known of the recommended design and its alternatives at another lift."""
+        """What is known of the recommended design at another lift."""
         request, shown = self.request, None
         if case.means is not None:
             # The time goes with the inverse square of the lift, nearly.
@@ -170,9 +170,7 @@ class _Planning:
             if not factor and answer.chosen.zero is not None:
                 days = answer.chosen.zero.days.mean
             shown = self._play(f"{case.name} lift", answer.design, case.means, days)
-        others = tuple(_expected(request, point.rule, factor) for point in answer.alternatives)
-        forecast = shown or _expected(request, answer.rule, factor)
-        return replace(case, forecast=forecast, others=others)
+        return replace(case, forecast=shown or _expected(request, answer.rule, factor))
 
     def _guarded(self, answer: Plan) -> Forecast | None:
         """Simulate the design with all metrics unchanged in every arm; None if that is impossible.

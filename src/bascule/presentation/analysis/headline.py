@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bascule.core.approximate import about, at_most
 from bascule.presentation.analysis.series import amounts_of, has_days, stamp
 from bascule.presentation.differences import effect_words
-from bascule.presentation.guarantees import STANDINGS
+from bascule.presentation.guarantees import STANDINGS, margin_words
 from bascule.presentation.numbers import known, relative
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def _of_guardrails(analysis: Analysis) -> str:
     for one in analysis.metrics:
         lift = next((row.lift for row in one.scores if row.treatment == decision.name), None)
         if one.metric is not None and one.metric.margin is not None:
-            size, risk = amounts_of(one).size(one.metric.margin), at_most(one.error)
-            words.append(f"{one.name} at most {size} worse ({one.guarantee} at {risk})")
+            size = amounts_of(one).size(one.metric.margin)
+            words.append(margin_words(one.name, size, one.guarantee, one.error))
         elif lift is not None and known(lift):
             words.append(f"{one.name} {relative(lift)}")
     return f"Ship {decision.name}: {'; '.join(words)}"

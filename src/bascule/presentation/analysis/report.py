@@ -116,7 +116,7 @@ def _numbers(analysis: Analysis) -> Report:
     """Return the arms and their differences, with what their intervals promise."""
     amounts, once = amounts_of(analysis), analysis.once
     tables = [_arm_table(analysis)]
-    notes = [sentences.reading(analysis)]
+    notes = [sentences.decided_before(analysis)]
     if not analysis.evidence.once and analysis.effects:
         error, compared = analysis.effects[0].error, analysis.contrasts
         rows = _effect_rows(analysis)

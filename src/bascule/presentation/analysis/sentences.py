@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import at_most, exactly
-from bascule.core.evidence.calibration import STATED
-from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
+from bascule.presentation.analysis.series import against, has_days, stamp
+from bascule.presentation.guarantees import promise
 
 if TYPE_CHECKING:
     from bascule.analysis.result import Analysis
@@ -48,68 +48,28 @@ def outcome(analysis: Analysis) -> str:
     return f"Each gives one outcome{words}{window}; the {better} their mean, the better the arm."
 
 
-def reading(analysis: Analysis) -> str:
-    """The effect as it stands, in a sentence."""
-    rivals = against(analysis)
-    if analysis.segments or not rivals or not rivals[0].now.known:
+def decided_before(analysis: Analysis) -> str:
+    """Say that a decision stands whose interval has come to contain 0 since; or nothing."""
+    rivals, day = against(analysis), analysis.decided
+    is_apart = not rivals or not rivals[0].now.known or rivals[0].now.apart
+    has_winner = analysis.decision is not None and analysis.decision.arm is not None
+    if is_apart or not has_winner or day is None or analysis.segments:
         return ""
-    nearest, amounts = rivals[0], amounts_of(analysis)
-    now, decision = nearest.now, analysis.decision
-    ahead, behind, difference = nearest.first, nearest.second, "difference"
-    if analysis.design.oriented(now.difference) < 0.0:
-        ahead, behind, difference = behind, ahead, f"difference {nearest.name}"
-    low, high = (amounts.signed(end, now.width) for end in (now.low, now.high))
-    unit = " points" if amounts.binary else ""
-    by = amounts.signed(abs(now.difference), now.width).lstrip("+")
-    rest = "" if len(rivals) == 1 or ahead != analysis.leader else ", its nearest rival,"
-    lead = f"{ahead} is ahead of {behind}{rest} by {by}{unit}"
-    if decision is not None and decision.arm is None:
-        may_be = f"the {difference} may be from {low} to {high}{unit}"
-        return f"{lead}, which is too little to matter: {may_be}."
-    if now.apart:
-        return f"{lead}; the true {difference} lies between {low} and {high}{unit}."
-    if decision is not None and analysis.decided is not None:
-        day = stamp(analysis, analysis.decided)
-        return (
-            f"{lead} ({difference} {low} to {high} as things stand); the decision was reached on "
-            f"{day}, when all of that lay on one side of 0, and stands."
-        )
-    return f"{lead}, but the true {difference} may be anything from {low} to {high}{unit}."
+    return (
+        f"The decision was reached on {stamp(analysis, day)}, when the interval of "
+        f"{rivals[0].name} lay on one side of 0, and stands."
+    )
 
 
 def guarantee(analysis: Analysis) -> str:
-    """What may be relied on, in one sentence that says no more."""
-    risk = at_most(analysis.error)
-    parts = f" in any of the {len(analysis.segments)} segments" if analysis.segments else ""
-    start = (
-        f"However often anyone looks, the probability that this analysis ever names an arm that is "
-        f"not the best{parts} is at most {risk}, and that it names one of several equal arms at "
-        f"most {at_most(min(1.0, 2 * analysis.error))}"
-    )
-    kind = analysis.guarantee
+    """What may be relied on, in a sentence or two that say no more."""
     if analysis.evidence.once:
         return (
             "If this is the only look, at a time that was fixed before the test, a wrong winner is "
-            f"named in about {risk} of tests at most. Every further look adds to that: then use "
-            "the analysis for any number of looks."
+            f"named in about {at_most(analysis.error)} of tests at most. Every further look adds "
+            "to that: then use the analysis for any number of looks."
         )
-    if kind == "asymptotic":
-        return (
-            f"The aim is a wrong winner in at most {risk} of tests, however often one looks; but "
-            "the spread of the outcomes was estimated from the log itself, so this holds for large "
-            "logs only and is not proven."
-        )
-    if kind == "gaussian":
-        return f"{start}: exact if outcomes are normal with the spreads that were stated."
-    if kind == "as published":
-        return (
-            f"{start}: this is what the rule was published with, and it is not proven for all "
-            "cases."
-        )
-    if kind == STATED:
-        return (
-            f"{start}: this is what the author of the rule states; it is not part of bascule, and "
-            "nobody has checked it here."
-        )
-    words = analysis.design.outcome.words
-    return f"{start}: this is proven for {words}, of units that were split at random."
+    design, parts = analysis.design, len(analysis.segments)
+    among = f", in all {parts} segments together" if parts else ""
+    promised = promise(analysis.error, len(design.arms), analysis.guarantee, design.outcome)
+    return f"{promised}{among}. Units must have been split at random."

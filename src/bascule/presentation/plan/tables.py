@@ -9,7 +9,7 @@ from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import lift_words
 from bascule.planning.search.choose import Candidate
-from bascule.presentation.numbers import amount, count, day, estimate, part, percent
+from bascule.presentation.numbers import amount, count, day, estimate, lost, part, percent
 from bascule.presentation.report import Cells, Table
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def comparison(plan: Plan) -> list[Cells]:
     """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
     chosen, fixed = plan.chosen, plan.fixed_horizon
     rows: list[Cells] = [
-        ("", "days", "90 % by", f"{plan.request.cost_unit} lost", "days at no effect"),
+        ("", "days", "90 % by", lost(plan.request.cost_unit), "days at no effect"),
         ("this design", *_design_cells(chosen, plan.at_zero)),
     ]
     if not chosen.even:
@@ -68,22 +68,6 @@ def pace_table(plan: Plan) -> Table:
     heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "unwon")
     strong = tuple(place for place, one in enumerate(alike) if one == mine)
     return Table((heading, *rows), strong=strong)
-
-
-def by_evidence(plan: Plan) -> list[Cells]:
-    """List days and decisions at several lifts for the best design of each kind of evidence."""
-    asked = [plan.chosen, *plan.alternatives]
-    cases = {case.name: (case.forecast, *case.others) for case in plan.what_if}
-    rows: list[Cells] = [("days, decided", "half lift", "this lift", "twice it", "no lift")]
-    for place, point in enumerate(asked):
-        name = {"mixture": "any effect", "effect": "this effect"}.get(point.evidence, "horizon")
-        shown = {"as asked": point.forecast, "zero": point.zero}
-        for case, forecasts in cases.items():
-            if place < len(forecasts) and forecasts[place] is not None:
-                shown[case] = forecasts[place]
-        columns = ("half", "as asked", "double", "zero")
-        rows.append((name, *(_short_cell(shown.get(column)) for column in columns)))
-    return rows
 
 
 def forecast_cells(forecast: Forecast) -> Cells:
@@ -142,12 +126,6 @@ def what_if(plan: Plan) -> list[Cells]:
     """List what the recommended design does at other lifts, with headings."""
     rows = [("if the true lift is", "days", "cost", "decided", "wrong")]
     return rows + [(case_words(case, plan.request), *_case_cells(case)) for case in plan.what_if]
-
-
-def _short_cell(forecast: Forecast | None) -> str:
-    if forecast is None:
-        return "-"
-    return f"{amount(forecast.days.mean)}, {part(forecast.decided.mean)} %"
 
 
 def case_words(case: WhatIf, request: PlanRequest) -> str:

@@ -9,20 +9,17 @@ from bascule.core.design import Design
 from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import lift_words, question_of
-from bascule.planning.search.choose import best_tilt
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
     Amounts,
     amount,
     count,
     duration,
-    less_or_more,
     percent,
 )
 from bascule.presentation.plan.question import conditions
 from bascule.presentation.plan.returning import plan_windows, plan_words
 from bascule.presentation.plan.tables import (
-    by_evidence,
     comparison,
     frontier,
     is_first_look,
@@ -49,20 +46,6 @@ def headline(plan: Plan) -> str:
         )
     rule = "an even split" if plan.chosen.even else plan.rule.words
     return f"Run {rule}: a decision in {duration(plan.expected_days.mean)} on average."
-
-
-EVIDENCE = {
-    "mixture": "evidence for an effect of any size",
-    "effect": "evidence around the planned effect",
-    "horizon": "evidence with a horizon",
-}
-"""What the evidence of a design is called."""
-
-REASONS = {
-    "mixture": "it suits effects of any size, and the test may run until it decides",
-    "effect": "it is strongest around the planned effect",
-    "horizon": "the error is spent up to the end of the test, instead of over one without an end",
-}
 
 
 def why(plan: Plan) -> str:
@@ -107,33 +90,6 @@ def against_fixed(plan: Plan) -> str:
         f"{duration(longer)} longer, in which the better arm would gain "
         f"{amount(longer * request.unwon_per_day)}."
     )
-
-
-def other_designs(plan: Plan) -> str:
-    """Say what the best design of each other kind of evidence does."""
-    others, unit = [], plan.request.cost_unit
-    for point in plan.alternatives:
-        forecast = point.forecast
-        figures = f"{amount(forecast.days.mean)} days and {amount(forecast.cost.mean)} {unit}"
-        late = "" if point.in_time else f", {percent(forecast.decided.mean)} decided in time"
-        others.append(f"the best with {EVIDENCE[point.evidence]} takes {figures}{late}")
-    kind = plan.chosen.evidence
-    reason = f"The design has {EVIDENCE[kind]}: {REASONS[kind]}."
-    return f"{reason} In comparison, {'; '.join(others)}." if others else reason
-
-
-def savings(plan: Plan) -> str:
-    """Say what the recommended design saves against the two others."""
-    if not plan.possible:
-        return ""
-    cost = plan.expected_cost.mean
-    against = [("a fixed-horizon test", plan.fixed_horizon.cost)]
-    if plan.chosen.forecast is not plan.even_split:
-        against.append(("an even split", plan.even_split.cost.mean))
-    parts = [f"{less_or_more(cost, other)} than {name}" for name, other in against if other > 0]
-    if math.isnan(cost) or not parts:
-        return ""
-    return f"It costs {amount(cost)} {plan.request.cost_unit}: {' and '.join(parts)}."
 
 
 def cap_words(plan: Plan) -> str:
@@ -219,8 +175,6 @@ def limits(plan: Plan) -> list[str]:
         wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
     if lift is not None:
         wanted.append(f"a lift of {lift}")
-    if reach.error is not None and reach.error > request.error:
-        wanted.append(f"an error of {percent(reach.error)}")
     more = reach.units_per_day
     if isinstance(more, Returning):
         wanted.append(f"{amount(more.users)} active users")
@@ -331,24 +285,19 @@ def question(plan: Plan) -> str:
 
 def details(plan: Plan) -> Report:
     """Return what else a plan knows: other lifts, other designs, and where figures come from."""
-    tables = [Table(tuple(what_if(plan)), "If the lift is another one")]
-    if plan.alternatives:
-        tables.append(Table(tuple(by_evidence(plan)), "The best design of each kind of evidence"))
-    chosen = plan.points.index(plan.chosen)
-    tables.append(Table(tuple(frontier(plan)), "All designs", (chosen,)))
-    balanced = best_tilt(plan.request)
+    tables = (
+        Table(tuple(what_if(plan)), "If the lift is another one"),
+        Table(tuple(frontier(plan)), "All designs", (plan.points.index(plan.chosen),)),
+    )
     parts = [
         design_in_words(plan.design, plan.request),
-        savings(plan),
-        other_designs(plan),
         *(limits(plan) if plan.possible else ()),
-        "" if balanced is None else f"A fixed tilt balances cost and waiting at {balanced:.2g}.",
         fixed_horizon_words(plan),
         limit_words(plan),
         origin(plan),
         "" if plan.complete else "This plan is not complete: figures without ± are predictions.",
     ]
-    return Report("", tables=tuple(tables), notes=tuple(part for part in parts if part))
+    return Report("", tables=tables, notes=tuple(part for part in parts if part))
 
 
 def fixed_horizon_words(plan: Plan) -> str:
@@ -383,7 +332,7 @@ def origin(plan: Plan) -> str:
         f"{count(forecast.runs)} simulated tests, seed {plan.seed}; ± is one standard error, "
         "brackets are 95 % intervals, and figures without either are predictions."
     )
-    glances = [point.forecast.runs for point in plan.alternatives if is_first_look(point.forecast)]
+    glances = [point.forecast.runs for point in plan.points if is_first_look(point.forecast)]
     if glances:
         words += (
             f" Theory does not say how long a test of {len(plan.design.arms)} arms takes: designs "

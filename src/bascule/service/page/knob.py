@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import tidy
 from bascule.live.api import Status, Turn, knob_of
-from bascule.presentation.numbers import Amounts, duration
+from bascule.presentation.numbers import Amounts, duration, lost
 from bascule.presentation.report import Table
 
 MULTIPLES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -75,7 +75,7 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
         status.time_left is None and status.stage is None
     )
     time = "time by this forecast" if is_early else "time left"
-    rows = [(knob[0].capitalize(), time, f"further {unit} lost")]
+    rows = [(knob[0].capitalize(), time, f"further {lost(unit)}")]
     rows += [
         (f"{turn.value:g}", time_words(turn.units, status), two_digits(turn.cost)) for turn in turns
     ]

@@ -18,8 +18,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from bascule.core.approximate import two_digits
-from bascule.presentation.numbers import duration, percent
+from bascule.presentation.numbers import amount, duration, percent
 from bascule.presentation.pages import environment
 from bascule.service.page.creation import options
 from bascule.service.page.glossary import term
@@ -108,8 +107,7 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
 def _environment() -> Environment:
     made = environment("bascule.service.page")
     made.globals |= {"static": static_address, "term": term, "options": options}
-    made.filters |= {"tight": tight, "duration": duration, "percent": percent}
-    made.filters["two_digits"] = two_digits
+    made.filters |= {"tight": tight, "duration": duration, "percent": percent, "amount": amount}
     return made
 
 

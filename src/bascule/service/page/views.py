@@ -17,7 +17,7 @@ from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, State, Status, Turn, audit_words, decided_headline
 from bascule.presentation.guarantees import difference_words
 from bascule.presentation.intervals import Intervals
-from bascule.presentation.numbers import Amounts, amount, count, known, percent, when
+from bascule.presentation.numbers import Amounts, amount, count, known, lost, percent, when
 from bascule.presentation.report import Table
 from bascule.presentation.status import MISMATCH, TELLING, diagnostic_lines, has_evidence, report
 from bascule.service.page import words
@@ -148,7 +148,8 @@ def cost_of(
     unit = Amounts.of(design.outcome, design.goal).cost_unit
     is_early = status.decision is None and status.evidence < TELLING
     even_cost = None if even is None or not known(even.regret) or is_early else even.regret
-    rows = [("", f"{unit} lost"), ("This test, so far", amount(status.cost))]
+    mine = "This test" if status.decision is not None else "This test, so far"
+    rows = [("", lost(unit)), (mine, amount(status.cost))]
     if even_cost is not None:
         rows.append(("Even split, until its decision", two_digits(even_cost)))
     return Table(tuple(rows), strong=(0,)), _saving(design, status, turns, even_cost, unit)
@@ -163,16 +164,17 @@ def _saving(
             return "It is too early to forecast what an even split would cost."
         return "What an even split would have cost until its own decision is not known."
     if status.decision is not None:
-        whole, verb = status.cost, "cost"
+        whole, costs = status.cost, f"cost {amount(status.cost)}"
     else:
         knob = design.rule.knob
         left = [turn.cost for turn in turns if knob is not None and turn.value == knob.value]
         if status.state not in OPEN or not left:
             return "An even split's cost is a forecast for its whole test, until its own decision."
-        whole, verb = status.cost + left[0], "is expected to cost"
+        whole = status.cost + left[0]
+        costs = f"is expected to cost {two_digits(whole)}"
     saved = even - whole
     start = (
-        f"This test {verb} {two_digits(whole)} {unit} in all; an even split is "
+        f"This test {costs} {unit} in all; an even split is "
         f"expected to cost {two_digits(even)} until its own decision"
     )
     if abs(saved) < 0.05 * even:

@@ -133,7 +133,8 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
     for value, point in points.items():
         same = [other for other, one in points.items() if one is point]
         if value == ("" if "" in same else same[0]):
-            cards.append((value, ", ".join(ROLES[other] for other in same), point))
+            roles = ", ".join(ROLES[other] for other in same).capitalize()
+            cards.append((value, roles, point))
     said = plan.report({**TITLES, "measure": TITLES["aggregate"]})
     return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))
 
