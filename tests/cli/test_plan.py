@@ -180,7 +180,7 @@ def test_tests_and_rollouts_of_users_who_come_back_are_planned(
     code, printed, _ = run(capsys, *crowd, *share, "--lift", "0.05", "--guarantee", "asymptotic")
     assert (code, "90 % of the 3,000 users who can be enrolled have come" in printed) == (0, True)
     code, _, problem = run(capsys, *crowd, *share[:4], "--lift", "0.05")
-    assert (code, "the primary metric needs a window" in problem) == (2, True)
+    assert (code, "the primary metric has no window" in problem) == (2, True)
     code, _, problem = run(capsys, "--metric", metric)
     assert (code, "quality has a window and the primary metric has none" in problem) == (2, True)
     code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")

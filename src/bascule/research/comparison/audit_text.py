@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from bascule.presentation.figures import SERIES, new_figure
@@ -61,6 +62,11 @@ def notes(audit: Audit) -> tuple[str, ...]:
     lines += [f"Not played: {names} ({reason})." for reason, names in missing.items()]
     if any(row.broken for row in audit.rows):
         lines.append("! More wrong decisions than promised, by more than chance.")
+    cap = audit.design.max_units or math.inf
+    if any(row.decision_time.mean > cap for row in audit.rows):
+        lines.append(
+            "Units are all that came until the end, also beyond the cap while others were late."
+        )
     return (*lines, "Open: undecided at the cap. Brackets and ± are 95 % intervals.")
 
 

@@ -101,7 +101,7 @@ def test_limits_and_spread_are_read_where_they_count() -> None:
 
 def test_the_answer_has_cards_and_every_design(plan: bs.planning.Plan) -> None:
     shown = plan_view(plan)
-    roles = [role for _, some, _ in shown.cards for role in some.split(", ")]
+    roles = [role.capitalize() for _, some, _ in shown.cards for role in some.split(", ")]
     assert sorted(roles) == ["Cheapest", "Fastest", "Recommended"]
     assert [value for value, _, point in shown.cards if shown.is_chosen(point)] == [""]
     assert not any(shown.is_chosen(point, in_table=True) for point in plan.points)
