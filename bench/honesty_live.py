@@ -107,7 +107,6 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
         test, order = new_test(design, rng)
         best, sign = design.arms[0], -1.0 if design.goal == "decrease" else 1.0
         held: list[Any] = []
-        paused = False
         for batch in range(batches):
             units = [f"{batch}-{i}" for i in range(each)]
             outcomes = held
@@ -129,10 +128,6 @@ def meddle_in_a_store(batches: int, each: int) -> Play:
             means = [sign * one.mean if one.units else 0.0 for one in seen.arms]
             misled = max(means) > means[0]
             test.knob(tilt=8.0 if misled else 1.0)
-            active = len(design.arms) - len(seen.out)
-            if misled == paused and 0 not in seen.out and (paused or active > 2):
-                (test.resume_arm if paused else test.pause_arm)(best)
-                paused = not paused
         return False
 
     return play

@@ -22,7 +22,6 @@ from bench.honesty_cells import Cell
 from bench.honesty_meetings_table import (
     GUARD,
     NAME,
-    POPULATION,
     Column,
     Row,
     allowed,
@@ -88,8 +87,6 @@ class Game:
 
     def arrivals(self) -> list[str]:
         """Return who arrives in this step."""
-        if self.procedure.assigns == "hash":
-            return POPULATION if self.step == 0 else []
         first = EACH * self.step
         return [f"unit-{first + i}" for i in range(EACH)]
 
@@ -102,7 +99,7 @@ class Game:
                 more["covariates"] = [{"x": float(x)} for x in self.rng.normal(size=len(some))]
             before = state_of(test).units
             arms = test.assign_many(some, **more)
-            if self.procedure.assigns == "hash" or state_of(test).units - before == len(some):
+            if state_of(test).units - before == len(some):
                 enrolled = [True] * len(some)
             else:
                 enrolled = [test.assignment(unit) is not None for unit in some]
@@ -244,10 +241,7 @@ def drop(game: Game) -> None:
 
 def erase(game: Game) -> None:
     """Erase units of the first arm whose outcomes are good and have not been recorded yet."""
-    # The store knows units of a static population by their outcomes only.
-    later = POPULATION if game.step > 1 else []
-    units = later if game.procedure.assigns == "hash" else game.arrivals()
-    for unit in units:
+    for unit in game.arrivals():
         if game.arms.get(unit) == "a" and _number(game.values[unit]) > 0.5:
             game.store.erase(unit)
 

@@ -21,9 +21,6 @@ GUARD = "guard"
 TWO_ARMS, MORE_ARMS = 0.4, 0.3
 """Errors of one side: large ones, so that few short tests show an excess."""
 
-POPULATION = [f"unit-{i}" for i in range(24)]
-"""The units of a static population."""
-
 DAY = bs.Measure("1d", "sum")
 Draw = Callable[[np.random.Generator, float], Any]
 """A generator and what the hour adds -> an outcome; all arms draw from it."""
@@ -50,9 +47,6 @@ class Row:
         arms = self.arms + column.more_arms
         names = [*"abcdef"[:arms]]
         rule: Any = self.rule
-        if rule.kind == "static":
-            sizes = np.bincount(bs.buckets(POPULATION, NAME, [1] * arms), minlength=arms)
-            rule = replace(rule, population=sizes.tolist())
         error = TWO_ARMS if arms == 2 else MORE_ARMS
         given = {"sides": 1, "measure": DAY, **self.given}
         if column.guarded and "metrics" not in given:
@@ -128,14 +122,6 @@ ROWS = [
         {"measure": bs.Measure(period="1d")},
         swings=False,
     ),
-    Row(
-        "static",
-        bs.Static(10, stop="mixture"),
-        bs.Recurrent(1, 1),
-        normal,
-        {"measure": bs.Measure(period="1d")},
-        swings=False,
-    ),
     Row("unit by unit", bs.UCB(2, stop="mixture"), bs.Gaussian(1), normal, {}, swings=False),
     Row("covariate", bs.Tilt(1), NUMBERS, amount, {"covariates": [bs.Covariate("x")]}),
     Row("horizon", bs.Tilt(1, **PLAN), bs.Gaussian(1), normal, {}),
@@ -162,8 +148,7 @@ ROWS = [
     Row("three arms", bs.Tilt(1), bs.Gaussian(1), normal, {}, arms=3),
 ]
 
-HASHED = ("static",)
-STAGED = ("static", "recurring")
+STAGED = ("recurring",)
 BLOCKS, LIVE = "tilted-blocks.md", "live.md"
 
 COLUMNS = [
@@ -173,26 +158,22 @@ COLUMNS = [
         "share",
         "sets the share of traffic to 0 at such moments, and then back to 1",
         "operators.md",
-        refused=((HASHED, "the units of a static population keep their arms"),),
     ),
     Column(
         "ramp",
         "a ramp to all traffic, moved by such pauses",
         "operators.md",
-        refused=((HASHED, "a static population has its units from the start"),),
     ),
     Column(
         "knob",
         "turns the knob towards b while it leads by chance",
         BLOCKS,
-        refused=((HASHED, "is no knob of Static"),),
     ),
     Column(
         "drop",
         "drops the arms that stand between b and a win",
         "ends.md",
         more_arms=1,
-        refused=((HASHED, "the units of a static population keep their arms"),),
     ),
     Column(
         "drop by guardrail",
@@ -206,13 +187,11 @@ COLUMNS = [
         "erase",
         "erases units of other arms that are about to do well",
         "live.md",
-        refused=((HASHED, "would count twice; stop the test first"),),
     ),
     Column(
         "link",
         "people with two names, both in the test, who sign in at any time",
         LIVE,
-        refused=((HASHED, "cannot be linked"),),
     ),
     Column("late", "holds bad outcomes of b back, and sends good ones twice", LIVE),
     Column("clock", "moves the machine's clock", LIVE, refused=(((), "clock has jumped"),)),

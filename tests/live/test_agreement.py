@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 from collections import deque
-from itertools import count
 from typing import Any
 
 import pytest
@@ -119,45 +117,6 @@ def test_outcomes_that_keep_coming_lead_to_the_same_decision_at_the_same_stage(
         assert status.decision.arm == step.decision.arm
         assert status.decision.units == stage
         assert test.verify().agrees
-
-
-@pytest.mark.parametrize(
-    "rule", [bs.Static([23, 17], 6), *(bs.Static([23, 17], stop=s) for s in ("looks", "mixture"))]
-)
-def test_a_static_population_is_decided_at_the_stage_at_which_its_means_are(rule: Any) -> None:
-    outcome = bs.Recurrent(0.2, 1.0)
-    measure = bs.Measure(period="1d")
-    design = bs.Design(["a", "b"], outcome, rule, error=0.1, measure=measure)
-    chance, clock = random.Random(3), bs.ManualClock()
-    units: list[list[str]] = [[], []]
-    for i in count():
-        arm = bs.bucket(f"unit {i}", "same", [1, 1])
-        if len(units[arm]) < rule.population[arm]:
-            units[arm].append(f"unit {i}")
-        if [len(some) for some in units] == list(rule.population):
-            break
-    sums = [0.0, 0.0]
-    with bs.open(":memory:", clock=clock) as store:
-        test = store.create("same", design)
-        assert [test.assign(unit) for unit in units[0] + units[1]] == ["a"] * 23 + ["b"] * 17
-        for stage in range(1, 100):
-            for arm in (0, 1):
-                values = [0.7 * arm + chance.gauss() for _ in units[arm]]
-                sums[arm] += sum(values)
-                test.record_many(zip(units[arm], values, strict=True))
-            clock.advance("1d")
-            means = [total / n / stage for total, n in zip(sums, rule.population, strict=True)]
-            wanted, status = bs.progress.look(design, stage, means).decision, test.status()
-            assert (status.stage, status.decision is None) == (stage, wanted is None)
-            assert [arm.mean for arm in status.arms] == pytest.approx(means)
-            if wanted is not None:
-                break
-        assert status.decision is not None
-        assert status.decision.name == "b"
-        assert test.verify().agrees
-        assert test.assign(units[0][0]) == "a"
-        test.release()
-        assert test.assign(units[0][0]) == "b"
 
 
 def test_a_recurring_test_without_a_window_has_every_report() -> None:

@@ -175,12 +175,6 @@ def test_segments_share_their_part_of_a_layer(store: bs.Store) -> None:
     assert slots == [((0, 1000),)] * 2
 
 
-def test_units_that_a_hash_assigns_have_no_segments(store: bs.Store) -> None:
-    static = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static([50, 50]), segments=SEGMENTS)
-    with pytest.raises(bs.InputError, match="assigned by a hash"):
-        store.create_segments("static", static, measure=bs.Measure(period="1d"))
-
-
 def race(location: str, rounds: int) -> None:
     """Assign the same new units in different segments at the same time, by two programs."""
     with bs.open(location) as first, bs.open(location) as second:

@@ -114,7 +114,7 @@ def test_paused_full_stopped_and_dropped_tests_answer(
     assert ask("new") == ("control", "DISABLED")
     assert ask(green) == ("green", "SPLIT")
     change("start")
-    change("arms", arm="green", action="drop")
+    change("drop-arm", arm="green")
     assert ask(green)[0] == "control"
     assert "green" not in {ask(f"v{i}")[0] for i in range(20)}
     for i in range(60):

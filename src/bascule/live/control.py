@@ -3,7 +3,7 @@
 Whoever knows the first places of a block knows something about the others, and must not choose the
 moment at which these are filled. So a pause, another share of the traffic and a step of a ramp wait
 until the open block is complete: the next units that arrive fill it, under the terms on which it
-was begun. Knobs and paused arms act when a block is dealt. A stop and a dropped arm act at once.
+was begun. Knobs act when a block is dealt. A stop and a dropped arm act at once.
 No block begins while those under way suffice for the horizon, or while as many units as may wait
 have not counted. docs/research/operators.md has the proof, and what it does not cover.
 """
@@ -19,7 +19,6 @@ from bascule.core.ending import blocks_left
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
 from bascule.core.procedures.base import Block
-from bascule.core.statistics import Statistics
 from bascule.live.storage.state import Control, ExperimentState, Phase
 
 ENROLLING: tuple[Phase, ...] = ("running", "decided")
@@ -59,18 +58,13 @@ def for_next_block(
     return control._replace(share=ramp[step][1] if step >= 0 else 0.0)
 
 
-def blocks_to_begin(
-    design: Design, state: ExperimentState, block: Block, statistics: Statistics
-) -> float:
-    """Return how many blocks like this may begin now; infinitely many where nothing bounds them.
-
-    `seen` are the statistics without the arms that are paused.
-    """
+def blocks_to_begin(design: Design, state: ExperimentState, block: Block) -> float:
+    """Return how many blocks like this may begin now; infinitely many where nothing bounds them."""
     pending, most = state.pending, math.inf
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
     if pending > 0 or state.ending.held is not None:
-        left = blocks_left(design, statistics, block, state.enrolment.under_way)
+        left = blocks_left(design, state.latest_once, block, state.enrolment.under_way)
         most = min(most, left if left == math.inf else math.ceil(left))
     return max(0.0, most)
 

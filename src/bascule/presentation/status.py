@@ -22,7 +22,6 @@ from bascule.presentation.numbers import (
     Amounts,
     amount,
     count,
-    duration,
     lost,
     percent,
     range_words,
@@ -140,10 +139,8 @@ def _time_left(status: Status) -> str:
         return ": a decision before the cap is unlikely"
     if status.time_left is not None:
         return f": {_range(status.time_left)}"
-    if status.left is not None and status.stage is None:
+    if status.left is not None:
         return ": too early to say how long"
-    if status.days_left is not None:
-        return f": about {duration(status.days_left)} left"
     if status.waiting is not None:
         return f": {status.waiting.words}"
     if status.matured and status.effects and all(map(_is_unknown, status.effects)):
@@ -179,7 +176,7 @@ def _decided(status: Status, decision: Verdict) -> str:
         margins = _guardrail_words(status, name)
         effect = effect_words(status.contrasts, name, status.goal, amounts_of(status))
         return f"Ship {name}{effect}{f'; {margins}' if margins else ''}"
-    left = [arm.name for arm in status.arms if arm.part in ("active", "paused")]
+    left = [arm.name for arm in status.arms if arm.part == "active"]
     among = "" if len(left) == len(status.arms) else f" between {', '.join(left)}"
     return f"{name.capitalize()}{among}: keep what is cheapest"
 

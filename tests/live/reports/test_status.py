@@ -66,15 +66,14 @@ def test_units_under_way_need_not_come_again() -> None:
     assert abs(status.days_left - (max(0.0, status.left - pending) / 40 + 7)) < 0.1
 
 
-def test_arms_are_active_paused_or_dropped_and_plain_data_keep_the_first_words_too() -> None:
+def test_arms_are_active_or_dropped() -> None:
     with bs.open(":memory:") as store:
         test = store.create(
-            "parts", bs.Design(["a", "b", "c", "d"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+            "parts", bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), reports="always")
         )
-        test.pause_arm("b")
         test.drop_arm("c")
         status = test.status()
-    assert [arm.part for arm in status.arms] == ["active", "paused", "dropped", "active"]
+    assert [arm.part for arm in status.arms] == ["active", "active", "dropped"]
 
 
 def test_under_a_trend_forecast_and_cost_go_by_the_differences_that_are_shown() -> None:

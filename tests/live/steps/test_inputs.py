@@ -96,16 +96,6 @@ def test_a_design_may_be_plain_data() -> None:
         assert store.create("plain", COINS.to_dict()).design == COINS
 
 
-def test_an_arm_that_is_out_is_neither_paused_nor_resumed() -> None:
-    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-    with bs.open(":memory:") as store:
-        test = store.create("out", design)
-        test.drop_arm("c")
-        for change in (test.pause_arm, test.resume_arm):
-            with pytest.raises(bs.InputError, match="was dropped for good"):
-                change("c")
-
-
 def test_times_that_cannot_be_are_shown_in_a_unit_that_people_use(test: bs.Experiment) -> None:
     test.assign("u")
     receipt = test.record("u", 1.0, at=datetime(2020, 1, 1, tzinfo=UTC))

@@ -1,4 +1,4 @@
-"""Live tests of units whose outcomes keep coming: periods, stages, and static populations."""
+"""Live tests of units whose outcomes keep coming: periods and stages."""
 
 from __future__ import annotations
 
@@ -109,75 +109,13 @@ def test_verify_finds_an_outcome_that_was_changed(store: bs.Store, clock: bs.Man
     assert "statistics" in str(test.verify())
 
 
-def test_the_days_left_are_those_that_it_takes_if_all_goes_on_as_it_is(
-    store: bs.Store, clock: bs.ManualClock
-) -> None:
-    test = store.create("left", SPENT)
-    arms: dict[str, str] = {}
-    ends: dict[int, float] = {}
-    status = test.status()
-    assert status.days_left is None
-    while status.decision is None:
-        units = [f"{clock.now()} {i}" for i in range(8)]
-        arms |= zip(units, test.assign_many(units), strict=True)
-        test.record_many([(unit, float(arm == "b")) for unit, arm in arms.items()])
-        clock.advance("1d")
-        status = test.status()
-        if status.days_left is not None and status.stage is not None:
-            ends[status.stage] = status.stage + status.days_left
-            assert status.left == pytest.approx(8 * status.days_left)
-    assert status.stage is not None
-    assert status.stage > 20
-    late = {stage: end for stage, end in ends.items() if stage >= 4}
-    assert max(abs(end - status.stage) for end in late.values()) <= 0.1 * status.stage
-
-
-def test_a_decision_beyond_all_reach_is_not_forecast(
-    store: bs.Store, clock: bs.ManualClock
-) -> None:
-    test = store.create("level", SPENT)
-    test.assign_many(range(8))
-    clock.advance("3d")
-    status = test.status()
-    assert status.stage == 2
-    assert (status.left, status.days_left) == (None, None)
-    assert status.headline == "Keep running"
-
-
-def test_a_static_population_is_told_its_arms_without_storage_and_counts_who_is_silent(
-    store: bs.Store, clock: bs.ManualClock
-) -> None:
-    name, units = "layout", [f"user-{i}" for i in range(50)]
-    arms = bs.buckets(units, name, [1, 1]).tolist()
-    sizes = [arms.count(0), arms.count(1)]
-    rule = bs.Static(sizes, horizon=2)
-    test = store.create(name, bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, measure=DAILY))
-    version = test._loaded().version
-    assert test.assign_many(units) == ["ab"[arm] for arm in arms]
-    assert test.soon.assign(units[0]).result(0) == "ab"[arms[0]]
-    assert test._loaded().version == version
-    test.record(units[0], 10.0)
-    clock.advance("2d")
-    status = test.status()
-    assert status.arms[arms[0]].mean == pytest.approx(10.0 / sizes[arms[0]])
-    assert status.arms[1 - arms[0]].mean == 0.0
-    assert test.status().units == 50
-    clock.advance("1d")
-    status = test.status()
-    assert (status.state, status.stage) == ("over", 2)
-    assert test.record(units[1], 1.0).reason == "over"
-    assert test.verify().agrees
-    with pytest.raises(bs.InputError):
-        test.drop_arm("a")
-
-
 @pytest.mark.parametrize(
     ("rule", "measure", "field"),
     [
         (MIXTURE, None, "measure"),
         (bs.UCB(2), DAILY, "rule"),
         (bs.ETC(stop="mixture"), DAILY, "rule"),
-        (bs.Static(100, horizon=3), DAILY, "population"),
+        (bs.Static(100, horizon=3), DAILY, "rule"),
     ],
     ids=str,
 )
@@ -188,21 +126,3 @@ def test_what_a_live_test_cannot_count_is_refused(
     with pytest.raises(bs.InputError) as refused:
         store.create("again", design)
     assert refused.value.field == field
-
-
-def test_a_population_larger_than_its_size_ends_the_test_undecided(
-    store: bs.Store, clock: bs.ManualClock
-) -> None:
-    name, units = "miscounted", [f"user-{i}" for i in range(40)]
-    arms = bs.buckets(units, name, [1, 1]).tolist()
-    sizes = [arms.count(0), arms.count(1) - 1]
-    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(sizes, horizon=9), measure=DAILY)
-    test = store.create(name, design)
-    receipts = test.record_many([(unit, 20.0) for unit in units])
-    surplus = [one.reason for one in receipts if not one.accepted]
-    assert surplus == ["beyond population"]
-    assert test.state == "over"
-    assert test.audit()[-1]["detail"]["reason"] == "an arm has more units than its size"
-    clock.advance("5d")
-    assert test.status().decision is None
-    assert test.verify().agrees

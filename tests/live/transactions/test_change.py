@@ -30,12 +30,10 @@ def test_every_change_is_in_the_audit_log_with_time_and_actor(clock: bs.ManualCl
         )
         clock.advance("1h")
         test.knob(tilt=5)
-        test.pause_arm("a")
-        test.resume_arm("a")
         test.drop_arm("c")
         test.stop()
         log = test.audit()
-    actions = ["create", "start", "knob", "pause arm", "resume arm", "drop arm", "stop"]
+    actions = ["create", "start", "knob", "drop arm", "stop"]
     assert [entry["action"] for entry in log] == actions
     assert {entry["actor"] for entry in log} == {"ann"}
     assert log[2]["detail"] == {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
@@ -95,18 +93,6 @@ def test_an_arm_taken_out_gets_nothing_more_of_a_block_and_the_others_all_of_the
     assert next(arm.part for arm in status.arms if arm.name == "c") == "dropped"
     assert {test.assign(f"later {i}") for i in range(20)} == {"a", "b"}
     assert test.verify().agrees
-
-
-def test_a_paused_arm_gets_no_new_block(store: bs.Store) -> None:
-    test = store.create(
-        "rest", bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.UCB(2), reports="always")
-    )
-    test.pause_arm("c")
-    assert Counter(test.assign_many(range(20))) == {"a": 10, "b": 10}
-    with pytest.raises(bs.InputError, match="fewer than two"):
-        test.pause_arm("b")
-    test.resume_arm("c")
-    assert set(test.assign_many(range(20, 30))) == {"c"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,19 +222,6 @@ def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.Manua
     assert test.verify().agrees
     test.stop()
     assert {row["event"] for row in _rows(store, "outcomes") if row["number"] == 0} == {None}
-    static = bs.Design(
-        ["a", "b"],
-        bs.Recurrent(1, 1),
-        bs.Static((50, 50), horizon=50),
-        measure=bs.Measure(period="1d"),
-    )
-    mail = store.create("mail", static)
-    mail.record("u", 1.0)
-    with pytest.raises(bs.InputError, match="would count twice; stop the test first"):
-        store.erase("u", ["mail"])
-    mail.stop()
-    assert store.erase("u") == ("mail",)
-    assert mail.verify().agrees
 
 
 def test_another_program_forgets_an_erased_unit(tmp_path: Path) -> None:

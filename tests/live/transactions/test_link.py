@@ -79,14 +79,6 @@ def test_a_person_is_erased_under_all_names(store: bs.Store) -> None:
         assert connection.exec_driver_sql("SELECT count(*) FROM links").scalar() == 0
 
 
-def test_units_of_a_static_population_are_not_linked(store: bs.Store) -> None:
-    everyone = bs.Static([50, 50], horizon=3)
-    daily = bs.Measure(period="1d")
-    design = bs.Design(["a", "b"], bs.Recurrent(1, 1), everyone, measure=daily)
-    with pytest.raises(bs.InputError, match="cannot be linked"):
-        store.create("static", design).link("u", "v")
-
-
 Told = tuple[dict[str, str], int]
 """What a process was told: the arms of all names, and how many tests of a layer it could create."""
 

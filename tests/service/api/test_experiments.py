@@ -61,14 +61,11 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert admin.get(path("life")).status_code == 404
 
 
-def test_arms_are_taken_out_paused_and_resumed(admin: httpx.Client) -> None:
+def test_arms_are_taken_out(admin: httpx.Client) -> None:
     design = {**DESIGN, "arms": ["a", "b", "c"]}
     admin.post("/v1/experiments", json={"name": "three", "design": design})
-    parts = {}
-    for action in ("pause", "resume", "drop"):
-        answer = admin.post(path("three", "arms"), json={"arm": "c", "action": action})
-        parts[action] = answer.json()["arms"][2]["part"]
-    assert parts == {"pause": "paused", "resume": "active", "drop": "dropped"}
+    answer = admin.post(path("three", "drop-arm"), json={"arm": "c"})
+    assert answer.json()["arms"][2]["part"] == "dropped"
     assert admin.get(path("three", "diagnostics")).status_code == 200
 
 

@@ -137,8 +137,8 @@ def test_users_of_a_dropped_arm_get_another_one_at_once(admin: httpx.Client) -> 
     design = {**DESIGN, "arms": ["a", "b", "c"]}
     admin.post("/v1/experiments", json={"name": "kill", "design": design})
     arms = {f"u{i}": admin.post(f"{FLAGS}/kill", json=about(f"u{i}")).json() for i in range(9)}
-    drop = {"arm": "c", "action": "drop", "to": "b"}
-    assert admin.post("/v1/experiments/kill/arms", json=drop).json()["moved"] == [["c", "b"]]
+    drop = {"arm": "c", "to": "b"}
+    assert admin.post("/v1/experiments/kill/drop-arm", json=drop).json()["moved"] == [["c", "b"]]
     for unit, flag in arms.items():
         served = admin.post(f"{FLAGS}/kill", json=about(unit)).json()
         assert served["value"] == ("b" if flag["value"] == "c" else flag["value"])

@@ -38,7 +38,7 @@ def test_script_in_every_text_field_stays_text(admin: httpx.Client) -> None:
         admin.get(base),
         admin.post(f"{base}/assign", json={"unit": SCRIPT}),
         admin.post(f"{base}/outcomes", json={"outcomes": [{"unit": SCRIPT, "value": SCRIPT}]}),
-        admin.post(f"{base}/arms", json={"arm": SCRIPT + "x", "action": "drop"}),
+        admin.post(f"{base}/drop-arm", json={"arm": SCRIPT + "x"}),
         admin.post("/v1/experiments", json={"name": SCRIPT, "design": design}),
         admin.get(f"{base}/export"),
         admin.post(f"{FLAG}/script", json={"context": {"targetingKey": SCRIPT}}),

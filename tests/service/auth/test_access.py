@@ -33,7 +33,16 @@ DOORS: list[tuple[str, str, str]] = [
     ("GET", "/v1/experiments/{}/segments", "viewer"),
     *[
         ("POST", f"/v1/experiments/{{}}/{verb}", "admin")
-        for verb in ("start", "pause", "stop", "release", "knob", "arms", "description", "share")
+        for verb in (
+            "start",
+            "pause",
+            "stop",
+            "release",
+            "knob",
+            "drop-arm",
+            "description",
+            "share",
+        )
     ],
     ("POST", "/v1/experiments/{}/segments/{{action}}", "admin"),
     ("POST", "/v1/experiments/{}/assign", "client"),

@@ -267,7 +267,6 @@ def test_it_can_be_read_on_every_screen(visit: Visit) -> None:
         "seen", bs.Design(arms, bs.Bernoulli(), bs.Tilt(3), reports="always")
     )
     feed(visit.service, "seen", 0, 100)
-    test.pause_arm("third")
     drawn = [f"{one.name}: " for one in test.status().effects]
     visit.go("/tests/seen")
     shown = visit.view.locator(".intervals svg").all()

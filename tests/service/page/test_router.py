@@ -228,7 +228,7 @@ def test_script_stays_text_wherever_it_is_typed(service: Service) -> None:
     key = create_key(service.store, "admin", label=EVIL)
     with signed_in(service, key=key) as browser:
         given = {"csrf_token": token(browser), "arm": arms[2]}
-        browser.post("/tests/evil/do/pause-arm", data=given)
+        browser.post("/tests/evil/do/pause", data=given)
         typed = dict.fromkeys(("name", "arms", "lift", "error", "window", "sigma", "rule"), EVIL)
         pages = [
             browser.get("/"),

@@ -247,11 +247,6 @@ class Procedure(ABC):
         """The stage at which the test ends at the latest, where it is planned by stages."""
         return None
 
-    @property
-    def arm_sizes(self) -> tuple[int, ...] | None:
-        """How many units each arm has, where all are there from the start."""
-        return None
-
     def check_live(self) -> None:  # noqa: B027
         """Raise `InputError` if units that arrive at any time cannot be counted this way."""
 

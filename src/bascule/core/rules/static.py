@@ -114,7 +114,6 @@ class Static(Rule):
             self.stop == "horizon",
             self.threshold,
             self.looks(design.outcome),
-            is_counted=not isinstance(self.population, int),
         )
 
     @property

@@ -88,12 +88,6 @@ def import_experiment(
                 message = f"there is an experiment {wanted!r} already: choose another name"
                 raise InputError("name", message, kind="conflict")
             if moved.phase not in ENDED:
-                if moved.design.procedure.assigns == "hash" and wanted != chosen:
-                    raise InputError(
-                        "name",
-                        f"{chosen} assigns units by a hash of its name, and would give them other "
-                        f"arms as {wanted}: keep its name, or stop it first",
-                    )
                 check_places(connection, chosen, moved.delivery)
             number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
             detail = {"experiment": chosen, "units": verification.units}

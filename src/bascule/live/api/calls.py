@@ -8,10 +8,9 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.enrolment.targeting import Context
-from bascule.core.errors import InputError, StoreError
+from bascule.core.errors import InputError
 from bascule.live.commit.context import StoreContext
 from bascule.live.commit.jobs import Reply, copy_error
-from bascule.live.steps.assignment import hashed_arm
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Answer, Arms, Evaluation, Served, evaluation
@@ -37,22 +36,16 @@ class Handle:
         self.id = number
         self.name = name
         if loaded is not None:
-            self._constants = _constants_of(loaded)
+            self._arms_with_values = loaded.arms
 
     @property
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
-        return self._constants[0].names
-
-    @property
-    def is_hashed(self) -> bool:
-        """Whether a hash of its name tells a unit's arm, as in a static population."""
-        return self._constants[1]
+        return self._arms_with_values.names
 
     @cached_property
-    def _constants(self) -> tuple[Arms, bool]:
-        """The arms, with their values, and whether a hash assigns them."""
-        return _constants_of(self._loaded())
+    def _arms_with_values(self) -> Arms:
+        return self._loaded().arms
 
     def _loaded(self) -> Loaded:
         """Return the experiment as it is stored."""
@@ -60,17 +53,11 @@ class Handle:
             return self.store.load(connection, self.id, self.name)
 
 
-def _constants_of(loaded: Loaded) -> tuple[Arms, bool]:
-    names = tuple(loaded.design.arms)
-    is_hashed = loaded.design.procedure.assigns == "hash"
-    return Arms(names, loaded.delivery.values or names), is_hashed
-
-
 class Calls(Handle):
     """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
 
     Each method returns a `Reply`. It has no job if no transaction is needed: for a unit whose arm
-    this program remembers, and in a static population.
+    this program remembers.
     """
 
     def assign(
@@ -92,8 +79,7 @@ class Calls(Handle):
         a unit counts; a unit that came without one counts with its `missing`.
 
         Callers in many threads share transactions. A unit that this program has seen before is
-        answered from memory; a change by another program reaches it within a second. In a static
-        population a hash gives the arm, and nothing is stored.
+        answered from memory; a change by another program reaches it within a second.
         """
         named = checked_unit(unit)
         known = self._at_hand(named)
@@ -119,9 +105,8 @@ class Calls(Handle):
         if isinstance(units, str):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [*map(checked_unit, units)]
-        if self.is_hashed or not named:
-            calls = [self.assign(unit) for unit in named]
-            return Reply(None, lambda _: [call.result() for call in calls])
+        if not named:
+            return Reply(None, lambda _: [])
         for field, given in (("contexts", contexts), ("covariates", covariates)):
             if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
@@ -151,7 +136,7 @@ class Calls(Handle):
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            evaluation_of_unit = evaluation(self._constants[0], *known)
+            evaluation_of_unit = evaluation(self._arms_with_values, *known)
             return Reply(None, lambda _: evaluation_of_unit)
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
@@ -167,8 +152,8 @@ class Calls(Handle):
 
         `served` is what the units of each arm are served now, where it is not their own.
         """
-        arm = None if self.is_hashed else self.store.memory.of(self.id).get(unit)
-        return None if arm is None else evaluation(self._constants[0], arm, served)
+        arm = self.store.memory.of(self.id).get(unit)
+        return None if arm is None else evaluation(self._arms_with_values, arm, served)
 
     def _assigning(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
@@ -178,8 +163,6 @@ class Calls(Handle):
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""
-        if self.is_hashed:
-            return hashed_arm(self.name, len(self.arms), unit), self._served()
         if unit not in self.store.memory.of(self.id):
             return None
         self.store.check_open()
@@ -187,13 +170,6 @@ class Calls(Handle):
         # Asked again: to look what is served may show that units are to be forgotten.
         arm = self.store.memory.of(self.id).get(unit)
         return None if arm is None else (arm, served)
-
-    def _served(self) -> Served | None:
-        """What each arm's units are served; a static population is answered without a store too."""
-        try:
-            return self.store.runner.served(self.id, self.name)
-        except StoreError:
-            return None
 
     def _arm(self, result: Answer | InputError, strict: bool) -> str:
         """Return the name of the arm in a transaction's result, or raise its error."""
@@ -207,7 +183,7 @@ class Calls(Handle):
         """Return what a unit is served, given a transaction's result, or raise its error."""
         if isinstance(result, InputError):
             raise copy_error(result)
-        names, values = self._constants[0]
+        names, values = self._arms_with_values
         answer, problem = (names[result.arm], values[result.arm], result.reason), result.problem
         if problem is None:
             return Evaluation(*answer, enrolled=True)

@@ -222,14 +222,6 @@ class Experiment(Units):
         """
         self._do(lambda work: change.drop_arm(work, arm, to))
 
-    def pause_arm(self, arm: str) -> None:
-        """Give an arm no new units for a while; blocks that were begun are finished."""
-        self._do(lambda work: change.pause_arm(work, arm, pause=True))
-
-    def resume_arm(self, arm: str) -> None:
-        """Give an arm units again."""
-        self._do(lambda work: change.pause_arm(work, arm, pause=False))
-
     def release(self) -> None:
         """Give everyone the winner after the decision, also units that were in another arm."""
         self._do(change.release)

@@ -16,7 +16,7 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
-from bascule.live.steps.serving import Arms, Evaluation, Served, evaluation, served_arms
+from bascule.live.steps.serving import Evaluation, Served, evaluation, served_arms
 from bascule.live.storage.queries import (
     Loaded,
     all_experiments,
@@ -80,9 +80,7 @@ class Summary:
 
     def known(self, arm: int) -> Evaluation:
         """What a unit is served that was assigned this arm."""
-        return evaluation(
-            Arms(self.arms, self.loaded.delivery.values or self.arms), arm, self.served
-        )
+        return evaluation(self.loaded.arms, arm, self.served)
 
 
 def alarm_names(store: Store) -> dict[int, list[str]]:

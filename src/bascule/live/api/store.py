@@ -22,7 +22,7 @@ from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
 from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import check_name
-from bascule.live.steps.stages import begun, check_live
+from bascule.live.steps.stages import check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
@@ -139,12 +139,6 @@ class Store(ErasableStore):
             check_name(member_name(name, segment))
             check_live(one)
             check_readable(one)
-            if one.procedure.assigns == "hash":
-                raise InputError(
-                    "segments",
-                    f"units of {one.rule.label} are assigned by a hash and not stored, so that "
-                    "nothing keeps them in their segment: use Tilt(tilt)",
-                )
             delivery = checked_delivery(one, audience, values)
         words = Description.of(description or {})
         with self._database.writing() as connection:
@@ -199,7 +193,7 @@ class Store(ErasableStore):
             )
         state = ExperimentState.empty(design)._replace(clock=guard.kind)
         if start:
-            state = begun(design, state, now)._replace(control=Control(since=now))
+            state = state._replace(control=Control(since=now))
         data = design.to_dict()
         values = {
             "name": name,
@@ -227,11 +221,11 @@ class Store(ErasableStore):
         """Link two names of one person in all open experiments; return the arm of both in each.
 
         With `experiments`, only in these and their segments. Call it at every sign-in: one that is
-        created later knows nothing of it. Units of a static population cannot be linked.
+        created later knows nothing of it.
         """
         linked, meant = {}, self._covered(experiments)
         for test in self.experiments():
-            if (meant is None or test.name in meant) and test.state in OPEN and not test.is_hashed:
+            if (meant is None or test.name in meant) and test.state in OPEN:
                 linked[test.name] = test.link(unit, other)
         return linked
 

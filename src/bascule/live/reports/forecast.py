@@ -11,23 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.ending import horizon_share
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
 from bascule.core.metrics.guardrails import may_hold, may_ship
 from bascule.core.procedures.base import AnyStatistics
-from bascule.core.progress import next_arm
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
 from bascule.theory.prediction.predict import quick_prediction
-
-FURTHEST = 20
-"""How many times as long as so far a test may take all in all to be forecast."""
-
-STRIDES, LUMPS = 12, 3
-"""A forecast of stages goes on by a part of the test at a time, and deals units in some lumps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +63,6 @@ def units_left(design: Design, statistics: AnyStatistics, evidence: float) -> fl
     True
     """
     if isinstance(statistics, CohortStatistics):
-        # There it is stages that count: `stages_left`.
         return None
     if may_hold(design):
         leader, _ = lead(design, statistics, advantages(design, statistics))
@@ -84,68 +76,6 @@ def units_left(design: Design, statistics: AnyStatistics, evidence: float) -> fl
     else:
         left = statistics.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else most
     return left if most is None or left is None else max(0.0, min(left, most))
-
-
-@lru_cache(maxsize=64)
-def stages_left(design: Design, statistics: CohortStatistics) -> int | None:
-    """The stages that a decision is expected to take where outcomes keep coming; None if too many.
-
-    It is taken that as many units join in a stage as so far, dealt by the rule, and that every arm
-    keeps the mean that it has shown.
-    """
-    if not statistics.stage or any(
-        not arm.units for i, arm in enumerate(statistics.arms) if i not in statistics.out
-    ):
-        return None
-    joining = units_a_stage(design, statistics)
-    totals = (sum(cohort.means for cohort in arm.cohorts) for arm in statistics.arms)
-    means = [total / max(1, arm.units) for arm, total in zip(statistics.arms, totals, strict=True)]
-    then = statistics
-    while evidence_of(design, then) < 1.0:
-        if then.stage > FURTHEST * statistics.stage:
-            return None
-        then = _grown(design, then, max(1, then.stage // STRIDES), joining, means)
-    return then.stage - statistics.stage
-
-
-def units_a_stage(design: Design, statistics: CohortStatistics) -> float:
-    """How many units join in a stage, as it was so far; none where all are there from the start."""
-    if design.procedure.arm_sizes is not None or not statistics.stage:
-        return 0.0
-    return statistics.units / statistics.stage
-
-
-def _grown(
-    design: Design,
-    statistics: CohortStatistics,
-    stages: int,
-    joining: float,
-    means: Sequence[float],
-) -> CohortStatistics:
-    """What the arms will have shown after a few stages more; those who join come half-way."""
-    arms = [
-        arm if i in statistics.out else _older(arm, stages) for i, arm in enumerate(statistics.arms)
-    ]
-    grown = replace(statistics, arms=tuple(arms), stage=statistics.stage + stages)
-    more = round(joining * grown.stage) - round(joining * statistics.stage)
-    age = (stages + 1) // 2
-    for some in range(LUMPS):
-        units = (more + some) // LUMPS
-        if units:
-            arm = next_arm(design, grown)
-            joined = ArmCohorts((Cohort(age, units, units * age * means[arm]),))
-            arms[arm] += joined
-            grown = replace(grown, arms=tuple(arms))
-    return grown
-
-
-def _older(arm: ArmCohorts, stages: int) -> ArmCohorts:
-    return ArmCohorts(
-        tuple(
-            Cohort(some.outcomes + stages, some.units, some.means * (some.outcomes + stages))
-            for some in arm.cohorts
-        )
-    )
 
 
 def turns(

@@ -70,8 +70,6 @@ WORDS: dict[str, Callable[[Detail], str]] = {
     "release": lambda detail: f"Released the winner, {detail['arm']}",
     "drop arm": lambda detail: f"Dropped {detail['arm']}{_to('its users get', detail)}",
     "harm": lambda one: f"Removed {one['arm']}, which is harmful: {', '.join(one['metrics'])}",
-    "pause arm": lambda detail: f"Paused {detail['arm']}",
-    "resume arm": lambda detail: f"Resumed {detail['arm']}",
     "knob": lambda one: f"Turned {one['knob']} from {one['before']:g} to {one['now']:g}",
     "share": lambda detail: (
         f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"

@@ -22,7 +22,6 @@ from bascule.core.metrics.metric import Goal, Role
 from bascule.core.progress import next_block
 from bascule.core.statistics import Statistics
 from bascule.live.control import for_next_block, running_time
-from bascule.live.steps.assignment import without
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState
 
@@ -171,7 +170,7 @@ def _new_part(design: Design, state: ExperimentState) -> float | None:
     """Return which part of the next block gets a new version; None where there are no blocks."""
     if design.procedure.assigns != "blocks":
         return None
-    units = next_block(design, without(state.once, state.control.paused)).units
+    units = next_block(design, state.once).units
     return 1.0 - units[design.control_index] / sum(units)
 
 

@@ -32,7 +32,7 @@ from bascule.live.reports.calendar_status import (
     final_of,
     withheld_of,
 )
-from bascule.live.reports.forecast import lead, shown_means, stages_left, units_a_stage, units_left
+from bascule.live.reports.forecast import lead, shown_means, units_left
 from bascule.live.reports.metric_status import (
     CovariateStatus,
     MetricStatus,
@@ -44,9 +44,7 @@ from bascule.live.reports.metric_status import (
 )
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
 from bascule.live.reports.waiting import Waiting, ended_by, stalled_since, waiting_of
-from bascule.live.steps.assignment import without
 from bascule.live.steps.serving import everyones_arm
-from bascule.live.steps.stages import period_of
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict
 from bascule.theory.unbiased import unbiased_difference
@@ -57,8 +55,8 @@ class ArmStatus:
     """One arm: units given to it, those of them that are mature, and what they showed.
 
     `low` and `high` are the interval that the rule compares; tests in blocks compare pairs of arms
-    and have none. `part` is "active", "paused", "beaten" (dropped by the rule), "harmful" (by
-    a guardrail) or "dropped" (by hand). `clipped` counts units whose outcome lay beyond the limits
+    and have none. `part` is "active", "beaten" (dropped by the rule), "harmful" (by a guardrail)
+    or "dropped" (by hand). `clipped` counts units whose outcome lay beyond the limits
     and counts as the nearest one. `coverage` is the share of the compared units that have a value
     of the primary metric; None where nothing can be missing.
     """
@@ -310,8 +308,7 @@ def _signal_use(design: Design, state: ExperimentState) -> SignalUse | None:
     """Return how the next block goes by early signals; None where the design has none."""
     if not design.procedure.uses_signals:
         return None
-    statistics = without(state.latest_once, state.control.paused)
-    return design.procedure.signal_use(statistics, Signals(*state.signals))
+    return design.procedure.signal_use(state.latest_once, Signals(*state.signals))
 
 
 def _left(
@@ -320,11 +317,7 @@ def _left(
     """Units and days that a decision is expected to take from here, at the pace so far."""
     statistics = state.statistics
     if isinstance(statistics, CohortStatistics):
-        stages = stages_left(design, statistics)
-        if stages is None or design.measure is None:
-            return None, None
-        joining = units_a_stage(design, statistics)
-        return stages * joining or None, stages * period_of(design.measure) / DAY
+        return None, None
     if any(arm.units < TELLING for i, arm in enumerate(statistics.arms) if i not in statistics.out):
         return None, None
     left = units_left(design, statistics, evidence)
@@ -345,7 +338,7 @@ def _arms(
     if design.procedure.has_intervals:
         bounds = [(interval.low, interval.high) for interval in intervals(design, statistics)]
     rows = []
-    means, sizes = arm_means(design, statistics), design.procedure.arm_sizes
+    means = arm_means(design, statistics)
     shares: Sequence[float | None] = [None] * len(design.arms)
     harmful: frozenset[int] = frozenset()
     if isinstance(statistics, Statistics):
@@ -359,11 +352,7 @@ def _arms(
             shown = statistics.arms[i] if is_past else statistics.arms[i] + state.block.sums[i]
             matured = shown.units
             mean = shown.known_mean
-        elif sizes is not None:
-            units = sizes[i]
         part = "active"
-        if i in state.control.paused:
-            part = "paused"
         is_winner = state.ending.verdict is not None and state.ending.verdict.arm == i
         if i in statistics.dropped and not is_winner:
             part = "beaten"

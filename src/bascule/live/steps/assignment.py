@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain, repeat
 from typing import NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
-from bascule.core.enrolment.bucket import cuts, point
 from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics, Block, Signals
 from bascule.core.progress import next_arm, next_block
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.statistics import ArmStatistics
 from bascule.live.control import blocks_to_begin
 from bascule.live.steps.growth import with_mark
 from bascule.live.steps.serving import ENROLMENT, shipped
@@ -124,13 +121,9 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     ArmStatistics(units=3, total=0.0, squares=0.0, cubes=0.0, per=())
     """
     statistics = state.statistics
-    removed = statistics.removed | frozenset(state.control.paused)
     if isinstance(statistics, CohortStatistics):
-        return replace(
-            statistics,
-            arms=_cohorts_with_pending(statistics, state.enrolment.assigned),
-            removed=removed,
-        )
+        arms_of_cohorts = _cohorts_with_pending(statistics, state.enrolment.assigned)
+        return replace(statistics, arms=arms_of_cohorts)
     everything = sum(statistics.arms, ArmStatistics())
     arms = []
     for arm, units in zip(statistics.arms, state.enrolment.assigned, strict=True):
@@ -138,7 +131,7 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
         like = arm if arm.units else everything
         more = like.times(pending / like.units) if like.units else ArmStatistics(pending)
         arms.append(arm + more if pending else arm)
-    return replace(statistics, arms=tuple(arms), removed=removed)
+    return replace(statistics, arms=tuple(arms))
 
 
 def _cohorts_with_pending(
@@ -211,9 +204,7 @@ def _slots(
     size = block.size
     count, full = -(-wanted // size), None
     placed = _after(design, state, arms, now)
-    may_begin = blocks_to_begin(
-        design, placed, block, without(state.latest_once, state.control.paused)
-    )
+    may_begin = blocks_to_begin(design, placed, block)
     if may_begin < count:
         count, full = int(may_begin), enrolment_complete(design, state)
     if design.max_units is not None and (design.max_units - placed.units) // size < count:
@@ -248,11 +239,6 @@ def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...
     return parts
 
 
-def without(statistics: Statistics, paused: tuple[int, ...]) -> Statistics:
-    """Return the statistics without the arms that are paused."""
-    return replace(statistics, removed=statistics.removed.union(paused)) if paused else statistics
-
-
 class NextBlocks:
     """The next block of each of a few tests, kept until the statistics of the test change.
 
@@ -264,12 +250,12 @@ class NextBlocks:
         self._last: tuple[tuple[Design, ExperimentState, Block], ...] = ()
 
     def __call__(self, design: Design, state: ExperimentState) -> Block:
-        """The block that comes after what was seen, without the arms that are paused."""
+        """The block that comes after what was seen."""
         for its, before, block in self._last:
             if its is design and _saw_the_same(before, state):
                 return block
         signals = Signals(*state.signals) if design.procedure.uses_signals else None
-        block = next_block(design, without(state.latest_once, state.control.paused), signals)
+        block = next_block(design, state.latest_once, signals)
         # What was seen before is not seen again.
         others = [one for one in self._last if one[0] is not design]
         self._last = ((design, state, block), *others[: self._most - 1])
@@ -277,11 +263,8 @@ class NextBlocks:
 
 
 def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
-    return (
-        before.latest_statistics is state.latest_statistics
-        and before.control.paused == state.control.paused
-        and before.signals is state.signals
-    )
+    is_same = before.latest_statistics is state.latest_statistics
+    return is_same and before.signals is state.signals
 
 
 _next_blocks = NextBlocks()
@@ -332,9 +315,7 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
         or state.ending.verdict is not None
     ):
         return False
-    block = _next_blocks(design, state)
-    statistics = without(state.latest_once, state.control.paused)
-    return blocks_to_begin(design, state, block, statistics) < 1
+    return blocks_to_begin(design, state, _next_blocks(design, state)) < 1
 
 
 def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
@@ -346,23 +327,3 @@ def enrolment_complete(design: Design, state: ExperimentState) -> FullError:
         f"and others are served the {design.overflow} until then",
         kind="conflict",
     )
-
-
-# A static population: a hash of the unit and of the experiment's name gives the arm, and nothing
-# is stored before a unit's first event. It is `bucket(unit, NAME, [1] * arms)`, so every program
-# can compute it, also without a store.
-
-
-def hashed_arm(name: str, arms: int, unit: str) -> int:
-    """Return the arm of a unit in a static population.
-
-    >>> import bascule as bs
-    >>> hashed_arm("newsletter", 2, "user-42") == bs.bucket("user-42", "newsletter", [1, 1])
-    True
-    """
-    return bisect_right(_even(arms), point(unit, name))
-
-
-@lru_cache(maxsize=64)
-def _even(arms: int) -> tuple[int, ...]:
-    return cuts([1] * arms)

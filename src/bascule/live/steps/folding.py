@@ -171,8 +171,7 @@ def take_out(
         else remove_arm(design, state.statistics, name)
     )
     arm = design.arms.index(name)
-    paused = tuple(other for other in state.control.paused if other != arm)
-    state = state._replace(statistics=statistics, control=state.control._replace(paused=paused))
+    state = state._replace(statistics=statistics)
     if deal is None:
         return announced(design, state, now), None
     handed = state.enrolment.handed

@@ -25,7 +25,6 @@ Reason = Literal[
     "out of range",
     "unknown unit",
     "not enrolled",
-    "beyond population",
     "duplicate",
     "id used before",
     "second outcome",

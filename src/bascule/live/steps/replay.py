@@ -19,7 +19,7 @@ from bascule.live.steps.folding import (
     take_out,
     with_knob,
 )
-from bascule.live.steps.stages import Sums, begun, closed, joined
+from bascule.live.steps.stages import Sums, closed, joined
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState
 
@@ -69,16 +69,14 @@ class Replay:
     ) -> Replay:
         """Return a replay before the first unit of a test whose design is now `design`.
 
-        `origin` is when the first unit came, or a test of recurring outcomes began.
+        `origin` is when the first unit came.
         """
         for change in reversed(changes):
             if change.knob:
                 design = with_knob(design, change.knob, change.before)
         state = ExperimentState.empty(design)
-        if origin is not None:
-            state = begun(design, state, origin)
-            if design.withholds:
-                state = state._replace(enrolment=state.enrolment._replace(origin=origin))
+        if design.withholds:
+            state = state._replace(enrolment=state.enrolment._replace(origin=origin))
         return cls(design, state, deal_of, changes, {})
 
     def fold(

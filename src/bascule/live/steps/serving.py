@@ -7,7 +7,7 @@ that is not in the test is served the winner or the control. Pure functions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
@@ -149,8 +149,7 @@ def leader_of(design: Design, state: ExperimentState) -> int:
     """Return the arm that is ahead, of those that get units; the control before any outcome."""
     if not state.folding.folded:
         return control_of(design, state)
-    out = state.once.removed.union(state.control.paused)
-    return next_block(design, replace(state.once, removed=out)).leader
+    return next_block(design, state.once).leader
 
 
 def control_of(design: Design, state: ExperimentState) -> int:

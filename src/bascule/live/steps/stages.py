@@ -137,15 +137,6 @@ def due(measure: Measure, origin: float, stage: int) -> float:
     return origin + stage * period_of(measure) + float(measure.grace)
 
 
-def begun(design: Design, state: ExperimentState, now: float) -> ExperimentState:
-    """Return the state at the start of a test: a static population is complete from then on."""
-    sizes = design.procedure.arm_sizes
-    if sizes is None or state.enrolment.origin is not None:
-        return state
-    crowd = tuple(Crowd(arm, 1, 0, units, 0.0) for arm, units in enumerate(sizes))
-    return state._replace(enrolment=state.enrolment._replace(origin=now, crowd=crowd))
-
-
 def joined(design: Design, enrolment: Enrolment, arms: Iterable[int], now: float) -> Enrolment:
     """Return the enrolment with units that arrive now."""
     assert design.measure is not None

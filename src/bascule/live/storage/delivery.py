@@ -35,10 +35,6 @@ def checked_delivery(
         audience = read_audience(dict(audience))
     if audience is not None and not isinstance(audience, Audience):
         raise InputError("audience", f"audience must be an Audience (got {audience!r:.60})")
-    if audience is not None and design.procedure.assigns == "hash":
-        raise InputError(
-            "audience", "a static population has its units from the start: leave the audience out"
-        )
     return Delivery(audience, None if values is None else checked_values(values, design.arms))
 
 

@@ -15,6 +15,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import is_storable
+from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState, Phase
 from bascule.live.storage.state_json import (
@@ -109,6 +110,12 @@ class Loaded(NamedTuple):
     state: ExperimentState
     version: int
     delivery: Delivery = EVERYONE
+
+    @property
+    def arms(self) -> Arms:
+        """The names of the arms, and their values."""
+        names = tuple(self.design.arms)
+        return Arms(names, self.delivery.values or names)
 
 
 def load(

@@ -69,9 +69,9 @@ class Control(NamedTuple):
     `since` is when the test was started last, None while it does not run, and `ran` the seconds for
     which it had run before. `share` is the share of the traffic that gets into the open block,
     `step` the step of the ramp, -1 before the first, and `first` the number of the first unit that
-    came since that step. `paused` has the arms that get no new units, `moved` dropped arms, each
-    with the arm that its users are served. `everyone` is the arm that all are served after a stop
-    by hand, and `released` whether everyone is served the winner.
+    came since that step. `moved` has dropped arms, each with the arm that its users are served.
+    `everyone` is the arm that all are served after a stop by hand, and `released` whether everyone
+    is served the winner.
     """
 
     since: float | None = None
@@ -79,7 +79,6 @@ class Control(NamedTuple):
     share: float = 1.0
     step: int = -1
     first: int = 0
-    paused: tuple[int, ...] = ()
     moved: tuple[tuple[int, int], ...] = ()
     everyone: int | None = None
     released: bool = False

@@ -13,7 +13,6 @@ from bascule.live.control import for_next_block, places_left, running_time
 from bascule.live.steps.description import Description
 from bascule.live.steps.folding import announce, with_knob
 from bascule.live.steps.growth import marked_anew
-from bascule.live.steps.stages import begun
 from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
@@ -43,7 +42,6 @@ def move(
         work.phase, state = to, work.state
         control = state.control._replace(since=None, ran=running_time(state.control, work.now))
         if to == "running":
-            state = begun(work.design, state, work.now)
             state = marked_anew(state, work.now)
             control = state.control._replace(since=work.now)
         work.state = state._replace(control=control)
@@ -89,7 +87,6 @@ def set_share(work: UnitOfWork, share: float) -> int:
     Return the places that the next units still fill by the share until now.
     """
     _refuse_ended(work)
-    _refuse_static(work)
     before = work.delivery.audience or Audience()
     after = before.with_share(share)
     now = for_next_block(before, bool(work.design.guardrails), work.state, work.now).share
@@ -102,7 +99,6 @@ def set_share(work: UnitOfWork, share: float) -> int:
 def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     """Drop an arm from the test for good; its users are served the arm `to`, or the control."""
     _refuse_ended(work)
-    _refuse_static(work)
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
         raise InputError("arm", f"arm {name!r} was dropped before")
@@ -116,27 +112,6 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     if work.state.ending.verdict is not None:
         decide(work)
     settle(work)
-
-
-def pause_arm(work: UnitOfWork, arm: str, *, pause: bool) -> None:
-    """Pause an arm, or let it have new units again."""
-    _refuse_ended(work)
-    _refuse_static(work)
-    arms = work.design.arms
-    if arm not in arms:
-        raise InputError("arm", f"arm must be one of {', '.join(arms)} (got {arm!r})")
-    if arms.index(arm) in work.state.statistics.out:
-        raise InputError("arm", f"arm {arm!r} was dropped for good")
-    before, this = set(work.state.control.paused), {arms.index(arm)}
-    now = before | this if pause else before - this
-    if len(arms) - len(work.state.statistics.out | now) < 2:
-        raise InputError(
-            "arm", f"arm {arm!r} cannot be paused: fewer than two would get units; pause the test"
-        )
-    if now != before:
-        control = work.state.control._replace(paused=tuple(sorted(now)))
-        work.state = work.state._replace(control=control)
-        work.log("pause arm" if pause else "resume arm", arm=arm)
 
 
 def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
@@ -162,13 +137,6 @@ def release(work: UnitOfWork) -> None:
         work.log("release", arm=verdict.name)
         control = work.state.control._replace(released=True)
         work.state = work.state._replace(control=control)
-
-
-def _refuse_static(work: UnitOfWork) -> None:
-    if work.design.procedure.assigns == "hash":
-        raise InputError(
-            "arm", "the units of a static population keep their arms: stop the test instead"
-        )
 
 
 def _refuse_ended(work: UnitOfWork) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
-from bascule.core.errors import InputError
 from bascule.live.steps.maturity import unit_outcome
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.steps.signals import heard_after_erasure, with_event
@@ -53,7 +52,6 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     names, roots = _names_and_roots(work, units)
     rows = work.rows.find_units([*names]).values()
     present = [one for one in rows if not is_erased(one.unit)]
-    _refuse_static(work, len(present))
     connection, experiment = work.connection, work.before.id
     hidden = {name: pseudonym(key, name) for name in names}
     _forget_ids(work, key, [one.number for one in present])
@@ -187,14 +185,3 @@ def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:
     if row.number >= work.state.folding.folded and row.deal is not None:
         work.state = with_event(work.state, work.deal(row.deal), row.arm, -1)
     return heard_after_erasure(work.design, row.time, heard, time)
-
-
-def _refuse_static(work: UnitOfWork, units: int) -> None:
-    """Raise where an erased unit that comes back would count twice."""
-    if units and work.phase in OPEN and work.design.procedure.assigns == "hash":
-        raise InputError(
-            "unit",
-            f"{work.before.name} is {work.phase}: in a static population a hash of the name gives "
-            "the arm, and an erased unit that comes back would count twice; stop the test first",
-            kind="conflict",
-        )

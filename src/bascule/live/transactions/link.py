@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from bascule.core.errors import InputError
-
 if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -29,10 +27,6 @@ class Linked(NamedTuple):
 
 def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[Linked]:
     """Link the names of each pair, and return what arm they have."""
-    if work.design.procedure.assigns == "hash":
-        raise InputError(
-            "unit", "units of a static population cannot be linked: a hash of the name is the arm"
-        )
     work.write("assignments")
     return [_link(work, first, other) for first, other in pairs]
 

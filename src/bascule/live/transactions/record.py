@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import TOLERANCE
-from bascule.live.steps.assignment import Assignment, hashed_arm
+from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import (
     ACCEPTED,
     Event,
@@ -23,7 +23,7 @@ from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.steps.signals import with_event
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
-from bascule.live.storage.state import OPEN, ExperimentState
+from bascule.live.storage.state import ExperimentState
 from bascule.live.transactions.settle import settle
 
 if TYPE_CHECKING:
@@ -69,13 +69,11 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     rows: list[tuple[object, ...]] = []
     for event in events:
         unit, value, _, name, exposed, metric = event
-        assigned = known[unit] or _found(work, unit)
+        assigned = known[unit]
         users = (taken.get((name, metric)), owners.get(name)) if name is not None else NOT_USED
         receipt, number, at = _judged(work, event, designs.get(metric), assigned, users, answered)
         receipts.append(receipt)
         if receipt.accepted:
-            if known[unit] is None and assigned is not None:
-                _take_in(work, assigned)
             if name is not None:
                 taken[name, metric], owners[name] = (number, value), number
             if once:
@@ -100,8 +98,6 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     else:
         used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
         work.add_all("outcomes", [row[:used] for row in rows])
-    if work.phase in OPEN and any(one.reason == "beyond population" for _, one in refused):
-        _end_miscounted(work)
     # A retry of what was excluded is not listed again.
     ids = [event.id for event, _ in refused if event.id is not None]
     listed = work.rows.listed(ids)
@@ -167,19 +163,6 @@ def _with_hidden_id(work: UnitOfWork, event: Event) -> Event:
     return event._replace(id=pseudonym(work.state.names.key, event.id))
 
 
-def _found(work: UnitOfWork, unit: str) -> Assignment | None:
-    """Return a unit of a static population, of which nothing is stored before its first event.
-
-    All of them arrive when the test begins.
-    """
-    begun = work.state.enrolment.origin
-    if begun is None or work.design.procedure.assigns != "hash":
-        return None
-    arms = len(work.design.arms)
-    arm = hashed_arm(work.before.name, arms, unit)
-    return Assignment(unit, arm, work.state.units, 1.0 / arms, begun)
-
-
 def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
     """Return the stage at whose end an event of a unit counts."""
     origin, measure = work.state.enrolment.origin, work.design.measure
@@ -187,27 +170,6 @@ def _stage(work: UnitOfWork, assigned: Assignment | None, at: float) -> int:
     assert measure is not None
     assert assigned is not None
     return counting_stage(origin, period_of(measure), assigned.time, at)
-
-
-def _is_surplus(work: UnitOfWork, assigned: Assignment) -> bool:
-    """Whether a unit that nobody has heard of yet finds its arm's population complete."""
-    sizes = work.design.procedure.arm_sizes
-    return sizes is not None and work.state.enrolment.assigned[assigned.arm] >= sizes[assigned.arm]
-
-
-def _end_miscounted(work: UnitOfWork) -> None:
-    """End a test whose sizes are wrong: its means are too, and with them any decision."""
-    work.phase = "over"
-    work.log("end", after=work.state.progress, reason="an arm has more units than its size")
-
-
-def _take_in(work: UnitOfWork, assigned: Assignment) -> None:
-    work.known[assigned.unit] = assigned
-    work.add("assignments", *assigned)
-    counted = list(work.state.enrolment.assigned)
-    counted[assigned.arm] += 1
-    enrolment = work.state.enrolment._replace(assigned=tuple(counted))
-    work.state = work.state._replace(enrolment=enrolment)
 
 
 def _judged(
@@ -228,10 +190,6 @@ def _judged(
         if unit == NOBODY:
             detail = f"no outcome with id {name!r:.60} came before: name the unit"
         return Receipt(False, "unknown unit", detail), -1, at
-    if work.known[unit] is None and _is_surplus(work, assigned):
-        arm = work.design.arms[assigned.arm]
-        detail = f"{arm} has more units than its size in the design: count them with buckets()"
-        return Receipt(False, "beyond population", detail), -1, at
     number, arrived = assigned.number, assigned.time
     same, owner = used
     if same == (number, value):

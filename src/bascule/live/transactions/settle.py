@@ -330,7 +330,7 @@ def _close_stages(work: UnitOfWork, end: float) -> bool:
     assert measure is not None
     for _ in range(STAGES_AT_ONCE):
         origin, stage = work.state.enrolment.origin, work.state.progress + 1
-        if origin is None or work.state.ending.verdict is not None or _horizon_met(work):
+        if origin is None or work.state.ending.verdict is not None:
             return False
         if stages.due(measure, origin, stage) > end:
             return False
@@ -351,16 +351,11 @@ def read_stage(rows: Rows, measure: Measure, state: ExperimentState, stage: int)
     return stages.sums_of(measure, state.enrolment.origin, stage, events)
 
 
-def _horizon_met(work: UnitOfWork) -> bool:
-    last = work.design.procedure.last_stage
-    return last is not None and work.state.progress >= last
-
-
 def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _horizon_met(work) or _end_reason(work, work.now) or _is_exhausted(work):
+    if _end_reason(work, work.now) or _is_exhausted(work):
         return True
     if work.state.pending > 0 or work.design.max_units is None:
         return False

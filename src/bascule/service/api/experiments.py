@@ -137,14 +137,6 @@ async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests
     return segments
 
 
-def _change_arm(test: Experiment, given: models.ArmChange) -> tuple[Any, ...]:
-    if given.action == "drop":
-        return test.drop_arm, given.arm, given.to
-    if given.to is not None:
-        raise Problem(422, "to is for a dropped arm: remove it", field="to")
-    return test.pause_arm if given.action == "pause" else test.resume_arm, given.arm
-
-
 CHANGES: dict[str, tuple[str, type[BaseModel] | None, Callable[..., tuple[Any, ...]]]] = {
     "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
@@ -168,7 +160,11 @@ CHANGES: dict[str, tuple[str, type[BaseModel] | None, Callable[..., tuple[Any, .
         models.Knob,
         lambda test, given: (partial(test.knob, **given.model_extra),),
     ),
-    "arms": ("Drop an arm for good, pause it, or resume it.", models.ArmChange, _change_arm),
+    "drop-arm": (
+        "Drop an arm for good; its users get the control, or the arm `to`.",
+        models.DroppedArm,
+        lambda test, given: (test.drop_arm, given.arm, given.to),
+    ),
     "share": (
         "Let another share of the traffic get in from the next block on; units in it stay.",
         models.Share,
@@ -193,7 +189,7 @@ def _add_change(path: str) -> None:
 
     router.post(
         f"/experiments/{{name}}/{path}",
-        name="change_arm" if path == "arms" else path,
+        name=path.replace("-", "_"),
         operation_id=None if needs_body else path,
         description=words,
         response_model=answers.StatusOut,

@@ -60,18 +60,10 @@ def changes(status: Status) -> list[Change]:
 
 def arm_changes(status: Status) -> dict[str, list[Change]]:
     """The changes of each arm that are possible now; none where fewer than three are active."""
-    into = [arm for arm in status.arms if arm.part in ("active", "paused")]
+    into = [arm.name for arm in status.arms if arm.part == "active"]
     if status.state not in OPEN or len(into) < 3:
         return {}
-    by_arm = {}
-    for arm in into:
-        rest = (
-            Change("resume-arm", "Resume", arm=arm.name)
-            if arm.part == "paused"
-            else Change("pause-arm", "Pause", arm=arm.name)
-        )
-        by_arm[arm.name] = [rest, Change("drop-arm", "Drop", True, arm.name, look="danger")]
-    return by_arm
+    return {arm: [Change("drop-arm", "Drop", True, arm, look="danger")] for arm in into}
 
 
 def ask(
@@ -121,8 +113,6 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
         "start": (test.start, f"{test.name} is running."),
         "stop": (lambda: test.stop(to or None), f"{test.name} is stopped."),
         "release": (test.release, "All units get the winner now."),
-        "pause-arm": (lambda: test.pause_arm(arm), f"{arm} is paused."),
-        "resume-arm": (lambda: test.resume_arm(arm), f"{arm} gets units again."),
         "drop-arm": (lambda: test.drop_arm(arm, to or None), f"{arm} was dropped."),
     }
     if action == "pause":

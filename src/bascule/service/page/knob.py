@@ -71,9 +71,7 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
     if knob is None or not turns or (_days(turns[0].units, status) or 0.0) > LONGEST_FORECAST:
         return None
     unit = Amounts.of(design.outcome, design.goal).cost_unit
-    is_early = bool(status.undecided_guardrails) or (
-        status.time_left is None and status.stage is None
-    )
+    is_early = bool(status.undecided_guardrails) or status.time_left is None
     time = "time by this forecast" if is_early else "time left"
     rows = [(knob[0].capitalize(), time, f"further {lost(unit)}")]
     rows += [

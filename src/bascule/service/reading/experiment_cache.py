@@ -128,8 +128,6 @@ class ExperimentCache:
         known = test.calls.remembered(unit, entry.served)
         if known is not None:
             return entry, known
-        if test.is_hashed:
-            return entry, await self._calls.short(test.evaluate, unit)
         answer = test.soon.evaluate(unit, context, covariates=covariates)
         return entry, await self._calls.in_time(answer, "assign")
 

@@ -45,8 +45,7 @@ class StaticProcedure(Procedure):
     """A population whose arms have `sizes` units each, compared at one stage or at every one.
 
     `horizon` is the last stage, if there is one; with `once` the test looks there only. `looks` is
-    how many looks are planned, 0 for endlessly many. `is_counted` says that the sizes were counted,
-    not taken from an even split.
+    how many looks are planned, 0 for endlessly many.
     """
 
     sizes: tuple[int, ...]
@@ -54,7 +53,6 @@ class StaticProcedure(Procedure):
     once: bool
     stage_threshold: Threshold
     looks: int
-    is_counted: bool = True
     counts: ClassVar[Literal["stages"]] = "stages"
     kind: ClassVar[str] = "static"
     assigns: ClassVar[Literal["hash"]] = "hash"
@@ -84,19 +82,13 @@ class StaticProcedure(Procedure):
         """The horizon."""
         return self.horizon
 
-    @property
-    def arm_sizes(self) -> tuple[int, ...]:
-        """The sizes."""
-        return self.sizes
-
     def check_live(self) -> None:
-        """Refuse an even split, which a hash gives only about."""
-        if not self.is_counted:
-            raise InputError(
-                "population",
-                "population must have one number per arm in a live test: count them with "
-                "buckets(units, NAME, [1] * arms), where NAME is that of the experiment",
-            )
+        """Refuse: nothing has to be assigned or stored in a static population."""
+        raise InputError(
+            "rule",
+            f"{self.label} is not run as a live test: split the population with buckets(), and "
+            "judge the means of each stage with bascule.progress.look",
+        )
 
     def empty(self) -> CohortStatistics:
         """Return the statistics before the first stage."""

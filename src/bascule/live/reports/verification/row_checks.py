@@ -281,7 +281,6 @@ class RowCheck:
     def __init__(self, stored: Loaded, findings: Findings) -> None:
         self._arms = len(stored.design.arms)
         self._stored, self._findings = stored, findings
-        self._is_static = stored.design.procedure.assigns == "hash"
         self._number, self._time = -1, -math.inf
         self.assigned: Counter[int] = Counter()
 
@@ -318,7 +317,7 @@ class RowCheck:
     def end(self) -> None:
         """Compare the last row with what is stored."""
         latest = self._stored.state.enrolment.latest
-        if self._number >= 0 and not self._is_static and self._time != latest:
+        if self._number >= 0 and self._time != latest:
             self._findings.add(
                 f"the last unit's time is {self._time!r}, but stored as {short(latest)}"
             )

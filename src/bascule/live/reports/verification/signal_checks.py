@@ -68,7 +68,7 @@ class SignalCheck:
             self._next = next(self._choices, None)
             sizes = sizes_of(deal, self._arms)
             rule = replay.design.rule.with_knob(used.knob)
-            # Arms that got no unit were paused then, or had been removed.
+            # Arms that got no unit had been removed.
             statistics = replay.state.latest_once
             gone = frozenset(arm for arm, units in enumerate(sizes) if not units)
             statistics = replace(statistics, removed=gone - statistics.dropped)

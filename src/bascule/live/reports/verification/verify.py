@@ -422,15 +422,13 @@ class _StageLog(_UnitLog):
             # No unit has arrived yet; arms may have been dropped all the same.
             self.replay = self.replay.changed()
             return
-        is_hashed = design.procedure.assigns == "hash"
-        chances = frozenset((1.0 / len(design.arms) if is_hashed else 1.0,))
         counted = sum(some.units for some in wanted.enrolment.crowd)
         first = 0
         while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
-            sound = [row for row in rows if self._rows.check(row, chances)]
+            sound = [row for row in rows if self._rows.check(row, frozenset((1.0,)))]
             # After the decision everyone gets the winner, and is not part of the test.
-            ours = () if is_hashed else sound[: max(0, counted - self.units)]
+            ours = sound[: max(0, counted - self.units)]
             for time, some in groupby(ours, key=attrgetter("time")):
                 self.replay = self.replay.join([row.arm for row in some], time)
             self.units += len(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -158,13 +158,10 @@ class Knob(BaseModel):
     __pydantic_extra__: dict[str, float]
 
 
-class ArmChange(Model):
-    """A change of an arm; `to` is what users of a dropped arm get, instead of the control."""
+class DroppedArm(Model):
+    """An arm to drop; `to` is what its users get, instead of the control."""
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"arm": "green", "action": "pause"}]})
-
-    arm: str
-    action: Literal["drop", "pause", "resume"]
+    arm: str = Field(examples=["green"])
     to: str | None = None
 
 
