@@ -161,9 +161,9 @@ class Load:
         pair = f"visitor {number} {turn}", f"person {number} {turn}"
         first = await self._ask("link", caller, path("test", "assign"), {"unit": pair[0]}, "client")
         sent = {"unit": pair[0], "other": pair[1]}
-        linked = await self._ask("link", caller, path("test", "link"), sent, "client")
+        linked = await self._ask("link", caller, "/v1/units/link", sent, "client")
         if first is not None and linked is not None:
-            assert linked["arm"] == first["arm"]
+            assert linked["arms"]["test"] == first["arm"]
             self.heard.arm(pair[0], first["arm"])
 
     async def _erase(self, caller: Caller, number: int, turn: int) -> None:

@@ -28,7 +28,6 @@ LEFT_OUT = (
     "/v1/units/",
     "/assign",
     "/outcomes",
-    "/link",
     "/excluded",
     "/export",
 )

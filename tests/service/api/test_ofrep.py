@@ -233,8 +233,8 @@ def test_a_visitor_who_signs_in_keeps_the_arm(
 ) -> None:
     flag = admin.post(f"{FLAGS}/{name}", json=about("visitor")).json()
     pair = {"unit": "visitor", "other": "user"}
-    linked = admin.post(f"/v1/experiments/{name}/link", json=pair)
-    assert (linked.status_code, linked.json()["arm"]) == (200, flag["variant"])
+    linked = admin.post("/v1/units/link", json=pair)
+    assert (linked.status_code, linked.json()["arms"][name]) == (200, flag["variant"])
     assert admin.post(f"{FLAGS}/{name}", json=about("user")).json() == flag
     assert flag in admin.post(FLAGS, json=about("user")).json()["flags"]
     everywhere = admin.post("/v1/units/link", json={"unit": "user", "other": "phone"}).json()

@@ -43,8 +43,8 @@ def test_a_unit_is_assigned_in_its_segment_and_stays_there(
         receipts = client.post(f"/v1/experiments/{test}/outcomes", json=given).json()["outcomes"]
         assert [one["accepted"] for one in receipts] == [True, True, False]
         pair = {"unit": "ann", "other": "ann-at-home"}
-        linked = client.post(f"/v1/experiments/{test}/link", json=pair).json()
-        assert linked["arm"] == first["arm"]
+        linked = client.post("/v1/units/link", json=pair).json()
+        assert linked["arms"][f"{test}.fr"] == first["arm"]
         assert assigned(client, test, "ann-at-home", segment="de")["segment"] == "fr"
     shown = admin.get(f"/v1/experiments/{test}/segments").json()
     assert {name: one["units"] for name, one in shown["segments"].items()} == {"fr": 1, "de": 1}

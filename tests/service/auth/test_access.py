@@ -46,7 +46,6 @@ DOORS: list[tuple[str, str, str]] = [
     ],
     ("POST", "/v1/experiments/{}/segments/{{action}}", "admin"),
     ("POST", "/v1/experiments/{}/assign", "client"),
-    ("POST", "/v1/experiments/{}/link", "client"),
     ("POST", "/v1/experiments/{}/outcomes", "client"),
     ("POST", FLAG, "client"),
     ("POST", f"{FLAG}/{{}}", "client"),

@@ -19,7 +19,7 @@ from bascule.service.api.bodies import read, read_json, take
 from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
-from bascule.service.api.schemas.openapi import described, refusals
+from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
 from bascule.service.responses import DataResponse, Problem
 
@@ -30,7 +30,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
     "/experiments",
     status_code=201,
     response_model=answers.ExperimentOut | answers.SegmentsOut,
-    **described(409, 422, sent=models.NewExperiment, experiment=False),
+    **described(sent=models.NewExperiment, experiment=False),
 )
 async def create(request: Request, caller: Admin) -> Response:
     """Create a test, and start it unless `start` is false.
@@ -57,7 +57,7 @@ async def create(request: Request, caller: Admin) -> Response:
     return DataResponse(data, 201, {"Location": f"/v1/experiments/{given.name}"})
 
 
-@router.get("/experiments", response_model=answers.Statuses, responses=refusals())
+@router.get("/experiments", response_model=answers.Statuses)
 async def show_all(
     request: Request, caller: Viewer, search: Annotated[str, Query(max_length=200)] = ""
 ) -> Response:
@@ -92,7 +92,7 @@ async def show(request: Request, name: str, caller: Viewer) -> Response:
     )
 
 
-@router.delete("/experiments/{name}", status_code=204, **described(409))
+@router.delete("/experiments/{name}", status_code=204, **described())
 async def delete(request: Request, name: str, caller: Admin) -> Response:
     """Delete a stopped test with all its data; the audit log keeps what happened."""
     await find(request, caller, name)
@@ -118,7 +118,7 @@ async def show_segments(request: Request, name: str, caller: Viewer) -> Response
 @router.post(
     "/experiments/{name}/segments/{action}",
     response_model=answers.SegmentsOut,
-    **described(400, 409),
+    **described(),
 )
 async def change_segments(
     request: Request, name: str, action: Literal["start", "pause", "stop", "release"], caller: Admin
@@ -193,7 +193,7 @@ def _add_change(path: str) -> None:
         operation_id=None if needs_body else path,
         description=words,
         response_model=answers.StatusOut,
-        **described(*((409, 422) if sent else (409,)), sent=sent, required=needs_body),
+        **described(sent, required=needs_body),
     )(endpoint)
 
 
@@ -204,7 +204,7 @@ for _path in CHANGES:
 @router.post(
     "/experiments/{name}/description",
     response_model=Description,
-    **described(422, sent=models.Words),
+    **described(sent=models.Words),
 )
 async def describe(request: Request, name: str, caller: Admin) -> Response:
     """Set words about a test: owner, hypothesis, description, links, tags."""

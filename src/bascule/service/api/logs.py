@@ -34,9 +34,7 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.get(
     "/experiments/{name}/report",
     response_class=Response,
-    **described(
-        400, 422, ok=("A page, or data", {"text/html": "string", "application/json": "object"})
-    ),
+    **described(ok=("A page, or data", {"text/html": "string", "application/json": "object"})),
 )
 async def report(
     request: Request,
@@ -104,7 +102,7 @@ async def excluded(request: Request, name: str, caller: Viewer) -> Response:
 @router.get(
     "/experiments/{name}/export",
     response_class=StreamingResponse,
-    **described(400, ok=("CSV", {"text/csv": "string"})),
+    **described(ok=("CSV", {"text/csv": "string"})),
 )
 async def export(
     request: Request,

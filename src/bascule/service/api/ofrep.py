@@ -20,28 +20,13 @@ from bascule.service.api.bodies import checked, read_json
 from bascule.service.api.calls import allow_test
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
-from bascule.service.api.schemas.openapi import REFS, RETRY, body
+from bascule.service.api.schemas.openapi import body
 from bascule.service.auth.access import client
 from bascule.service.responses import OFREP_PATH, DataResponse, Problem, encode
 
 PATH = OFREP_PATH
 
 router = APIRouter(prefix="/ofrep/v1", tags=["OFREP"])
-
-
-def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The responses of an evaluation that fails, in the shape of the protocol."""
-    schema = {"$ref": f"{REFS}EvaluationFailure"}
-    said = {"description": "Why not.", "content": {"application/json": {"schema": schema}}}
-    schemas: dict[int | str, dict[str, Any]] = dict.fromkeys(
-        (400, 401, 403, 408, 413, 415, 431, *statuses), said
-    )
-    schemas[429] = {**said, "headers": RETRY}
-    failed = {"$ref": f"{REFS}ServerFailure"}
-    for status in (500, 503):
-        schemas[status] = {**said, "content": {"application/json": {"schema": failed}}}
-    schemas[503]["headers"] = RETRY
-    return schemas
 
 
 KEY = {
@@ -63,7 +48,6 @@ KNOWN = {
 @router.post(
     "/evaluate/flags/{key}",
     response_model=answers.Evaluation,
-    responses=failures(404),
     openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
 )
 async def evaluate(request: Request) -> Response:
@@ -92,7 +76,7 @@ async def evaluate(request: Request) -> Response:
 @router.post(
     "/evaluate/flags",
     response_model=answers.Evaluations,
-    responses={304: {"description": "As it was."}, **failures()},
+    responses={304: {"description": "As it was."}},
     openapi_extra={"parameters": [KNOWN], **body(models.EvaluationRequest)},
 )
 async def evaluate_all(request: Request) -> Response:

@@ -46,7 +46,7 @@ def _add_plan(path: str) -> None:
 
     ok = (f"The plan, as `{command}` prints it.", {"application/json": "object"})
     name = path.strip("/").replace("/", "_")
-    extra = described(422, sent=sent, experiment=False, ok=ok)
+    extra = described(sent=sent, experiment=False, ok=ok)
     router.post(path, name=name, description=words, **extra)(endpoint)
 
 

@@ -36,7 +36,7 @@ plain router in front of the framework: see `bascule.service.server.unit_router`
 @calls.post(
     "/experiments/{name}/assign",
     response_model=answers.Assigned,
-    **described(409, 422, sent=models.Unit),
+    **described(sent=models.Unit),
 )
 async def assign(request: Request) -> Response:
     """Assign a unit to an arm, which it keeps; it is on disk before the answer is sent.
@@ -61,35 +61,12 @@ async def assign(request: Request) -> Response:
     )
 
 
-@calls.post(
-    "/experiments/{name}/link", response_model=answers.LinkedOut, **described(422, sent=models.Link)
-)
-async def link(request: Request) -> Response:
-    """Link two names of one person, as a visitor who signs in; both keep the first arm."""
-    name = request.path_params["name"]
-    await allow_test(request, await client(request), name)
-    given = await read(request, models.Link)
-    directory = request.app.state.directory
-    test = await directory.segments(name) or (await directory.find(name)).test
-    arm = await calls_of(request).short(_linked, test, given.unit, given.other)
-    return DataResponse({"experiment": name, "unit": given.unit, "other": given.other, "arm": arm})
-
-
-def _linked(test: Experiment | SegmentTests, unit: str, other: str) -> str | None:
-    """Link two names in a test, or in all of its segments; return the arm of the first."""
-    if isinstance(test, Experiment):
-        return test.link(unit, other)
-    arms = {one.id: one.link(unit, other) for one in test.tests.values()}
-    home = test.homes([unit]).get(unit)
-    return None if home is None else arms[home.id]
-
-
 @router.post(
     "/units/link",
-    response_model=answers.LinkedEverywhere,
-    **described(422, sent=models.Link, experiment=False),
+    response_model=answers.Linked,
+    **described(sent=models.Link, experiment=False),
 )
-async def link_everywhere(request: Request) -> Response:
+async def link(request: Request) -> Response:
     """Link two names of one person in all open tests that the key is valid for, at a sign-in.
 
     A test that is created later knows nothing of it, so call it at every sign-in.
@@ -137,7 +114,7 @@ async def data(request: Request, caller: Admin) -> Response:
 @router.post(
     "/units/erase",
     response_model=answers.Erased,
-    **described(404, 409, sent=models.UnitToErase, experiment=False),
+    **described(sent=models.UnitToErase, experiment=False),
 )
 async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""

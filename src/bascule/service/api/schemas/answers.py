@@ -66,16 +66,7 @@ class Assigned(BaseModel):
     segment: str | None = None
 
 
-class LinkedOut(BaseModel):
-    """Two names of one person and the arm that both have; None before the first is assigned."""
-
-    experiment: str
-    unit: str
-    other: str
-    arm: str | None
-
-
-class LinkedEverywhere(BaseModel):
+class Linked(BaseModel):
     """Two names of one person, and in each open test the arm that both have, or None."""
 
     unit: str

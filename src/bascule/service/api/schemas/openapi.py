@@ -25,24 +25,6 @@ PARTS: dict[str, type[BaseModel]] = {
 }
 """Models that the description names; bodies of routes are added where routes are declared."""
 
-WORDS = {
-    400: "The body is not what was asked for.",
-    401: "The API key is missing, invalid or revoked.",
-    403: "The key has another role, or is limited to other experiments.",
-    404: "There is no such experiment.",
-    408: "The body took too long.",
-    409: "The test is in a state, or has a name, in which this cannot be.",
-    413: "The body, or the batch, is too large.",
-    415: "The body is not JSON.",
-    422: "The values do not make sense together.",
-    431: "The head of the request is too large.",
-    429: "Too many requests: wait as long as Retry-After says.",
-    500: "An error of the service; it is in its log.",
-    503: "The store did not answer: wait as long as Retry-After says.",
-}
-
-RETRY = {"Retry-After": {"description": "Whole seconds", "schema": {"type": "integer"}}}
-
 NAME = {
     "name": "name",
     "in": "path",
@@ -54,9 +36,19 @@ NAME = {
 OPEN_PATHS = ("/healthz", "/readyz")
 
 
-def refusals(*more: int) -> dict[int | str, dict[str, Any]]:
-    """The responses of a request that is refused: the usual ones, and more."""
-    return {status: _refusal(status) for status in sorted({401, 403, 429, 431, 500, 503, *more})}
+def refused(kind: str, *models: type[BaseModel]) -> dict[str, Any]:
+    """Describe the response of a request that is refused, whatever its status."""
+    schema = {"anyOf": [{"$ref": REFS + model.__name__} for model in models]}
+    retry = {"description": "With 429 and 503: whole seconds", "schema": {"type": "integer"}}
+    return {
+        "description": "The request is refused: the status and the body say why.",
+        "content": {kind: {"schema": schema}},
+        "headers": {"Retry-After": retry},
+    }
+
+
+REFUSED = refused(MEDIA_TYPE, answers.ProblemDetails)
+FAILED = refused("application/json", answers.EvaluationFailure, answers.ServerFailure)
 
 
 def body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
@@ -67,25 +59,24 @@ def body(model: type[BaseModel], *, required: bool = True) -> dict[str, Any]:
 
 
 def described(
-    *more: int,
     sent: type[BaseModel] | None = None,
+    *,
     required: bool = True,
     experiment: bool = True,
     ok: tuple[str, dict[str, str]] | None = None,
 ) -> dict[str, Any]:
-    """Describe a route: its refusals, the body that is sent, and the experiment in its path.
+    """Describe a route: the body that is sent, and the experiment in its path.
 
-    `more` are refusals beside the usual ones, and beside 404 of an experiment. `ok` has the words
-    for a success without a model, and its content types with the JSON type of each.
+    `ok` has the words for a success without a model, and its content types with the JSON type of
+    each.
     """
     extra: dict[str, Any] = {"parameters": [NAME]} if experiment else {}
     if sent is not None:
         extra |= body(sent, required=required)
-    responses = refusals(*((404, *more) if experiment else more))
-    if ok is not None:
-        content = {kind: {"schema": {"type": data}} for kind, data in ok[1].items()}
-        responses[200] = {"description": ok[0], "content": content}
-    return {"responses": responses, "openapi_extra": extra}
+    if ok is None:
+        return {"openapi_extra": extra}
+    content = {kind: {"schema": {"type": data}} for kind, data in ok[1].items()}
+    return {"openapi_extra": extra, "responses": {200: {"description": ok[0], "content": content}}}
 
 
 def describe(app: FastAPI) -> dict[str, Any]:
@@ -112,29 +103,13 @@ def describe(app: FastAPI) -> dict[str, Any]:
     }
     for path, operations in data["paths"].items():
         for operation in operations.values():
-            operation["responses"].pop("422", None) if not _meant(operation) else None
-            if "requestBody" in operation:
-                for status in (400, 408, 413, 415):
-                    operation["responses"].setdefault(str(status), _refusal(status))
+            # The framework would describe refusals of its own.
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = FAILED if path.startswith("/ofrep/") else REFUSED
             if path not in OPEN_PATHS:
                 operation["security"] = [{"bearer": []}, {"key": []}]
     app.openapi_schema = data
     return data
-
-
-def _refusal(status: int) -> dict[str, Any]:
-    schema = {"$ref": f"{REFS}ProblemDetails"}
-    response: dict[str, Any] = {
-        "description": WORDS[status],
-        "content": {MEDIA_TYPE: {"schema": schema}},
-    }
-    return {**response, "headers": RETRY} if status in (429, 503) else response
-
-
-def _meant(operation: dict[str, Any]) -> bool:
-    """Whether a 422 is the service's own and not one that the framework adds."""
-    content = operation["responses"].get("422", {}).get("content", {})
-    return MEDIA_TYPE in content
 
 
 def _say_more(parts: dict[str, Any]) -> None:
