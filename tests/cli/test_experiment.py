@@ -175,7 +175,7 @@ def test_the_knob_turns_and_the_log_says_who_turned_it(
 
 def test_what_is_wrong_is_said_in_one_line(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no store" in refused(capsys, "status", "button")
-    assert "cannot read" in refused(capsys, "create", "button", "--design", "nothing.yaml")
+    assert "cannot read" in refused(capsys, "create", "button", "--design", "nothing.json")
     run(capsys, "create", "button", "--design", "design.json", "--wait")
     assert "no experiment 'other'" in refused(capsys, "status", "other")
     assert "no decision yet" in refused(capsys, "release", "button")

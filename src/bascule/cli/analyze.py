@@ -140,9 +140,9 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if "no_cumulative" in given:
         asked["cumulative"] = False
     if "design" in asked:
-        from bascule.live.api import load_design
+        from bascule.core.design import Design
 
-        asked["design"] = load_design(asked["design"])
+        asked["design"] = Design.load(asked["design"])
     if "follow_up" in asked and asked["follow_up"].count(",") == 1:
         asked["follow_up"] = tuple(asked["follow_up"].split(","))
     if "=" in asked.get("probability", ""):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ExportForm = Literal["csv", "parquet", "store"]
 
 CREATION = named(
-    design=Option("A design file, JSON or YAML.", kind="file", group="basics", required=True),
+    design=Option("A design file.", kind="file", group="basics", required=True),
     window=Option(
         "Conversion window, as 7d, of a design that has no measure.",
         group="basics",
@@ -93,9 +93,9 @@ app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_a
 @declared(CREATION, JSON)
 def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
     """Create an experiment from a design file, and start it."""
-    from bascule.live.api import load_design
+    from bascule.core.design import Design
 
-    made = load_design(given["design"])
+    made = Design.load(given["design"])
     parts: dict[str, Any] = {"start": "wait" not in given, "reports": given.get("reports")}
     parts |= {"measure": _measure(made, given), "audience": _audience(given)}
     if "values" in given:

@@ -35,7 +35,7 @@ def alarms(path: Path) -> dict[str, bool]:
 def test_nothing_is_seen_where_there_is_nothing(tmp_path: Path) -> None:
     run(tmp_path / "calm.db", drift=0.0)
     found = alarms(tmp_path / "calm.db")
-    assert set(found) == {"trend", "shift", "late outcomes", "allocation at any time"}
+    assert set(found) == {"trend", "shift", "allocation at any time"}
     assert not any(found.values())
 
 
@@ -59,20 +59,6 @@ def test_units_that_were_moved_to_another_arm_are_seen(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     assert alarms(path)["allocation at any time"]
-
-
-def test_units_that_report_late_and_are_not_like_the_others_are_seen() -> None:
-    chance, clock = random.Random(4), bs.ManualClock()
-    found = {}
-    for name, worse in (("same", 0.0), ("other", 1.0)):
-        with bs.open(":memory:", clock=clock) as store:
-            test = store.create(name, DESIGN)
-            test.assign_many(range(400))
-            test.record_many((i, chance.gauss()) for i in range(0, 400, 2))
-            clock.advance("1d")
-            test.record_many((i, chance.gauss() - worse) for i in range(1, 400, 2))
-            found[name] = {one.name: one.flagged for one in test.diagnostics()}["late outcomes"]
-    assert found == {"same": False, "other": True}
 
 
 def test_before_the_first_unit_there_is_nothing_to_say() -> None:

@@ -148,9 +148,7 @@ def described_design(given: Mapping[str, Any], arms: int) -> Design:
 
 def loaded_design(given: Mapping[str, Any]) -> Design:
     """Return the design of a file, which leaves nothing to describe but its cap and calendar."""
-    from bascule.live.api import load_design
-
-    return replace(load_design(given["design"]), **read({**CAP, **CALENDAR}, given))
+    return replace(Design.load(given["design"]), **read({**CAP, **CALENDAR}, given))
 
 
 def described_outcome(given: Mapping[str, Any]) -> Outcome:

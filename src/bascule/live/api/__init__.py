@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bascule.live.api.designs import load_design
 from bascule.live.api.erasure import ERASED
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests, decided_headline
@@ -52,7 +51,6 @@ __all__ = [
     "finite",
     "gone",
     "knob_of",
-    "load_design",
     "moment",
     "opened_store",
     "some_rows",

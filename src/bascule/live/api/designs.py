@@ -23,7 +23,7 @@ def read_design(
     if isinstance(design, Mapping):
         design = Design.from_dict(dict(design))
     if isinstance(design, str | Path):
-        design = load_design(design)
+        design = Design.load(design)
     if not isinstance(design, Design):
         raise InputError(
             "design",
@@ -63,23 +63,3 @@ def completed(design: Design, measure: Measure | None, reports: Reports | None) 
         has = "measure" if design.measure is not None else "reports"
         raise InputError(field, f"{field} cannot be given: the design already has its {has}")
     return replace(design, measure=measure, reports=reports)
-
-
-def load_design(path: str | Path) -> Design:
-    """Read a design from a file; one that ends in .yaml or .yml is YAML, any other JSON."""
-    if Path(path).suffix.lower() not in (".yaml", ".yml"):
-        return Design.load(path)
-    import yaml
-
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as problem:
-        reason = getattr(problem, "strerror", None) or "not a text file"
-        raise InputError("design", f"cannot read the design file {path}: {reason}") from None
-    except yaml.YAMLError as problem:
-        place = getattr(problem, "problem_mark", None)
-        where = "" if place is None else f" (line {place.line + 1})"
-        raise InputError("design", f"the design file {path} is not valid YAML{where}") from None
-    if not isinstance(data, dict):
-        raise InputError("design", f"the design file {path} holds no design")
-    return Design.from_dict(data)

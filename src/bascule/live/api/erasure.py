@@ -132,12 +132,12 @@ class ErasableStore(StoreContext):
         with self.reading() as connection:
             tests = queries.all_experiments(connection)
         for number, name, phase, _ in tests:
+            erased = kept = 0
             if phase in OPEN and not running:
                 with self.reading() as connection:
                     ((kept,),) = statements.fetch(connection, _COUNT_OLD, number, before)
-                erased = 0
             else:
-                erased, kept = _erase_before(self, number, name, before)
+                erased = _erase_before(self, number, name, before)
             if erased or kept:
                 done.append(Expired(name, erased, kept))
         return tuple(done)
@@ -187,27 +187,22 @@ def _entry(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
     return entry | {time: _text(entry[time]) for time in ("at", "received")}
 
 
-def _erase_before(store: StoreContext, number: int, name: str, before: float) -> tuple[int, int]:
-    """Erase the units of an experiment that came before a time; count those erased, and kept."""
-    erased, kept, last = 0, 0, -1
+def _erase_before(store: StoreContext, number: int, name: str, before: float) -> int:
+    """Erase the units of an experiment that came before a time, and count them."""
+    erased, last = 0, -1
     while True:
         with store.reading() as connection:
             rows = statements.fetch(connection, _OLD, number, last, before, ERASED_AT_ONCE)
         if not rows:
             break
         last = rows[-1][0]
-        units = [row[1] for row in rows]
-        try:
-            store.erasing({number: name}, partial(_erase, units, log=False))
-            erased += len(units)
-        except InputError:
-            # A static population that still runs needs their names.
-            kept += len(units)
+        store.erasing({number: name}, partial(_erase, [row[1] for row in rows], log=False))
+        erased += len(rows)
     with store.reading() as connection:
         ((listed,),) = statements.fetch(connection, _OLD_EXCLUDED, number, before)
     if erased or listed:
         store.erasing({number: name}, partial(_end, before=before, units=erased))
-    return erased, kept
+    return erased
 
 
 def _erase(units: Sequence[str], work: UnitOfWork, log: bool = True) -> None:

@@ -88,8 +88,8 @@ class Store(ErasableStore):
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
-        `design` may also be plain data, or the path of a design file, JSON or YAML. `measure` or
-        `reports` complete a design that has neither, such as that of a plan. `audience` says who
+        `design` may also be plain data, or the path of a design file. `measure` or `reports`
+        complete a design that has neither, such as that of a plan. `audience` says who
         gets in, everyone if it is not given. `values` gives every arm a value for programs: all
         true or false, all numbers, all texts or all objects. `description` has words about it, as
         `Experiment.describe` takes them.

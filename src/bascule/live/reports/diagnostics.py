@@ -5,7 +5,6 @@ It is read from the history and from the log, and takes as long as that is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
@@ -43,24 +42,14 @@ MUCH_LATER = 10.0
 PATIENCE = DAY
 """Seconds for which a test without any outcome is taken to wait for the first."""
 
-STRETCHES = 10
-"""Into how many stretches of units a test is cut, so that a drift is not taken for a delay."""
-
 # In this order, and without a range for the planner, so that each unit's outcomes are looked up by
 # its number.
-_REPORTED = (
-    "FROM assignments a CROSS JOIN outcomes o WHERE a.experiment = ? AND +a.number < ? "
-    "AND o.experiment = a.experiment AND o.number = a.number"
+_DELAYS = (
+    "SELECT o.received - a.time AS delay FROM assignments a CROSS JOIN outcomes o "
+    "WHERE a.experiment = ? AND +a.number < ? AND o.experiment = a.experiment "
+    "AND o.number = a.number ORDER BY delay LIMIT 1 OFFSET ?"
 )
-_DELAYS = f"SELECT o.received - a.time AS delay {_REPORTED} ORDER BY delay LIMIT 1 OFFSET ?"
 _COUNT = "SELECT count(DISTINCT number) FROM outcomes WHERE experiment = ? AND number < ?"
-_LONGEST = f"SELECT max(o.received - a.time) {_REPORTED} AND o.received - a.time < ?"
-_BY_DELAY = (
-    f"SELECT a.number * {STRETCHES} / ? AS stretch, "
-    "CASE WHEN o.received - a.time > ? THEN 1 ELSE 0 END AS slow, "
-    "a.arm, count(*), sum(o.value), sum(o.value * o.value), sum(o.per), sum(o.value * o.per), "
-    f"sum(o.per * o.per) {_REPORTED} AND o.metric IS NULL GROUP BY stretch, slow, a.arm"
-)
 
 
 def diagnostics_of(
@@ -69,15 +58,12 @@ def diagnostics_of(
     """Every diagnostic that the data of an experiment allow."""
     periods = linearised_periods(list(_periods(connection, stored)))
     allocation = _allocation(connection, stored)
-    prompt, late = _by_delay(connection, stored)
     waiting = (*_lacking(stored, level), *_waiting(connection, stored, now, level))
-    if not periods and allocation is None and prompt is None:
+    if not periods and allocation is None:
         return waiting
     # Drift and shift change with a point of the history only, so that points count the looks.
     look = max(1, len(periods))
-    diagnostics = diagnose(
-        periods or None, prompt=prompt, late=late, allocation=allocation, level=level, look=look
-    )
+    diagnostics = diagnose(periods or None, allocation=allocation, level=level, look=look)
     return (*(one.named(stored.design.arms) for one in diagnostics), *waiting)
 
 
@@ -200,38 +186,6 @@ def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
     for before, after in pairwise([start, *points]):
         if after.units > before.units:
             yield between(before, after)
-
-
-def _by_delay(
-    connection: Connection, stored: Loaded
-) -> tuple[list[Statistics] | None, list[Statistics] | None]:
-    """Outcomes that took less than the median time, and those that took more.
-
-    Only where a unit reports when it likes: with a measure all wait equally long.
-    """
-    folded, arms = stored.state.folding.folded, len(stored.design.arms)
-    if stored.design.measure is not None or not folded:
-        return None, None
-    end = stored.state.folding.folded
-    middle = fetch(connection, _DELAYS, stored.id, end, (folded - 1) // 2)[0][0]
-    if fetch(connection, _LONGEST, stored.id, end, math.inf)[0][0] == middle:
-        # Most took longest: then those count as prompt that were any quicker.
-        middle = fetch(connection, _LONGEST, stored.id, end, middle)[0][0]
-    if middle is None:
-        return None, None
-    halves = [[[ArmStatistics()] * arms for _ in range(STRETCHES)] for _ in range(2)]
-    rows = fetch(connection, _BY_DELAY, end, middle, stored.id, end)
-    for stretch, slow, arm, *sums in rows:
-        units, total, squares, *per = sums
-        if per[0] is None:
-            halves[slow][stretch][arm] = ArmStatistics(units, total, squares)
-        else:
-            halves[slow][stretch][arm] = ArmStatistics(
-                units, total, squares, per=(*per, 0.0, 0.0, 0.0)
-            )
-    periods = [Statistics(tuple(period)) for half in halves for period in half]
-    periods = linearised_periods(periods)
-    return periods[:STRETCHES], periods[STRETCHES:]
 
 
 def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics | None:

@@ -43,6 +43,7 @@ whom an arm reached, not the arms.
 """
 
 
+@dataclass(frozen=True, slots=True)
 class NotANumber:
     """A value that cannot be an outcome, as short text; it is excluded with a reason.
 
@@ -50,19 +51,10 @@ class NotANumber:
     'ten'
     """
 
-    __slots__ = ("text",)
-
-    def __init__(self, text: str) -> None:
-        self.text = text
+    text: str
 
     def __repr__(self) -> str:
         return self.text
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NotANumber) and other.text == self.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
 
 
 class Event(NamedTuple):
