@@ -15,11 +15,10 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlalchemy import select
 from tests.service.running import Service
 
 import bascule as bs
-from bascule.live.storage.schema import service_webhooks as webhooks
+from bascule.live.storage.statements import fetch
 from bascule.service.notifications.notify import message
 from bascule.service.notifications.webhooks import (
     WAITS,
@@ -84,7 +83,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def subscribed(store: bs.Store) -> int:
     with store.reading() as connection:
-        return len(connection.execute(select(webhooks.c.url)).all())
+        return len(fetch(connection, "SELECT url FROM service_webhooks"))
 
 
 def tell(store: bs.Store, listener: Listener, now: float) -> list[str]:

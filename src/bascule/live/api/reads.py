@@ -5,10 +5,8 @@ It loads the database layer, which `bascule.live.api` itself leaves until a stor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-
-from sqlalchemy import and_, select
 
 from bascule.core.design import Design
 from bascule.core.enrolment.segments import Member
@@ -24,10 +22,18 @@ from bascule.live.storage.queries import (
     stored_row,
 )
 from bascule.live.storage.records import alarms_by_test
-from bascule.live.storage.schema import assignments, links
 from bascule.live.storage.state import Phase
 from bascule.live.storage.state_json import DAMAGE
+from bascule.live.storage.statements import fetch
 from bascule.live.transactions.settle import is_settled
+
+_ARMS = (
+    "SELECT e.id, a.arm FROM experiments e JOIN assignments a ON a.experiment = e.id AND a.unit = ?"
+)
+_LINKED_ARMS = (
+    "SELECT e.id, a.arm FROM experiments e JOIN links l ON l.experiment = e.id AND l.unit = ? "
+    "JOIN assignments a ON a.experiment = e.id AND a.unit = l.identity"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +161,9 @@ def segment_tests(store: Store, summaries: Iterable[Summary]) -> dict[str, Segme
     }
 
 
-def arms_of_unit(store: Store, tests: Sequence[int], unit: str) -> dict[int, int]:
+def arms_of_unit(store: Store, tests: Collection[int], unit: str) -> dict[int, int]:
     """The arm that a unit has in each of the experiments that it is in, by their numbers."""
-    units, names = assignments.c, links.c
-    same = and_(units.experiment == names.experiment, units.unit == names.identity)
-    asked = select(units.experiment, units.arm).where(units.experiment.in_(tests))
     with store.reading() as connection:
-        rows = [*connection.execute(asked.where(units.unit == unit))]
         # A name that was linked has the arm of its identity, also where it had one of its own.
-        rows += connection.execute(asked.join(links, same).where(names.unit == unit))
-    return {row.experiment: row.arm for row in rows}
+        rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]
+    return {number: arm for number, arm in rows if number in tests}

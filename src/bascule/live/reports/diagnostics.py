@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from bascule.core.approximate import percent
 from bascule.core.calendar import DAY
@@ -22,9 +22,8 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.clock import moment
 from bascule.live.reports.waiting import waiting_of
 from bascule.live.storage.deals import Deal, is_struck
-from bascule.live.storage.queries import BLOCKS, Loaded, oldest_waiting
+from bascule.live.storage.queries import BLOCKS, Loaded, Rows, oldest_waiting
 from bascule.live.storage.records import alarms_by_test, history_of
-from bascule.live.storage.schema import assignments
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
@@ -196,14 +195,10 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     wanted = (
         chances for deal in _dealt(connection, stored) for chances in slot_probabilities(deal, arms)
     )
-    placed = (
-        select(assignments.c.arm)
-        .where(assignments.c.experiment == stored.id, assignments.c.deal.is_not(None))
-        .order_by(assignments.c.number)
-    )
-    joined = iter(connection.execute(placed).scalars())
-    allocation = AllocationStatistics.empty(arms)
-    while some := list(islice(joined, READ_AT_ONCE)):
+    allocation, log, first = AllocationStatistics.empty(arms), Rows(connection, stored.id), 0
+    while rows := log.assigned_from(first, READ_AT_ONCE):
+        first = rows[-1].number + 1
+        some = [row.arm for row in rows if row.deal is not None]
         allocation += AllocationStatistics.of(some, list(islice(wanted, len(some))))
     return allocation
 

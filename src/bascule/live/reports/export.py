@@ -18,6 +18,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
+from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -27,6 +28,19 @@ COLUMNS = {
     "outcomes": ("unit", "arm", "value", "at", "received", "id"),
 }
 ROWS_AT_ONCE = 10_000
+
+_TABLES = {
+    "assignments": (
+        "SELECT number, number, unit, arm, probability, deal, time, covariates FROM assignments "
+        "WHERE experiment = ? AND number > ? ORDER BY number LIMIT ?"
+    ),
+    "outcomes": (
+        "SELECT o.id, o.number, unit, arm, value, at, received, event, per FROM outcomes o "
+        "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
+        "WHERE o.experiment = ? AND coalesce(metric, '') = ? AND o.id > ? ORDER BY o.id LIMIT ?"
+    ),
+}
+"""Rows of each table, each after the number by which it is found again."""
 
 
 def export(
@@ -104,11 +118,12 @@ def some_rows(
     ...     some_rows(test, "assignments")
     ([], None)
     """
-    design, some = experiment.design, (table, metric, after, ROWS_AT_ONCE, names)
+    design = experiment.design
     with experiment.store.reading() as connection:
-        rows = list(_rows(connection, experiment.id, design, *some))
-    last = rows[-1][0] if len(rows) == ROWS_AT_ONCE else None
-    return [tuple(_plain(value) for value in row[1:]) for row in rows], last
+        rows = _rows(connection, experiment.id, design, table, metric, after, names)
+        some = [*islice(rows, ROWS_AT_ONCE)]
+    last = some[-1][0] if len(some) == ROWS_AT_ONCE else None
+    return [tuple(_plain(value) for value in row[1:]) for row in some], last
 
 
 def _rows(
@@ -118,34 +133,25 @@ def _rows(
     table: str,
     metric: str | None = None,
     after: int = -1,
-    most: int | None = None,
     names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
     """Yield rows of a table in order, each after the number by which it is found again."""
-    from sqlalchemy import and_, select
-
-    from bascule.live.storage.schema import assignments, outcomes
-
-    units, events, arms = assignments.c, outcomes.c, design.arms
-    asked, key = select(assignments).where(units.experiment == experiment), units.number
-    if table == "outcomes":
-        same = and_(units.experiment == events.experiment, units.number == events.number)
-        joined = select(outcomes, units.unit, units.arm).join_from(outcomes, assignments, same)
-        is_meant = (events.experiment == experiment, events.metric == metric)
-        asked, key = joined.where(*is_meant), events.id
+    of_metric = () if table == "assignments" else (metric or "",)
+    read = partial(fetch, connection, _TABLES[table], experiment, *of_metric)
     covariates = [None] * len(design.covariates or ())
-    rows = connection.execute(asked.where(key > after).order_by(key).limit(most))
-    for row in rows.yield_per(ROWS_AT_ONCE):
-        unit, arm = row.unit if names else f"unit-{row.number}", arms[row.arm]
-        if table == "outcomes":
-            event = row.event if names else None
-            per = () if row.per is None else (row.per,)
-            yield row.id, unit, arm, row.value, moment(row.at), moment(row.received), event, *per
-            continue
-        # Those of erased units are gone.
-        known = covariates if row.covariates is None else json.loads(row.covariates)
-        place = (arm, row.number, row.probability, row.deal, moment(row.time))
-        yield row.number, unit, *place, *known
+    while rows := read(after, ROWS_AT_ONCE):
+        after = rows[-1][0]
+        for place, number, unit, arm, *rest in rows:
+            named = unit if names else f"unit-{number}", design.arms[arm]
+            if table == "outcomes":
+                value, at, received, event, per = rest
+                times, ratio = (moment(at), moment(received)), () if per is None else (per,)
+                yield place, *named, value, *times, event if names else None, *ratio
+                continue
+            probability, deal, time, known = rest
+            # Those of erased units are gone.
+            values = covariates if known is None else json.loads(known)
+            yield place, *named, number, probability, deal, moment(time), *values
 
 
 @contextmanager

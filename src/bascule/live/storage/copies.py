@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, inspect, text
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.steps.inputs import check_name
@@ -66,21 +64,21 @@ def export_experiment(database: Database, experiment: int, target: Path) -> None
     """Write one experiment with all its rows into a new SQLite file."""
     with new_store(target) as connection, database.reporting() as source:
         copy_rows(source, connection, "experiments", "id", experiment)
-        for table in (*schema.OF_EXPERIMENT, schema.audit):
-            copy_rows(source, connection, table.name, "experiment", experiment)
+        for table in (*schema.OF_EXPERIMENT, "audit"):
+            copy_rows(source, connection, table, "experiment", experiment)
 
 
 def import_experiment(source: Connection, target: Connection, experiment: int, name: str) -> int:
     """Copy one experiment into another store under a new number, and return that."""
     asked = text("SELECT * FROM experiments WHERE id = :id")
     row = {**source.execute(asked, {"id": experiment}).mappings().one(), "name": name}
-    columns = [column.name for column in schema.experiments.columns if column.name != "id"]
+    columns = [column for column in schema.COLUMNS["experiments"] if column != "id"]
     number = add_experiment(target, {column: row[column] for column in columns})
     given: dict[str, Any] = {"experiment": number}
     for table in schema.OF_EXPERIMENT:
-        copy_rows(source, target, table.name, "experiment", experiment, given)
+        copy_rows(source, target, table, "experiment", experiment, given)
     given["name"] = name
-    copy_rows(source, target, schema.audit.name, "experiment", experiment, given)
+    copy_rows(source, target, "audit", "experiment", experiment, given)
     return number
 
 
@@ -174,14 +172,8 @@ def _is_strange(kind: str, sql: str) -> bool:
     if kind == "table":
         return COMPUTED.search(sql) is not None
     if kind == "index":
-        return _plain(sql) not in _indexes()
+        return _plain(sql) not in map(_plain, schema.statements_of("sqlite"))
     return sql not in schema.APPEND_ONLY["sqlite"]
-
-
-def _indexes() -> set[str]:
-    """Return how a store makes its indexes, written plainly."""
-    indexes = [index for table in schema.metadata.sorted_tables for index in table.indexes]
-    return {_plain(str(CreateIndex(one).compile(dialect=sqlite.dialect()))) for one in indexes}
 
 
 def _plain(sql: str) -> str:

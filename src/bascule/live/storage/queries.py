@@ -190,7 +190,7 @@ def delete_experiment(connection: Connection, number: int) -> None:
     from bascule.live.storage.schema import OF_EXPERIMENT
 
     for table in OF_EXPERIMENT:
-        execute(connection, f"DELETE FROM {table.name} WHERE experiment = ?", (number,))  # nosec B608
+        execute(connection, f"DELETE FROM {table} WHERE experiment = ?", (number,))  # nosec B608
     execute(connection, "DELETE FROM experiments WHERE id = ?", (number,))
 
 

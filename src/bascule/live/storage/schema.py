@@ -7,229 +7,116 @@ Times are seconds since 1970-01-01 in UTC. Arms are counted from 0, and so are t
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Connection,
-    Double,
-    Index,
-    Integer,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-    inspect,
-    text,
-)
+import re
+
+from sqlalchemy import Connection, inspect, text
 
 from bascule.core.errors import InputError
 
-metadata = MetaData()
+SCHEMA = """
+CREATE TABLE experiments (
+    id NUMBERED, name TEXT NOT NULL UNIQUE, created DOUBLE PRECISION NOT NULL,
+    design TEXT NOT NULL, phase TEXT NOT NULL, state TEXT NOT NULL, statistics TEXT NOT NULL,
+    version BIGINT NOT NULL, delivery TEXT);
+CREATE TABLE assignments (
+    experiment INTEGER NOT NULL, number BIGINT NOT NULL, unit TEXT NOT NULL, arm INTEGER NOT NULL,
+    deal BIGINT, probability DOUBLE PRECISION NOT NULL, time DOUBLE PRECISION NOT NULL,
+    covariates TEXT, PRIMARY KEY (experiment, number), UNIQUE (experiment, unit)) BY_KEY;
+CREATE TABLE blocks (
+    experiment INTEGER NOT NULL, number BIGINT NOT NULL, slots TEXT NOT NULL,
+    PRIMARY KEY (experiment, number)) BY_KEY;
+CREATE TABLE outcomes (
+    id ROW_NUMBER, experiment INTEGER NOT NULL, number BIGINT NOT NULL,
+    value DOUBLE PRECISION NOT NULL, at DOUBLE PRECISION NOT NULL,
+    received DOUBLE PRECISION NOT NULL, event TEXT, metric TEXT, stage BIGINT,
+    per DOUBLE PRECISION);
+CREATE INDEX outcomes_of_unit ON outcomes (experiment, number);
+CREATE INDEX outcomes_of_stage ON outcomes (experiment, stage, number) WHERE stage IS NOT NULL;
+CREATE UNIQUE INDEX one_outcome_an_event ON outcomes (experiment, event, coalesce(metric, ''))
+    WHERE event IS NOT NULL;
+CREATE TABLE set_aside (
+    id ROW_NUMBER, experiment INTEGER NOT NULL, unit TEXT NOT NULL, value TEXT NOT NULL,
+    at DOUBLE PRECISION, received DOUBLE PRECISION NOT NULL, event TEXT, reason TEXT NOT NULL,
+    detail TEXT NOT NULL, metric TEXT);
+CREATE INDEX set_aside_events ON set_aside (experiment, event);
+CREATE TABLE audit (
+    id ROW_NUMBER, experiment INTEGER NOT NULL, name TEXT NOT NULL, time DOUBLE PRECISION NOT NULL,
+    actor TEXT NOT NULL, action TEXT NOT NULL, detail TEXT NOT NULL);
+CREATE INDEX ix_audit_experiment ON audit (experiment);
+CREATE TABLE history (
+    experiment INTEGER NOT NULL, folded BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL,
+    statistics TEXT NOT NULL, PRIMARY KEY (experiment, folded));
+CREATE TABLE erased (
+    experiment INTEGER NOT NULL, number BIGINT NOT NULL, time DOUBLE PRECISION NOT NULL,
+    PRIMARY KEY (experiment, number)) BY_KEY;
+CREATE TABLE descriptions (
+    experiment INTEGER NOT NULL PRIMARY KEY, description TEXT NOT NULL);
+CREATE TABLE links (
+    experiment INTEGER NOT NULL, unit TEXT NOT NULL, identity TEXT NOT NULL,
+    PRIMARY KEY (experiment, unit)) BY_KEY;
+CREATE INDEX links_of_identity ON links (experiment, identity);
+CREATE TABLE service_keys (
+    id TEXT NOT NULL PRIMARY KEY, hash TEXT NOT NULL, role TEXT NOT NULL, label TEXT NOT NULL,
+    experiments TEXT, created DOUBLE PRECISION NOT NULL, creator TEXT NOT NULL,
+    revoked DOUBLE PRECISION, unit_names INTEGER);
+CREATE TABLE service_sessions (
+    hash TEXT NOT NULL PRIMARY KEY, kind TEXT NOT NULL, "key" TEXT,
+    expires DOUBLE PRECISION NOT NULL, caller TEXT);
+CREATE TABLE service_webhooks (
+    url TEXT NOT NULL PRIMARY KEY, since BIGINT NOT NULL);
+CREATE TABLE service_deliveries (
+    url TEXT NOT NULL, audit BIGINT NOT NULL, attempts INTEGER NOT NULL,
+    due DOUBLE PRECISION NOT NULL, state TEXT NOT NULL, detail TEXT NOT NULL,
+    PRIMARY KEY (url, audit));
+"""
+"""The statements that make the tables.
 
-# On SQLite only a column of this very type counts up by itself.
-RowNumber = BigInteger().with_variant(Integer, "sqlite")
+- `experiments.delivery` is JSON: who gets in, and the values of the arms.
+- `outcomes.metric` is the name of the metric; none for the primary one. Of a request, say, each
+  metric has one outcome with the same event.
+- `outcomes.stage` is the stage at whose end it counts, where outcomes recur, and `outcomes.per` the
+  denominator of a ratio, whose numerator the value is.
+- `descriptions.description` is JSON: owner, hypothesis, description, links and tags.
+"""
 
+DIALECTS = {
+    "sqlite": {
+        "NUMBERED": "INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT",
+        "ROW_NUMBER": "INTEGER NOT NULL PRIMARY KEY",
+        "BY_KEY": "WITHOUT ROWID",
+    },
+    "postgresql": {
+        "NUMBERED": "SERIAL PRIMARY KEY",
+        "ROW_NUMBER": "BIGSERIAL PRIMARY KEY",
+        "BY_KEY": "",
+    },
+}
+"""What words of the schema stand for.
 
-def _of_experiment() -> Column[int]:
-    return Column("experiment", Integer, primary_key=True, autoincrement=False)
+`NUMBERED` rows never get the number of a deleted one: a handle on a deleted experiment must not
+find another one. Rows `BY_KEY` are stored in the order of their key alone: a third less to write.
+"""
 
-
-experiments = Table(
-    "experiments",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("created", Double, nullable=False),
-    Column("design", Text, nullable=False),
-    Column("phase", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("statistics", Text, nullable=False),
-    Column("version", BigInteger, nullable=False),
-    # JSON: who gets in, and the values of the arms.
-    Column("delivery", Text),
-    # Numbers are not used again: a handle on a deleted experiment must not find another one.
-    sqlite_autoincrement=True,
-)
-
-assignments = Table(
-    "assignments",
-    metadata,
-    _of_experiment(),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("unit", Text, nullable=False),
-    Column("arm", Integer, nullable=False),
-    Column("deal", BigInteger),
-    Column("probability", Double, nullable=False),
-    Column("time", Double, nullable=False),
-    Column("covariates", Text),
-    UniqueConstraint("experiment", "unit", name="one_arm_a_unit"),
-    # Rows in the order of their key alone: a third less to write.
-    sqlite_with_rowid=False,
-)
-
-blocks = Table(
-    "blocks",
-    metadata,
-    _of_experiment(),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("slots", Text, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-outcomes = Table(
-    "outcomes",
-    metadata,
-    Column("id", RowNumber, primary_key=True),
-    Column("experiment", Integer, nullable=False),
-    Column("number", BigInteger, nullable=False),
-    Column("value", Double, nullable=False),
-    Column("at", Double, nullable=False),
-    Column("received", Double, nullable=False),
-    Column("event", Text),
-    # The name of the metric; none for the primary one.
-    Column("metric", Text),
-    # Where outcomes recur, the stage at whose end it counts.
-    Column("stage", BigInteger),
-    # Of a ratio, whose numerator the value is.
-    Column("per", Double),
-    Index("outcomes_of_unit", "experiment", "number"),
-    Index(
-        "outcomes_of_stage",
-        "experiment",
-        "stage",
-        "number",
-        sqlite_where=text("stage IS NOT NULL"),
-        postgresql_where=text("stage IS NOT NULL"),
-    ),
-    Index(
-        "one_outcome_an_event",
-        "experiment",
-        "event",
-        # Of a request, say, each metric has one outcome; the primary one has no name.
-        text("coalesce(metric, '')"),
-        unique=True,
-        sqlite_where=text("event IS NOT NULL"),
-        postgresql_where=text("event IS NOT NULL"),
-    ),
-)
-
-set_aside = Table(
-    "set_aside",
-    metadata,
-    Column("id", RowNumber, primary_key=True),
-    Column("experiment", Integer, nullable=False),
-    Column("unit", Text, nullable=False),
-    Column("value", Text, nullable=False),
-    Column("at", Double),
-    Column("received", Double, nullable=False),
-    Column("event", Text),
-    Column("reason", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-    Column("metric", Text),
-    Index("set_aside_events", "experiment", "event"),
-)
-
-audit = Table(
-    "audit",
-    metadata,
-    Column("id", RowNumber, primary_key=True),
-    Column("experiment", Integer, nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("time", Double, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("action", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-)
-
-history = Table(
-    "history",
-    metadata,
-    _of_experiment(),
-    Column("folded", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Double, nullable=False),
-    Column("statistics", Text, nullable=False),
-)
-
-erased = Table(
-    "erased",
-    metadata,
-    _of_experiment(),
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("time", Double, nullable=False),
-    sqlite_with_rowid=False,
-)
-
-descriptions = Table(
-    "descriptions",
-    metadata,
-    _of_experiment(),
-    # JSON: owner, hypothesis, description, links and tags.
-    Column("description", Text, nullable=False),
-)
-
-links = Table(
-    "links",
-    metadata,
-    _of_experiment(),
-    Column("unit", Text, primary_key=True),
-    Column("identity", Text, nullable=False),
-    Index("links_of_identity", "experiment", "identity"),
-    sqlite_with_rowid=False,
-)
+COLUMNS = {
+    table: tuple(re.findall(r'([a-z_]+)"? [A-Z]', columns))
+    for table, columns in re.findall(r"CREATE TABLE (\w+) \((.*?)\)(?: BY_KEY)?;", SCHEMA, re.S)
+}
+"""The columns of each table, in order."""
 
 OF_EXPERIMENT = (
-    assignments,
-    blocks,
-    outcomes,
-    set_aside,
-    history,
-    erased,
-    descriptions,
-    links,
+    *("assignments", "blocks", "outcomes", "set_aside", "history", "erased", "descriptions"),
+    "links",
 )
-"""What is deleted with an experiment; the audit log stays."""
+"""Tables whose rows are deleted with an experiment; the audit log stays."""
 
-service_keys = Table(
-    "service_keys",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("hash", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("label", Text, nullable=False),
-    Column("experiments", Text),
-    Column("created", Double, nullable=False),
-    Column("creator", Text, nullable=False),
-    Column("revoked", Double),
-    Column("unit_names", Integer),
-)
 
-service_sessions = Table(
-    "service_sessions",
-    metadata,
-    Column("hash", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("key", Text),
-    Column("expires", Double, nullable=False),
-    Column("caller", Text),
-)
+def statements_of(dialect: str) -> list[str]:
+    """Return the statements that make the tables in a database of a kind."""
+    schema = SCHEMA
+    for word, meaning in DIALECTS[dialect].items():
+        schema = re.sub(rf"\b{word}\b", meaning, schema)
+    return [one.strip() for one in schema.split(";") if one.strip()]
 
-service_webhooks = Table(
-    "service_webhooks",
-    metadata,
-    Column("url", Text, primary_key=True),
-    Column("since", BigInteger, nullable=False),
-)
-
-service_deliveries = Table(
-    "service_deliveries",
-    metadata,
-    Column("url", Text, primary_key=True),
-    Column("audit", BigInteger, primary_key=True, autoincrement=False),
-    Column("attempts", Integer, nullable=False),
-    Column("due", Double, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("detail", Text, nullable=False),
-)
 
 APPEND_ONLY = {
     "sqlite": tuple(
@@ -264,8 +151,8 @@ def make_tables(connection: Connection, name: str) -> None:
         connection.execute(text(f"SELECT pg_advisory_xact_lock({MARK})"))
         if check_version(connection, name):
             return
-    metadata.create_all(connection)
-    for statement in APPEND_ONLY[connection.dialect.name]:
+    dialect = connection.dialect.name
+    for statement in (*statements_of(dialect), *APPEND_ONLY[dialect]):
         connection.execute(text(statement))
     connection.execute(text(f"CREATE TABLE {VERSION_TABLE} (version TEXT NOT NULL)"))
     added = f"INSERT INTO {VERSION_TABLE} VALUES ('{VERSION}')"  # nosec B608: constants
@@ -290,13 +177,12 @@ def schema_problems(connection: Connection) -> list[str]:
     """Return what a store of this version lacks of its tables, columns and triggers."""
     there, problems = inspect(connection), []
     names = set(there.get_table_names())
-    for table in metadata.sorted_tables:
-        if table.name not in names:
-            problems.append(f"table {table.name} is missing")
+    for table, columns in COLUMNS.items():
+        if table not in names:
+            problems.append(f"table {table} is missing")
             continue
-        columns = {column["name"] for column in there.get_columns(table.name)}
-        lacking = [column.name for column in table.columns if column.name not in columns]
-        problems += [f"column {name} of {table.name} is missing" for name in lacking]
+        has = {column["name"] for column in there.get_columns(table)}
+        problems += [f"column {one} of {table} is missing" for one in columns if one not in has]
     wanted = {one.split()[2] for one in APPEND_ONLY[connection.dialect.name] if "TRIGGER" in one}
     kept = connection.execute(text(_TRIGGERS[connection.dialect.name])).scalars()
     problems += [f"trigger {name} is missing" for name in sorted(wanted - {*kept})]
@@ -316,7 +202,7 @@ def stored_version(connection: Connection, name: str) -> str | None:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant
         version = connection.execute(text(asked)).scalar()
         return "none" if version is None else str(version)
-    taken = sorted(there) if connection.dialect.name == "sqlite" else there & set(metadata.tables)
+    taken = sorted(there) if connection.dialect.name == "sqlite" else there & COLUMNS.keys()
     if taken:
         raise InputError(
             "store",

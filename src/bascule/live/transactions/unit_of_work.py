@@ -21,15 +21,11 @@ from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState, Phase
 from bascule.live.storage.state_json import run_to_json, state_to_json, statistics_to_json
 
-TABLES = {table.name: table for table in (*schema.OF_EXPERIMENT, schema.audit)}
-
-
-@cache
-def _columns(name: str) -> tuple[str, ...]:
-    """Return the columns of the rows that are added to a table, in order."""
-    table = TABLES[name]
-    names = [column.name for column in table.columns if column.name not in ("id", "experiment")]
-    return ("experiment", *(Assignment._fields if table is schema.assignments else names))
+ADDED = {
+    table: ("experiment", *(name for name in columns if name not in ("id", "experiment")))
+    for table, columns in schema.COLUMNS.items()
+} | {"assignments": ("experiment", *Assignment._fields)}
+"""The columns of the rows that are added to each table, in order."""
 
 
 @cache
@@ -199,7 +195,7 @@ class UnitOfWork:
         """Write the rows of a table now, so that they can be read."""
         rows = self._rows.pop(table, None)
         if rows:
-            columns = _columns(table)
+            columns = ADDED[table]
             widths = sorted(set(map(len, rows)))
             for used in widths:
                 some = rows if len(widths) == 1 else [row for row in rows if len(row) == used]

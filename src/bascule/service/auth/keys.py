@@ -15,16 +15,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
-from sqlalchemy import (
-    Connection,
-    insert,
-    select,
-    update,
-)
-
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
-from bascule.live.storage.schema import service_keys as keys
+from bascule.live.storage.schema import COLUMNS
+from bascule.live.storage.statements import execute, fetch, insert
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
 
 Role = Literal["client", "viewer", "admin"]
@@ -36,6 +30,12 @@ FRESH = 1.0
 
 LONGEST_LABEL = 100
 
+_KEYS = (
+    "SELECT id, hash, role, label, created, creator, revoked, experiments, unit_names "
+    "FROM service_keys ORDER BY created, id"
+)
+_REVOKE = "UPDATE service_keys SET revoked = ? WHERE id = ? AND revoked IS NULL"
+
 
 @dataclass(frozen=True, slots=True)
 class Key:
@@ -45,10 +45,10 @@ class Key:
     hash: str
     role: Role
     label: str
-    experiments: tuple[str, ...] | None
     created: float
     creator: str
     revoked: float | None = None
+    experiments: tuple[str, ...] | None = None
     unit_names: bool = False
 
     @property
@@ -82,37 +82,31 @@ def create_key(
     for name in experiments:
         check_name(name)
     number, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
-    row = {
-        "id": number,
-        "hash": _hash(secret),
-        "role": role,
-        "label": label,
-        "experiments": json.dumps(sorted(set(experiments))) if experiments else None,
-        "created": store.clock.now(),
-        "creator": creator,
-        "unit_names": int(unit_names),
-    }
+    limited = json.dumps(sorted(set(experiments))) if experiments else None
+    made = (store.clock.now(), creator, None, int(unit_names))
+    row = (number, _hash(secret), role, label, limited, *made)
     with store.writing() as connection:
-        connection.execute(insert(keys).values(row))
+        insert(connection, "service_keys", COLUMNS["service_keys"], [row])
     return f"bsc_{number}_{secret}"
 
 
 def list_keys(store: Store) -> list[Key]:
     """All keys, the oldest first, revoked ones included."""
     with store.reading() as connection:
-        return _read(connection)
+        rows = fetch(connection, _KEYS)
+    return [
+        Key(number, digest, role, label, created, creator, gone, _limits(text), bool(names))
+        for number, digest, role, label, created, creator, gone, text, names in rows
+    ]
 
 
 def revoke_key(store: Store, number: str) -> None:
     """Revoke a key."""
     with store.writing() as connection:
-        row = connection.execute(select(keys.c.revoked).where(keys.c.id == number)).one_or_none()
-        if row is None:
+        if not fetch(connection, "SELECT 1 FROM service_keys WHERE id = ?", number):
             message = f"there is no key {number!r:.60}: bascule key list shows them"
             raise InputError("key", message, kind="not_found")
-        if row.revoked is None:
-            now = store.clock.now()
-            connection.execute(update(keys).where(keys.c.id == number).values(revoked=now))
+        execute(connection, _REVOKE, (store.clock.now(), number))
 
 
 class Keyring:
@@ -178,7 +172,7 @@ def _hash(secret: str) -> str:
     return sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _experiments(text: str | None) -> tuple[str, ...] | None:
+def _limits(text: str | None) -> tuple[str, ...] | None:
     """The experiments of a key; none at all where what is stored cannot be read."""
     if text is None:
         return None
@@ -186,11 +180,3 @@ def _experiments(text: str | None) -> tuple[str, ...] | None:
         return tuple(map(str, json.loads(text)))
     except (ValueError, TypeError):
         return ()
-
-
-def _read(connection: Connection) -> list[Key]:
-    listed = []
-    for row in connection.execute(select(keys).order_by(keys.c.created, keys.c.id)).mappings():
-        experiments, names = _experiments(row["experiments"]), bool(row["unit_names"])
-        listed.append(Key(**{**row, "experiments": experiments, "unit_names": names}))
-    return listed

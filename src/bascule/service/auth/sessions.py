@@ -10,28 +10,20 @@ import secrets
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    delete,
-    insert,
-    select,
-)
+from sqlalchemy import Connection
 
 from bascule.live.api import Store
-from bascule.live.storage.schema import service_sessions as sessions
+from bascule.live.storage.statements import execute, fetch
 
 LINK_SECONDS = 3600.0
 
 PROBE = "probe"
 """In place of a hash, for the row that `write_probe` writes."""
 
-# Built once: that takes longer than to answer it, and every page asks for it.
-_FOUND = select(sessions.c.key, sessions.c.caller).where(
-    sessions.c.hash == bindparam("token"),
-    sessions.c.kind == "session",
-    sessions.c.expires > bindparam("now"),
-)
+_FIND = 'SELECT "key", caller FROM service_sessions WHERE hash = ? AND kind = ? AND expires > ?'
+_USE = "DELETE FROM service_sessions WHERE hash = ? AND kind = ? AND expires > ? RETURNING hash"
+_END = "DELETE FROM service_sessions WHERE hash = ? OR expires <= ?"
+_ADD = 'INSERT INTO service_sessions (hash, kind, "key", expires, caller) VALUES (?, ?, ?, ?, ?)'
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +62,13 @@ def open_session(
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
     """Exchange the token of a link for a session; None if it was used or has expired."""
-    mine = sessions.c.hash == _hash(token), sessions.c.kind == "link", sessions.c.expires > now
+    mine = (_hash(token), "link", now)
     with store.reading() as connection:
         # Without the write lock, so that guessed tokens do not delay writers.
-        if connection.execute(select(sessions.c.hash).where(*mine)).first() is None:
+        if not fetch(connection, _FIND, *mine):
             return None
     with store.writing() as connection:
-        if connection.execute(delete(sessions).where(*mine)).rowcount != 1:
+        if not fetch(connection, _USE, *mine):
             return None
         return Session(_insert(connection, "session", None, now + 3600 * hours), None)
 
@@ -84,23 +76,21 @@ def use_link(store: Store, token: str, now: float, hours: float) -> Session | No
 def find_session(store: Store, token: str, now: float) -> Session | None:
     """The session of a token that a browser holds."""
     with store.reading() as connection:
-        row = connection.execute(_FOUND, {"token": _hash(token), "now": now}).one_or_none()
-    return None if row is None else Session(token, row.key, row.caller)
+        rows = fetch(connection, _FIND, _hash(token), "session", now)
+    return Session(token, *rows[0]) if rows else None
 
 
 def close_session(store: Store, token: str, now: float) -> None:
     """End a session, and delete those that have expired."""
     with store.writing() as connection:
-        gone = (sessions.c.hash == _hash(token)) | (sessions.c.expires <= now)
-        connection.execute(delete(sessions).where(gone))
+        execute(connection, _END, (_hash(token), now))
 
 
 def write_probe(store: Store, now: float) -> None:
     """Write one row, so that a disk that is full or read-only shows."""
     with store.writing() as connection:
-        connection.execute(delete(sessions).where(sessions.c.hash == PROBE))
-        row = {"hash": PROBE, "kind": "probe", "key": None, "expires": now}
-        connection.execute(insert(sessions).values(row))
+        execute(connection, "DELETE FROM service_sessions WHERE hash = ?", (PROBE,))
+        execute(connection, _ADD, (PROBE, "probe", None, now, None))
 
 
 def _insert(
@@ -108,8 +98,7 @@ def _insert(
 ) -> str:
     """Add a row with the hash of a new token, and return the token."""
     token = secrets.token_urlsafe(32)
-    row = {"hash": _hash(token), "kind": kind, "key": key, "expires": expires, "caller": caller}
-    connection.execute(insert(sessions).values(row))
+    execute(connection, _ADD, (_hash(token), kind, key, expires, caller))
     return token
 
 

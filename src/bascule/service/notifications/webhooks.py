@@ -17,19 +17,9 @@ from hashlib import sha256
 from typing import Any, Protocol
 
 import httpx
-from sqlalchemy import (
-    Connection,
-    and_,
-    func,
-    select,
-    update,
-)
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bascule.live.api import Store, moment
-from bascule.live.storage.schema import audit
-from bascule.live.storage.schema import service_deliveries as deliveries
-from bascule.live.storage.schema import service_webhooks as webhooks
+from bascule.live.storage.statements import execute, fetch
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.settings import shown_url, webhook_key
 from bascule.service.telemetry import log
@@ -48,6 +38,33 @@ DEADLINE = 10.0
 
 AT_ONCE = 5
 """Deliveries of one URL claimed at once: all their attempts end within the lease."""
+
+_REGISTER = (
+    "INSERT INTO service_webhooks (url, since) "
+    "SELECT ?, coalesce(max(id), 0) FROM audit WHERE true ON CONFLICT DO NOTHING"
+)
+# What came with an experiment that was imported happened elsewhere.
+_UNSENT = (
+    "SELECT a.id FROM audit a JOIN service_webhooks w ON w.url = ? AND a.id > w.since "
+    "LEFT JOIN service_deliveries d ON d.audit = a.id AND d.url = ? "
+    f"WHERE a.action IN ({', '.join('?' for _ in EVENTS)}) AND d.audit IS NULL "  # nosec B608
+    "AND NOT EXISTS (SELECT 1 FROM audit later WHERE later.experiment = a.experiment "
+    "AND later.id > a.id AND later.action = 'import') ORDER BY a.id LIMIT ?"
+)
+_ADD = (
+    "INSERT INTO service_deliveries (url, audit, attempts, due, state, detail) "
+    "VALUES (?, ?, 0, ?, 'waiting', '') ON CONFLICT DO NOTHING"
+)
+_DUE = (
+    "SELECT d.audit, d.attempts, d.due, a.action, a.name, a.time, a.detail "
+    "FROM service_deliveries d JOIN audit a ON a.id = d.audit "
+    "WHERE d.url = ? AND d.state = 'waiting' AND d.due <= ? ORDER BY d.due LIMIT ?"
+)
+_CLAIM = (
+    "UPDATE service_deliveries SET due = ?, attempts = attempts + 1 "
+    "WHERE url = ? AND audit = ? AND due = ? RETURNING audit"
+)
+_SETTLE = "UPDATE service_deliveries SET state = ?, due = ?, detail = ? WHERE url = ? AND audit = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +86,26 @@ class Delivery:
 def register(store: Store, url: str) -> None:
     """Subscribe a URL to all events from now on, if it is new."""
     with store.reading() as connection:
-        known = connection.execute(select(webhooks.c.url).where(webhooks.c.url == url)).first()
-    if known is None:
+        known = fetch(connection, "SELECT 1 FROM service_webhooks WHERE url = ?", url)
+    if not known:
         with store.writing() as connection:
-            newest = connection.execute(select(func.max(audit.c.id))).scalar() or 0
-            _insert_if_new(connection, webhooks, [{"url": url, "since": newest}])
+            execute(connection, _REGISTER, (url,))
 
 
 def claim(store: Store, url: str, now: float) -> list[Delivery]:
     """Claim the deliveries to a URL that are due, so that no other worker sends them."""
     with store.reading() as connection:
-        new = _unsent(connection, url, now)
-        due = connection.execute(_due(url, now)).first() is not None
+        new = [entry for (entry,) in fetch(connection, _UNSENT, url, url, *EVENTS, AT_ONCE)]
+        due = fetch(connection, _DUE, url, now, AT_ONCE)
     if not new and not due:
         return []
     with store.writing() as connection:
-        if new:
-            _insert_if_new(connection, deliveries, new)
-        rows = connection.execute(_due(url, now)).all()
+        for entry in new:
+            execute(connection, _ADD, (url, entry, now))
         return [
-            Delivery(row.url, row.audit, row.attempts + 1, body_of(row))
-            for row in rows
-            if _claimed(connection, row, now)
+            Delivery(url, entry, attempts + 1, body_of(*event))
+            for entry, attempts, due, *event in fetch(connection, _DUE, url, now, AT_ONCE)
+            if fetch(connection, _CLAIM, now + LEASE, url, entry, due)
         ]
 
 
@@ -103,11 +118,7 @@ def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str
         state = "waiting" if tried < len(WAITS) else "failed"
         due = now + (WAITS[tried] if tried < len(WAITS) else 0.0)
     with store.writing() as connection:
-        connection.execute(
-            update(deliveries)
-            .where(deliveries.c.url == sent.url, deliveries.c.audit == sent.entry)
-            .values(state=state, due=due, detail=(problem or "")[:200])
-        )
+        execute(connection, _SETTLE, (state, due, (problem or "")[:200], sent.url, sent.entry))
     return state
 
 
@@ -208,12 +219,12 @@ def signed(number: str, body: bytes, secret: str, now: int) -> dict[str, str]:
     }
 
 
-def body_of(row: Any) -> bytes:
+def body_of(action: str, name: str, time: float, detail: str) -> bytes:
     """The JSON that is sent for an entry of the audit log."""
     data = {
-        "type": EVENTS[row.action],
-        "timestamp": moment(row.time).isoformat(),
-        "data": {"experiment": row.name, **_detail(row.detail)},
+        "type": EVENTS[action],
+        "timestamp": moment(time).isoformat(),
+        "data": {"experiment": name, **_detail(detail)},
     }
     return json.dumps(data, separators=(",", ":")).encode()
 
@@ -224,53 +235,3 @@ def _detail(text: str) -> dict[str, Any]:
         return dict(json.loads(text))
     except (TypeError, ValueError):
         return {"unreadable": text}
-
-
-def _unsent(connection: Connection, url: str, now: float) -> list[dict[str, Any]]:
-    same, later = and_(deliveries.c.audit == audit.c.id, deliveries.c.url == url), audit.alias()
-    asked = (
-        select(audit.c.id)
-        .join_from(audit, webhooks, webhooks.c.url == url)
-        .outerjoin(deliveries, same)
-        .where(
-            audit.c.id > webhooks.c.since,
-            audit.c.action.in_(EVENTS),
-            deliveries.c.audit.is_(None),
-            # What came with an experiment that was imported happened elsewhere.
-            ~select(later.c.id)
-            .where(
-                later.c.experiment == audit.c.experiment,
-                later.c.id > audit.c.id,
-                later.c.action == "import",
-            )
-            .exists(),
-        )
-        .limit(AT_ONCE)
-    )
-    new = {"url": url, "attempts": 0, "due": now, "state": "waiting", "detail": ""}
-    return [{**new, "audit": number} for number in connection.execute(asked).scalars()]
-
-
-def _due(url: str, now: float) -> Any:
-    mine, entry = deliveries.c, audit.c
-    columns = (mine.url, mine.audit, mine.attempts, mine.due)
-    return (
-        select(*columns, entry.action, entry.name, entry.time, entry.detail)
-        .join_from(deliveries, audit, audit.c.id == deliveries.c.audit)
-        .where(mine.url == url, mine.state == "waiting", mine.due <= now)
-        .order_by(mine.due)
-        .limit(AT_ONCE)
-    )
-
-
-def _claimed(connection: Connection, row: Any, now: float) -> bool:
-    mine = update(deliveries).where(
-        deliveries.c.url == row.url, deliveries.c.audit == row.audit, deliveries.c.due == row.due
-    )
-    values = {"due": now + LEASE, "attempts": row.attempts + 1}
-    return connection.execute(mine.values(values)).rowcount == 1
-
-
-def _insert_if_new(connection: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
-    made = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    connection.execute(made(table).on_conflict_do_nothing(), rows)

@@ -265,13 +265,12 @@ def check_orphans(connection: Connection, findings: Findings) -> None:
     """List rows that belong to no experiment at all."""
     for table in schema.OF_EXPERIMENT:
         asked = (
-            f"SELECT experiment, count(*) FROM {table.name} WHERE experiment NOT IN "  # nosec B608: our table
+            f"SELECT experiment, count(*) FROM {table} WHERE experiment NOT IN "  # nosec B608: our table
             "(SELECT id FROM experiments) GROUP BY experiment ORDER BY experiment"
         )
         for experiment, rows in statements.fetch(connection, asked):
             findings.add(
-                f"{rows:,} rows of {table.name} belong to experiment {experiment}, which "
-                "does not exist"
+                f"{rows:,} rows of {table} belong to experiment {experiment}, which does not exist"
             )
 
 
