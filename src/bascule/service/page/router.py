@@ -18,7 +18,7 @@ from bascule.service.page import fragments
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.options import ABOUT
-from bascule.service.page.creation.plans import Plans, mark_of, plan_mark, plan_view
+from bascule.service.page.creation.plans import Plans, plan_mark, plan_view
 from bascule.service.page.glossary import anchor, terms
 from bascule.service.page.render import changed, page, parts, render
 from bascule.service.responses import Problem
@@ -147,17 +147,13 @@ async def _answered(
     """
     plans: Plans = request.app.state.plans
     ask, planner = plans.plan if whole else plans.first, request.app.state.planner
-    shown: dict[str, Any] = {"form": form, "plan": None, "rollout": None, "problems": {}}
+    shown: dict[str, Any] = {"form": form, "plan": None, "problems": {}}
     shown |= {"token": secrets.token_urlsafe(16), "tried": tried, "mark": ""}
     problems = form.problems(tried)
     shown["problems"] = problem_words(problems)
     if not problems.keys() <= {"name", *ABOUT}:
         return shown
     try:
-        rollout = form.rollout()
-        if rollout is not None:
-            ramped = await planner.make(rollout)
-            return {**shown, "rollout": ramped.report(), "mark": mark_of(rollout)}
         plan = await ask(planner, form.request(), form.rules())
     except InputError as error:
         return {**shown, "problems": problem_words({error.field: error})}
@@ -217,24 +213,16 @@ async def _create(request: Request, caller: Caller, form: Form, shown: str) -> N
     `shown` is the mark of the plan on the screen; nothing is created from another one.
     """
     store, planner = request.app.state.store, request.app.state.planner
-    more = {"start": bool(form["start"]), "description": form.words()}
-    rollout = form.rollout()
-    if rollout is not None:
-        ramped, mark = await planner.make(rollout), mark_of(rollout)
-        design, more["audience"] = ramped.design, ramped.audience
-    else:
-        plans: Plans = request.app.state.plans
-        plan = await plans.first(planner, form.request(), form.rules())
-        design, mark = form.design(plan), plan_mark(form, plan)
-        more["audience"] = form.audience()
-    if shown not in ("", mark):
+    more = {"start": bool(form["start"]), "description": form.words(), "audience": form.audience()}
+    plans: Plans = request.app.state.plans
+    plan = await plans.first(planner, form.request(), form.rules())
+    if shown not in ("", plan_mark(form, plan)):
         raise InputError(
             "rule",
             "the plan on the screen was not the plan of this form: look at this one, and create "
             "the test again",
         )
-    do = store.create if design.segments is None else store.create_segments
-    await change(request, caller, do, form["name"].strip(), design, **more)
+    await change(request, caller, store.create, form["name"].strip(), form.design(plan), **more)
 
 
 @router.get("/sign-in")

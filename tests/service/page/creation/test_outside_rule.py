@@ -43,7 +43,7 @@ with registered():
     assert list(said) == ["rule-epsilon"], said
     assert said["rule-epsilon"].startswith("Epsilon must lie strictly between"), said
     shown = render(
-        "new.html", form=form, plan=answer, rollout=None, problems={}, token="t",
+        "new.html", form=form, plan=answer, problems={}, token="t",
         tried=False, mark="", caller=Caller("ann", "admin"),
     )
     assert 'name="rule-epsilon"' in shown and 'data-rules="explore"' in shown

@@ -9,7 +9,6 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount
 from bascule.core.metrics.lines import metric_of
@@ -19,15 +18,12 @@ from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt
 from bascule.live.api import Description, check_name
-from bascule.planning.ramp import ramp_of
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
 from bascule.planning.search.choose import Candidate, accepted
-from bascule.planning.segments import of_all, of_smallest
-from bascule.service.api.schemas.requests import RolloutRequest
 from bascule.service.page.creation.options import (
     CONVERSIONS,
     FORM,
@@ -90,33 +86,9 @@ class Form:
         """The design that was chosen: the rule from outside, if nothing else was."""
         return self["rule"] or next((rule.label for rule in self.rules()), "")
 
-    def request(self) -> PlanRequest:
-        """The question for the planner: of one segment, all of equal size, where there are any."""
-        asked, segments = self._whole(), self._segments()
-        if segments is None:
-            return asked
-        return of_smallest(asked, dict.fromkeys(segments.all, 1.0 / len(segments.all)))
-
     def _given(self) -> dict[str, str]:
         """The fields that are not empty, and that differ from what they stand for when empty."""
         return {name: text for name, text in self.typed.items() if text.strip()}
-
-    def _segments(self) -> Segments | None:
-        """Return the segments, as typed: "country: fr, de; other: rest"."""
-        text = self["segments"].strip()
-        if not text:
-            return None
-        first, _, last = text.partition(";")
-        attribute, colon, names = first.partition(":")
-        word, _, other = last.partition(":")
-        if not colon or (last and word.strip() != "other"):
-            raise InputError(
-                "segments",
-                f"segments must be an attribute and its values, as country: fr, de; other: rest "
-                f"(got {text!r:.60})",
-            )
-        listed = [name.strip() for name in names.split(",") if name.strip()]
-        return Segments(attribute.strip(), listed, other.strip() or None)
 
     def problems(self, is_to_be_created: bool = False) -> dict[str, InputError]:
         """Return all problems of the form, by field.
@@ -147,17 +119,15 @@ class Form:
     def check_once(self, is_to_be_created: bool) -> None:
         """Raise `InputError` for the first thing that is wrong."""
         check_given(FORM, {**self._given(), "name": ""})
-        self._segments()
         self.rules()
-        if self.rollout() is None:
-            self.audience()
-            self.request()
+        self.audience()
+        self.request()
         if is_to_be_created:
             check_name(self["name"].strip())
             Description.of(self.words())
 
-    def _whole(self) -> PlanRequest:
-        """Return the request for the whole test."""
+    def request(self) -> PlanRequest:
+        """The question for the planner."""
         given: dict[str, Any] = {}
         for name, option in PLAN.items():
             if name not in FORM or name in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
@@ -197,42 +167,9 @@ class Form:
             return f"-{text}"
         return text or None
 
-    def rollout(self) -> RolloutRequest | None:
-        """The question for the planner if a schedule is given: the test is then a guarded rollout.
-
-        >>> typed = {"ramp": "0d:1%, 1d:50%", "metrics": "failed; bernoulli; margin 1%"}
-        >>> Form.read(typed).rollout().ramp
-        [('0d', 0.01), ('1d', 0.5)]
-        """
-        if not self["ramp"].strip():
-            return None
-        if self.audience() is not None:
-            raise InputError("share", "share does not go with a rollout, whose schedule has it")
-        outcome, metrics = self._outcome(self._sample()), self._metrics()
-        if not any(metric.is_guardrail for metric in metrics):
-            raise InputError("metrics", "metrics need a guardrail for a rollout: give a margin")
-        is_first = self["counts"] != "window"
-        if not is_first:
-            metrics = tuple(replace(one, measure=self._measure(one.outcome)) for one in metrics)
-        return RolloutRequest(
-            metrics=list(metrics),
-            ramp=list(ramp_of(self["ramp"])),
-            units_per_day=self["units_per_day"],
-            deadline_days=self["deadline_days"],
-            harm_error=self["harm_error"],
-            arms=self.names,
-            outcome=outcome,
-            goal=self["goal"],  # type: ignore[arg-type]
-            measure=None if is_first else self._measure(outcome),
-            reports="always" if is_first else None,
-            seed=0,
-        )
-
     def design(self, plan: Plan) -> Design:
         """The design that was chosen from the planner's answer."""
-        design, segments = chosen(plan, self.choice).design, self._segments()
-        if segments is not None:
-            design = of_all(design, self._whole(), segments)
+        design = chosen(plan, self.choice).design
         if self["counts"] != "window":
             return replace(design, reports="always")
         metrics = [replace(one, measure=self._measure(one.outcome)) for one in design.metrics]

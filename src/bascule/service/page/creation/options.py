@@ -61,31 +61,6 @@ class LiveOptions(TypedDict, total=False):
             default="100%",
         ),
     ]
-    ramp: Annotated[
-        str,
-        Option(
-            "Empty for a test. With steps such as 0d:1%, 1d:10%, 3d:50% the other arms are rolled "
-            "out to this share of the traffic, all together, while no guardrail is harmed; the "
-            "first that all have found within their margins goes to everyone, and the control if "
-            "every other arm is harmed.",
-            label="Rollout schedule",
-            excludes=(
-                "control",
-                "segments",
-                "covariate",
-                "futility",
-            ),
-            needs=("metrics",),
-        ),
-    ]
-    segments: Annotated[
-        str,
-        Option(
-            "Empty for none. Each has its own decision and a part of the error: an attribute of "
-            "the context and its values, as country: fr, de; other: rest.",
-            label="Segments",
-        ),
-    ]
     owner: Annotated[str, Option("Who runs it.", label="Owner")]
     hypothesis: Annotated[str, Option("What you expect, and why.", label="Hypothesis", many=True)]
     description: Annotated[
