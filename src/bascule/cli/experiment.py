@@ -109,7 +109,7 @@ def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
 def list_all(
     search: str = typer.Option(
         "",
-        help="Only those whose name, owner, texts, links or tags have these words.",
+        help="Only those whose name and description have these words.",
         show_default=False,
     ),
     store: str = STORE,
@@ -145,23 +145,18 @@ def status(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 @app.command("describe")
 def describe(
     name: str = NAME,
-    owner: str | None = option("Who runs it."),
-    hypothesis: str | None = option("What is expected."),
-    description: str | None = option("What it is about."),
-    link: list[str] | None = option("Where to read more; may be given again."),
-    tag: list[str] | None = option("A tag to search by; may be given again."),
+    description: str | None = option("Who runs it, what is expected, where to read more."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Set words about an experiment; what is not given stays as it is. Without any, show them."""
-    given: dict[str, Any] = {"owner": owner, "hypothesis": hypothesis, "description": description}
-    given |= {"links": link, "tags": tag}
+    """Say what an experiment is about. Without a description, show it."""
     with store_at(store, there=True) as opened:
         tests = parts(opened.find(name))
-        for test in tests:
-            test.describe(**{key: value for key, value in given.items() if value})
+        if description is not None:
+            for test in tests:
+                test.describe(description)
         words = tests[0].description
-    print_rows(as_json, words.to_dict(), words.lines())
+    print_rows(as_json, {"description": words}, [words])
 
 
 @app.command("report")

@@ -74,7 +74,7 @@ class Shop:
         self._clock = clock
         # Visitors of a demonstration.
         self._chance = random.Random(seed)  # nosec B311
-        words = {"hypothesis": "Visitors who see a green button buy more often."}
+        words = "Visitors who see a green button buy more often."
         # The page shows the newest test first.
         self._tests = {
             name: store.create(name, DESIGNS[name], description=words) for name in reversed(DESIGNS)

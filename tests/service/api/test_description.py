@@ -11,7 +11,7 @@ from tests.service.running import DESIGN, Service
 
 from bascule.cli.main import main
 
-WORDS = {"owner": "Ann <b>", "hypothesis": "Green sells more", "tags": ["q3"]}
+WORDS = "Ann <b>: green sells more, q3"
 
 
 def test_words_are_shown_searched_and_changed(service: Service, admin: httpx.Client) -> None:
@@ -19,14 +19,12 @@ def test_words_are_shown_searched_and_changed(service: Service, admin: httpx.Cli
         "/v1/experiments", json={"name": "worded", "design": DESIGN, "description": WORDS}
     )
     assert made.status_code == 201, made.text
-    changed = admin.post(
-        "/v1/experiments/worded/description", json={"links": ["https://wiki.example/x"]}
-    )
-    assert changed.json()["owner"] == "Ann <b>"
-    assert admin.get("/v1/experiments/worded").json()["description"] == changed.json()
-    bad = admin.post("/v1/experiments/worded/description", json={"links": ["javascript:x"]})
-    assert (bad.status_code, bad.json()["field"]) == (422, "links")
-    refused = {"name": "unmade", "design": DESIGN, "description": {"links": ["javascript:x"]}}
+    more = {"description": f"{WORDS} https://wiki.example/x"}
+    assert admin.post("/v1/experiments/worded/description", json=more).json() == more
+    assert admin.get("/v1/experiments/worded").json()["description"] == more["description"]
+    bad = admin.post("/v1/experiments/worded/description", json={"description": "a\0b"})
+    assert (bad.status_code, bad.json()["field"]) == (422, "description")
+    refused = {"name": "unmade", "design": DESIGN, "description": "a\0b"}
     assert admin.post("/v1/experiments", json=refused).status_code == 422
     assert admin.get("/v1/experiments/unmade").status_code == 404
     for search, names in (("green Q3", ["worded"]), ("nothing like it", [])):
@@ -38,12 +36,14 @@ def test_words_are_shown_searched_and_changed(service: Service, admin: httpx.Cli
         assert 'href="https://wiki.example/x"' in shown
         assert "/tests/worded" in browser.get("/", params={"search": "q3"}).text
         form = {"name": "typed", "lift": "50%", "csrf_token": token(browser), "start": "yes"}
-        unsafe = browser.post("/new", data={**form, "links": "javascript:x"})
+        unsafe = browser.post("/new", data={**form, "description": "a\0b"})
         assert unsafe.status_code == 422
-        assert "A link is as in https://wiki.example/page" in html.unescape(unsafe.text)
-        typed = {"owner": "Bea", "tags": "q4, till", "links": "https://wiki.example/till"}
+        assert "Description must be printable text" in html.unescape(unsafe.text)
+        typed = {"description": "Bea, till: javascript:x"}
         assert browser.post("/new", data={**form, **typed}).status_code == 303
-        assert "Owner: Bea" in browser.get("/tests/typed").text
+        page = browser.get("/tests/typed").text
+        assert "Bea, till: javascript:x" in page
+        assert 'href="javascript' not in page
         assert "/tests/typed" in browser.get("/", params={"search": "till bea"}).text
         nothing = browser.get("/", params={"search": "<i>none"}).text
         assert "/tests/worded" not in nothing
@@ -85,9 +85,7 @@ def test_words_on_the_command_line(
         assert left.value.code == 0
         return capsys.readouterr().out
 
-    assert run("describe", "button", "--owner", "Ann", "--tag", "q3", "--tag", "shop") == (
-        "owner: Ann\ntags: q3, shop\n"
-    )
+    assert run("describe", "button", "--description", "Ann: q3, shop") == "Ann: q3, shop\n"
     assert "button" in run("list", "--search", "ann q3")
     assert run("list", "--search", "bob") == "no experiment has 'bob'\n"
-    assert "owner: Ann" in run("status", "button")
+    assert "Ann: q3, shop" in run("status", "button")

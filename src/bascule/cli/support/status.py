@@ -31,5 +31,4 @@ def show_status(
         print_json(status.to_dict())
         return
     print_report(status.report(), width=0)
-    for line in ["", *test.description.lines()]:
-        print_line(line)
+    print_line(f"\n{test.description}")

@@ -13,8 +13,7 @@ from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
 from bascule.live.reports.status import ArmStatus, Status, finite
-from bascule.live.steps.description import Description
-from bascule.live.steps.inputs import NAME, check_name, checked_unit
+from bascule.live.steps.inputs import NAME, check_name, checked_description, checked_unit
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import gone
@@ -26,7 +25,6 @@ __all__ = [
     "NAME",
     "OPEN",
     "ArmStatus",
-    "Description",
     "Evaluation",
     "Event",
     "Experiment",
@@ -43,6 +41,7 @@ __all__ = [
     "acting_as",
     "audit_words",
     "check_name",
+    "checked_description",
     "checked_unit",
     "columns_of",
     "csv_lines",

@@ -14,7 +14,7 @@ from bascule.live.api.units import Units
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import HistoryPoint, point_of, spread
 from bascule.live.reports.status import Status, status_of
-from bascule.live.steps.description import Description
+from bascule.live.steps.inputs import checked_description
 from bascule.live.storage.queries import Loaded, oldest_waiting
 from bascule.live.storage.records import audit_entries, description_of, history_of
 from bascule.live.storage.state import OPEN, Phase
@@ -156,19 +156,17 @@ class Experiment(Units):
             return audit_entries(connection, experiment=self.id)
 
     @property
-    def description(self) -> Description:
-        """Words about the experiment: owner, hypothesis, description, links and tags."""
+    def description(self) -> str:
+        """What the experiment is about: who runs it, what is expected, where to read more."""
         with self.store.reading() as connection:
             return description_of(connection, self.id)
 
     # Changes
 
-    def describe(self, **given: Any) -> None:
-        """Set words about the experiment: owner, hypothesis, description, links, tags.
-
-        What is not given stays as it is.
-        """
-        self._do(lambda work: change.describe(work, given))
+    def describe(self, description: str) -> None:
+        """Say what the experiment is about; it replaces what was said before."""
+        text = checked_description(description)
+        self._do(lambda work: change.describe(work, text))
 
     def start(self) -> None:
         """Enrol units, at first or again after a pause."""

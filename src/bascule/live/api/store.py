@@ -20,8 +20,7 @@ from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
-from bascule.live.steps.description import Description
-from bascule.live.steps.inputs import check_name
+from bascule.live.steps.inputs import check_name, checked_description
 from bascule.live.steps.stages import check_live
 from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
@@ -84,15 +83,14 @@ class Store(ErasableStore):
         reports: Reports | None = None,
         audience: Audience | Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: str = "",
     ) -> Experiment:
         """Create an experiment and return it; it runs at once unless `start` is false.
 
         `design` may also be plain data, or the path of a design file. `measure` or `reports`
         complete a design that has neither, such as that of a plan. `audience` says who
         gets in, everyone if it is not given. `values` gives every arm a value for programs: all
-        true or false, all numbers, all texts or all objects. `description` has words about it, as
-        `Experiment.describe` takes them.
+        true or false, all numbers, all texts or all objects. `description` says what it is about.
         """
         design = read_design(design, measure, reports)
         check_name(name)
@@ -101,7 +99,7 @@ class Store(ErasableStore):
         check_live(design)
         check_readable(design)
         delivery = checked_delivery(design, audience, values)
-        words = Description.of(description or {})
+        words = checked_description(description)
         with self._database.writing() as connection:
             self._check_free(connection, name)
             return self._add(connection, name, design, placed(connection, delivery), start, words)
@@ -116,7 +114,7 @@ class Store(ErasableStore):
         reports: Reports | None = None,
         audience: Audience | Mapping[str, Any] | None = None,
         values: Mapping[str, Any] | None = None,
-        description: Mapping[str, Any] | None = None,
+        description: str = "",
     ) -> SegmentTests:
         """Create a test for each segment of a design, `NAME.SEGMENT`, and return all of them.
 
@@ -140,7 +138,7 @@ class Store(ErasableStore):
             check_live(one)
             check_readable(one)
             delivery = checked_delivery(one, audience, values)
-        words = Description.of(description or {})
+        words = checked_description(description)
         with self._database.writing() as connection:
             self._check_free(connection, name)
             # Placed once: all segments have the same part of a layer.
@@ -182,7 +180,7 @@ class Store(ErasableStore):
         design: Design,
         delivery: Delivery,
         start: bool,
-        words: Description,
+        words: str,
     ) -> Experiment:
         """Add an experiment that was checked."""
         guard = self.runner.guard
@@ -248,14 +246,13 @@ class Store(ErasableStore):
         return self.segments(name) if has_segments else self.get(name)
 
     def search(self, words: str) -> list[Experiment]:
-        """Return the experiments whose name, owner, texts, links or tags have all the words."""
+        """Return the experiments whose name and description have all the words."""
         with self.reading() as connection:
             described = all_descriptions(connection)
-        nothing = Description()
+        texts = {test: f"{test.name}\n{described.get(test.id)}" for test in self.experiments()}
+        wanted = words.casefold().split()
         return [
-            test
-            for test in self.experiments()
-            if described.get(test.id, nothing).matches(words, test.name)
+            test for test, text in texts.items() if all(one in text.casefold() for one in wanted)
         ]
 
     def experiments(self) -> list[Experiment]:

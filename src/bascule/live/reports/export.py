@@ -75,8 +75,8 @@ def export(
             rows = (row[1:] for row in _rows(connection, experiment.id, design, table, metric))
             write(path, columns_of(design, table, metric), rows)
     if words := experiment.description:
-        path = target / f"{experiment.name}-description.json"
-        path.write_text(json.dumps(words.to_dict(), indent=2), encoding="utf-8")
+        path = target / f"{experiment.name}-description.txt"
+        path.write_text(words, encoding="utf-8")
         return (*paths, path)
     return paths
 

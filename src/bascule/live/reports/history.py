@@ -74,7 +74,7 @@ WORDS: dict[str, Callable[[Detail], str]] = {
     "share": lambda detail: (
         f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"
     ),
-    "describe": lambda detail: f"Described: {', '.join(detail)}",
+    "describe": lambda _: "Described",
     "erase": lambda one: f"Erased {one['units']:,} unit{'' if one['units'] == 1 else 's'}",
     "alarm": lambda detail: f"Alarm: {detail['message']}",
     "end": lambda one: (

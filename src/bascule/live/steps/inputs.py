@@ -24,6 +24,8 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 LONGEST_UNIT = 500
 
+LONGEST_DESCRIPTION = 10_000
+
 LONGEST_VALUE = 200
 """Characters of a value that is excluded, as it is listed."""
 
@@ -71,6 +73,24 @@ def check_actor(actor: object) -> None:
             f"actor must be one line of 1 to {LONGEST_UNIT} printable characters "
             f"(got {shown_value(actor):.60})",
         )
+
+
+def checked_description(text: object) -> str:
+    """Return the description of an experiment: any printable text, of several lines too.
+
+    >>> checked_description("Green sells more")
+    'Green sells more'
+    """
+    if not isinstance(text, str) or not "".join(text.split()).isprintable():
+        raise InputError(
+            "description", f"description must be printable text (got {shown_value(text):.60})"
+        )
+    if len(text) > LONGEST_DESCRIPTION:
+        raise InputError(
+            "description",
+            f"description must have at most {LONGEST_DESCRIPTION:,} characters ({len(text):,})",
+        )
+    return text.strip()
 
 
 def checked_unit(unit: object, field: str = "unit") -> str:

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.procedures.base import AnyStatistics
-from bascule.live.steps.description import Description
 from bascule.live.steps.inputs import is_storable
 from bascule.live.storage.state_json import DAMAGE, statistics_from_json
 from bascule.live.storage.statements import execute, fetch
@@ -41,28 +40,21 @@ def log(
     execute(connection, _LOG, (*experiment, time, actor, action, json.dumps(detail)))
 
 
-def description_of(connection: Connection, experiment: int) -> Description:
-    """Return the words about an experiment."""
+def description_of(connection: Connection, experiment: int) -> str:
+    """Return the description of an experiment; an empty text if it has none."""
     rows = fetch(connection, _DESCRIPTION, experiment)
-    return Description.of(json.loads(rows[0][0])) if rows else Description()
+    return str(rows[0][0]) if rows else ""
 
 
-def all_descriptions(connection: Connection) -> dict[int, Description]:
-    """Return the words about all experiments that have some that can be read, by their numbers."""
-    result = {}
-    for number, text in fetch(connection, _DESCRIPTIONS):
-        try:
-            result[number] = Description.of(json.loads(text))
-        except DAMAGE as error:
-            logger.warning("experiment %s: its description cannot be read: %s", number, error)
-    return result
+def all_descriptions(connection: Connection) -> dict[int, str]:
+    """Return the descriptions of all experiments that have one, by their numbers."""
+    return {number: str(text) for number, text in fetch(connection, _DESCRIPTIONS)}
 
 
-def describe(connection: Connection, experiment: int, description: Description) -> None:
-    """Replace the words about an experiment."""
+def describe(connection: Connection, experiment: int, description: str) -> None:
+    """Replace the description of an experiment."""
     execute(connection, "DELETE FROM descriptions WHERE experiment = ?", (experiment,))
-    text = json.dumps(description.to_dict())
-    values = (experiment, text)
+    values = (experiment, description)
     execute(connection, "INSERT INTO descriptions (experiment, description) VALUES (?, ?)", values)
 
 

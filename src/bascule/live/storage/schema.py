@@ -76,7 +76,6 @@ CREATE TABLE service_deliveries (
   metric has one outcome with the same event.
 - `outcomes.stage` is the stage at whose end it counts, where outcomes recur, and `outcomes.per` the
   denominator of a ratio, whose numerator the value is.
-- `descriptions.description` is JSON: owner, hypothesis, description, links and tags.
 """
 
 DIALECTS = {

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import plain
 from bascule.live.control import for_next_block, places_left, running_time
-from bascule.live.steps.description import Description
 from bascule.live.steps.folding import announce, with_knob
 from bascule.live.steps.growth import marked_anew
 from bascule.live.storage import records
@@ -114,14 +113,11 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     settle(work)
 
 
-def describe(work: UnitOfWork, given: Mapping[str, Any]) -> None:
-    """Change some of the words about an experiment; what was not given stays."""
-    before = records.description_of(work.connection, work.before.id).to_dict()
-    after = Description.of({**before, **given}).to_dict()
-    changed = {name: value for name, value in after.items() if value != before[name]}
-    if changed:
-        records.describe(work.connection, work.before.id, Description.of(after))
-        work.log("describe", **changed)
+def describe(work: UnitOfWork, description: str) -> None:
+    """Replace the description of an experiment."""
+    if description != records.description_of(work.connection, work.before.id):
+        records.describe(work.connection, work.before.id, description)
+        work.log("describe", description=description)
 
 
 def release(work: UnitOfWork) -> None:

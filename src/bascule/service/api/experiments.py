@@ -13,7 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel
 
 from bascule.core.approximate import error_words
-from bascule.live.api import Description, Experiment, SegmentTests, Status, Store, decided_headline
+from bascule.live.api import Experiment, SegmentTests, Status, Store, decided_headline
 from bascule.presentation.guarantees import bound_words
 from bascule.service.api.bodies import read, read_json, take
 from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
@@ -44,7 +44,7 @@ async def create(request: Request, caller: Admin) -> Response:
         "start": given.start,
         "audience": given.audience,
         "values": given.values,
-        "description": _words(given.description),
+        "description": given.description,
     }
     if given.design.segments is not None:
         do = store.create_segments
@@ -63,7 +63,7 @@ async def show_all(
 ) -> Response:
     """List all tests with their statuses, the oldest first.
 
-    With `search`, only those whose name, owner, texts, links or tags have all of its words.
+    With `search`, only those whose name and description have all of its words.
     """
     directory = request.app.state.directory
     entries = [
@@ -203,21 +203,15 @@ for _path in CHANGES:
 
 @router.post(
     "/experiments/{name}/description",
-    response_model=Description,
-    **described(sent=models.Words),
+    response_model=models.Description,
+    **described(sent=models.Description),
 )
 async def describe(request: Request, name: str, caller: Admin) -> Response:
-    """Set words about a test: owner, hypothesis, description, links, tags."""
+    """Say what a test is about."""
     entry = await find(request, caller, name)
-    words = _words(await read(request, models.Words))
-    await change(request, caller, entry.test.describe, **words)
-    described_as = await calls_of(request).long(getattr, entry.test, "description")
-    return DataResponse(described_as.to_dict())
-
-
-def _words(given: models.Words | None) -> dict[str, Any]:
-    """The words that were given."""
-    return {} if given is None else given.model_dump(exclude_none=True)
+    given = await read(request, models.Description)
+    await change(request, caller, entry.test.describe, given.description)
+    return DataResponse(given.model_dump())
 
 
 def _with_infinity(data: object) -> object:
@@ -267,7 +261,7 @@ def experiment_data(test: Experiment, created: float) -> dict[str, Any]:
         "created": time_text(created),
         "design": test.design.to_dict(),
         "status": status_data(status),
-        "description": test.description.to_dict(),
+        "description": test.description,
         "audience": None if audience is None else audience.to_dict(),
         "values": None if values is None else dict(zip(test.arms, values, strict=True)),
     }

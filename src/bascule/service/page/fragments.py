@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.core.approximate import at_most
 from bascule.core.enrolment.segments import Member
-from bascule.live.api import OPEN, Description, SegmentTests, Status, Store, decided_headline
+from bascule.live.api import OPEN, SegmentTests, Status, Store, decided_headline
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.intervals import Intervals
 from bascule.presentation.notebook import design_report
@@ -64,7 +64,7 @@ class TestParts:
     fragments: Mapping[str, Fragment]
     actions: Mapping[str, Any]
     facts: Sequence[Fact]
-    description: Description
+    description: str
     whole: str | None = None
 
     def for_caller(self, caller: Caller) -> dict[str, Fragment]:

@@ -17,7 +17,6 @@ from bascule.service.auth.access import Caller
 from bascule.service.page import fragments
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.options import ABOUT
 from bascule.service.page.creation.plans import Plans, plan_mark, plan_view
 from bascule.service.page.glossary import anchor, terms
 from bascule.service.page.render import changed, page, parts, render
@@ -62,7 +61,7 @@ async def show_test(name: str, request: Request, caller: Viewer) -> Response:
         parts, attribute = await _segment_parts(request, tests), tests.segments.attribute
         return page("segments.html", caller, name=name, fragments=parts, attribute=attribute)
     its = await _test_parts(request, name, caller)
-    shown: dict[str, Any] = {"facts": its.facts, "words": its.description, "whole": its.whole}
+    shown: dict[str, Any] = {"facts": its.facts, "description": its.description, "whole": its.whole}
     return page("test.html", caller, name=name, fragments=its.for_caller(caller), **shown)
 
 
@@ -151,7 +150,7 @@ async def _answered(
     shown |= {"token": secrets.token_urlsafe(16), "tried": tried, "mark": ""}
     problems = form.problems(tried)
     shown["problems"] = problem_words(problems)
-    if not problems.keys() <= {"name", *ABOUT}:
+    if not problems.keys() <= {"name", "description"}:
         return shown
     try:
         plan = await ask(planner, form.request(), form.rules())
@@ -213,7 +212,11 @@ async def _create(request: Request, caller: Caller, form: Form, shown: str) -> N
     `shown` is the mark of the plan on the screen; nothing is created from another one.
     """
     store, planner = request.app.state.store, request.app.state.planner
-    more = {"start": bool(form["start"]), "description": form.words(), "audience": form.audience()}
+    more = {
+        "start": bool(form["start"]),
+        "description": form["description"],
+        "audience": form.audience(),
+    }
     plans: Plans = request.app.state.plans
     plan = await plans.first(planner, form.request(), form.rules())
     if shown not in ("", plan_mark(form, plan)):

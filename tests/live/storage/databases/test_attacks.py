@@ -50,8 +50,7 @@ REFUSED: dict[str, Callable[[bs.Store, bs.Experiment, str], object]] = {
     "a test to get": lambda store, _, text: store.get(text),
     "a test to delete": lambda store, _, text: store.delete(text),
     "a test with segments": lambda store, _, text: store.segments(text),
-    "an owner": lambda _, test, text: test.describe(owner=text),
-    "a tag": lambda _, test, text: test.describe(tags=[text]),
+    "a description": lambda _, test, text: test.describe(text),
     "a key": lambda store, _, text: create_key(store, "viewer", label=text),
     "an actor": lambda _, test, text: acted(test, text),
     "an arm": lambda store, _, text: store.create(

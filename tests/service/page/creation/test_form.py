@@ -62,12 +62,7 @@ def test_what_is_not_ticked_is_not_started() -> None:
     assert Form.read({})["start"]
 
 
-def test_words_about_the_test_are_lists_where_they_have_to_be() -> None:
-    form = Form.read({"links": "https://a.example/x\r\nhttps://b.example", "tags": "q3,\r\n b "})
-    assert form.words() == {
-        "links": ["https://a.example/x", "https://b.example"],
-        "tags": ["q3", "b"],
-    }
+def test_a_description_that_is_too_long_is_not_cut_off() -> None:
     # What is too long is refused by those who know the limit, and never cut off.
     assert len(Form.read({"description": "x" * 20_000})["description"]) == 20_000
 
@@ -124,7 +119,7 @@ def test_everything_that_is_wrong_is_named_at_once_in_the_words_of_the_form() ->
     wrong |= {"arms": "a\na", "lift": "much", "correlation": "3", "covariate": "spend"}
     said = problem_words(Form.read({**TYPED, **wrong}).problems())
     assert set(said) == set(wrong)
-    about = {"name": "a b", "links": "here"}
+    about = {"name": "a b", "description": "a\0b"}
     assert set(Form.read({**TYPED, **about, "lift": "y"}).problems(True)) == {*about, "lift"}
     assert said["baseline"].startswith("Baseline must be a number (got 'x')")
 

@@ -221,10 +221,6 @@ def check_leftovers(
         _check_entry(findings, f"audit entry {row} ({action})", time, detail)
         if action not in WORDS:
             findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
-    try:
-        records.description_of(connection, experiment)
-    except DAMAGE as error:
-        findings.add(f"the description cannot be read: {reason(error)}")
 
 
 def _check_entry(findings: Findings, where: str, time: object, text: str) -> None:

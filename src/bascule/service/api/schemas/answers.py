@@ -13,7 +13,6 @@ from bascule.core.metrics.contrasts import Contrast
 from bascule.core.metrics.effects import Effect
 from bascule.live.api import (
     ArmStatus,
-    Description,
     HistoryPoint,
     MetricStatus,
     Receipt,
@@ -165,7 +164,7 @@ class ExperimentOut(BaseModel):
     created: str
     design: dict[str, Any]
     status: StatusOut
-    description: Description
+    description: str
     audience: dict[str, Any] | None = None
     values: dict[str, Any] | None = None
 

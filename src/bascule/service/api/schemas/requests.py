@@ -115,20 +115,17 @@ class PlainModel(Model):
 # What is sent
 
 
-class Words(Model):
-    """Words about a test; what is not given stays as it is."""
+Text = Annotated[str, Field(max_length=10_000, examples=["Green sells more. Ann, q3"])]
 
-    model_config = ConfigDict(json_schema_extra={"examples": [{"owner": "ann", "tags": ["q3"]}]})
 
-    owner: Annotated[str, Field(max_length=200)] | None = None
-    hypothesis: Annotated[str, Field(max_length=10_000)] | None = None
-    description: Annotated[str, Field(max_length=10_000)] | None = None
-    links: Annotated[list[str], Field(max_length=50)] | None = None
-    tags: Annotated[list[str], Field(max_length=50)] | None = None
+class Description(Model):
+    """What a test is about: who runs it, what is expected, where to read more."""
+
+    description: Text
 
 
 class NewExperiment(Model):
-    """A test to create: its name, its design, words about it, and whether it starts at once.
+    """A test to create: its name, its design, what it is about, and whether it starts at once.
 
     `audience` says who gets in, and `values` what each arm is worth to a program.
     """
@@ -146,7 +143,7 @@ class NewExperiment(Model):
         ]
     )
     start: bool = True
-    description: Words | None = None
+    description: Text = ""
     audience: Audience | None = Field(None, examples=[{"share": 0.1}])
     values: dict[str, Any] | None = Field(None, examples=[{"control": False, "green": True}])
 

@@ -17,7 +17,7 @@ from bascule.core.metrics.metric import Metric
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt
-from bascule.live.api import Description, check_name
+from bascule.live.api import check_name, checked_description
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
@@ -124,7 +124,7 @@ class Form:
         self.request()
         if is_to_be_created:
             check_name(self["name"].strip())
-            Description.of(self.words())
+            checked_description(self["description"])
 
     def request(self) -> PlanRequest:
         """The question for the planner."""
@@ -196,22 +196,6 @@ class Form:
         """Who gets in; None is everyone."""
         part = amount("share", self["share"], "100% is everyone")
         return None if part == 1.0 else Audience(share=part)
-
-    def words(self) -> dict[str, object]:
-        """Words about the test: links are separated by spaces or lines, tags by commas or lines.
-
-        >>> Form.read({"owner": "ann ", "tags": "q3, check out"}).words()
-        {'owner': 'ann', 'tags': ['q3', 'check out']}
-        """
-        tags = self["tags"].replace("\n", ",").split(",")
-        values: dict[str, object] = {
-            "owner": self["owner"].strip(),
-            "hypothesis": self["hypothesis"].strip(),
-            "description": self["description"].strip(),
-            "links": self["links"].split(),
-            "tags": [tag.strip() for tag in tags if tag.strip()],
-        }
-        return {name: given for name, given in values.items() if given}
 
     def _outcome(self, sample: Sample | None) -> Outcome:
         """Return the outcome model with its parameters; one that does not exist is refused."""

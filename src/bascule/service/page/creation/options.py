@@ -61,15 +61,15 @@ class LiveOptions(TypedDict, total=False):
             default="100%",
         ),
     ]
-    owner: Annotated[str, Option("Who runs it.", label="Owner")]
-    hypothesis: Annotated[str, Option("What you expect, and why.", label="Hypothesis", many=True)]
     description: Annotated[
-        str, Option("What the arms are, and who should know.", label="Description", many=True)
+        str,
+        Option(
+            "Who runs it, what you expect and why, where to read more. It is shown with the test, "
+            "and the search finds it.",
+            label="Description",
+            many=True,
+        ),
     ]
-    links: Annotated[
-        str, Option("One per line, as https://wiki.example/page.", label="Links", many=True)
-    ]
-    tags: Annotated[str, Option("Separated by commas.", label="Tags")]
     rule: Annotated[
         str,
         Option(
@@ -173,9 +173,6 @@ CONVERSIONS = ("baseline", "lift")
 BASICS = ("name", "arms", "window", "baseline", "lift", "units_per_day", "deadline_days")
 """Fields that are shown first, beside what is counted."""
 
-ABOUT = ("owner", "tags", "hypothesis", "description", "links")
-"""Words about a test."""
-
 OF_OUTCOME = tuple(
     name for name, option in FORM.items() if option.group == "outcome" and name not in BASICS
 )
@@ -183,7 +180,7 @@ OF_OUTCOME = tuple(
 ADVANCED = tuple(
     name
     for name in FORM
-    if name not in (*BASICS, *ABOUT, *OF_OUTCOME, "outcome", "counts", "rule", "start")
+    if name not in (*BASICS, *OF_OUTCOME, "outcome", "counts", "rule", "start", "description")
 )
 """Everything else."""
 
