@@ -75,11 +75,10 @@ def test_columns_for_every_arm_say_the_same_as_one_for_two_arms() -> None:
         assert mine.difference == pytest.approx(theirs.difference, rel=1e-9)
 
 
-def test_more_arms_are_proven_only_if_the_others_are_known() -> None:
+def test_more_arms_need_the_probabilities_of_all() -> None:
     data = log(steady(0.5, 0.3, 0.2, units=3000), [0.1, 0.1, 0.3], 3)
-    alone = bs.analyze(data, assigned=bs.Assigned(probability="p"))
-    assert alone.guarantee == "asymptotic"
-    assert any("give a column for each arm" in note for note in alone.notes)
+    with pytest.raises(bs.InputError, match="has 3 arms, so a column for each of them is needed"):
+        bs.analyze(data, assigned=bs.Assigned(probability="p"))
     known = bs.analyze(data, assigned=bs.Assigned(probability={arm: f"p_{arm}" for arm in "abc"}))
     assert known.guarantee == "proven"
     assert known.decision is not None
@@ -153,9 +152,7 @@ def sums_of(rows: list[tuple[int, int, float, float]]) -> Sums:
     """The reduced table of units with day, arm, outcome and probability, added up one by one."""
     days = max(row[0] for row in rows) + 1
     units, totals = np.zeros((days, 2)), np.zeros((days, 2))
-    parts: dict[str, Any] = {
-        name: np.zeros((days, 2, 2)) for name in Scores.__dataclass_fields__ if name != "bounded"
-    }
+    parts: dict[str, Any] = {name: np.zeros((days, 2, 2)) for name in Scores.__dataclass_fields__}
     for day, arm, value, p in rows:
         units[day, arm] += 1
         totals[day, arm] += value
@@ -187,14 +184,17 @@ def test_a_mistake_is_one_line(options: dict[str, Any], line: str) -> None:
     assert line in str(caught.value)
 
 
-def test_spending_with_probabilities_is_asymptotic_without_limits() -> None:
+def test_spending_with_probabilities_needs_limits() -> None:
     data = log(steady(0.3, 0.7, units=2000), [0.2, 0.5], 7, scale=12.0)
-    loose = bs.analyze(data, assigned=bs.Assigned(probability="p"))
-    assert loose.guarantee == "asymptotic"
-    capped = bs.analyze(
-        data, bs.LogMetric(outcome=bs.Bounded(0, 10)), assigned=bs.Assigned(probability="p")
+    with pytest.raises(bs.InputError, match="probabilities need outcomes between two limits"):
+        bs.analyze(data, assigned=bs.Assigned(probability="p"))
+    capped, whole = (
+        bs.analyze(
+            data, bs.LogMetric(outcome=bs.Bounded(0, high)), assigned=bs.Assigned(probability="p")
+        )
+        for high in (10, 12)
     )
     assert capped.guarantee == "proven"
     assert capped.effects[0].difference == pytest.approx(
-        loose.effects[0].difference * 10 / 12, rel=1e-6
+        whole.effects[0].difference * 10 / 12, rel=1e-6
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bascule.analysis.call import Log, LogMetric
 from bascule.analysis.result import Analysis, ArmAnswer
 from bascule.core.design import Design
 from bascule.core.metrics.effects import Effect
 from bascule.core.procedures.base import Decision
-from bascule.live.api import Status, moment
+
+if TYPE_CHECKING:
+    # What live tests need is loaded where one is analysed: it takes longer than a small log.
+    from bascule.live.api import Status
 
 OUTCOMES, ASSIGNMENTS = "-outcomes", "-assignments"
 """How the names of the files end that `bascule experiment export` writes, before their endings."""
@@ -57,6 +61,8 @@ def as_the_test(analysis: Analysis, status: Status) -> Analysis:
     decided, which the median-unbiased estimates go by. The cost goes by the differences, which
     compare units of the same time, and not by the means.
     """
+    from bascule.live.clock import moment
+
     unbiased = {one.treatment: one.unbiased for one in status.contrasts}
     contrasts = [replace(one, unbiased=unbiased.get(one.treatment)) for one in analysis.contrasts]
     cost = None if analysis.cost is None else status.cost

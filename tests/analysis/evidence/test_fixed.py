@@ -97,7 +97,7 @@ def test_an_adaptive_log_has_no_fixed_sample(spend: Any) -> None:
     with pytest.raises(bs.InputError, match="split without regard to outcomes"):
         bs.analyze(
             spend[spend.arm != "c"].assign(p=0.5),
-            "spend",
+            bs.LogMetric("spend", outcome=bs.Bounded(0, 500)),
             looks=1,
             assigned=bs.Assigned(probability="p"),
         )

@@ -17,7 +17,6 @@ from bascule.analysis.evidence.pairs import (
     bounded_days,
     estimated_days,
     estimated_now,
-    estimated_scores,
     normal_days,
     scored_days,
 )
@@ -32,10 +31,6 @@ from bascule.core.progress import decision
 
 _WITHIN_DAYS = (
     "Units that came on the same day are compared with each other, so good and bad days cancel out."
-)
-_WEIGHTED = (
-    "Each outcome is divided by the logged probability of the arm that the unit got, which makes "
-    "up for splits that changed."
 )
 _STRAYS = (
     "The difference is compared with how far it would stray by chance, at all days together, with"
@@ -88,8 +83,9 @@ def bets(outcome: Outcome, note: str = "") -> Evidence:
 def bets_on_scores(outcome: Outcome, note: str = "") -> Evidence:
     """Bets on outcomes within known limits that are weighted with logged probabilities."""
     explanation = (
-        f"{_WEIGHTED} Bets are placed on either arm being better. If there is no difference, they "
-        "win in the long run no more than they lose: a large win is evidence."
+        "Each outcome is divided by the logged probability of the arm that the unit got, which "
+        "makes up for splits that changed. Bets are placed on either arm being better. If there is "
+        "no difference, they win in the long run no more than they lose: a large win is evidence."
     )
     return Evidence("bets on scores", explanation, "proven", outcome, note)
 
@@ -100,14 +96,12 @@ def mixture(outcome: Outcome) -> Evidence:
     return Evidence("normal mixture", explanation, "proven", outcome)
 
 
-def estimated_mixture(note: str, *, scores: bool = False, growing: bool = False) -> Evidence:
+def estimated_mixture(note: str, *, growing: bool = False) -> Evidence:
     """A normal mixture with a spread that is estimated from the log: right in the long run."""
-    name = "normal mixture on scores" if scores else "normal mixture"
-    name += ", spread estimated" + (", outcomes as they stood each day" if growing else "")
-    compared = _WEIGHTED if scores else _WITHIN_DAYS
-    return Evidence(
-        name, f"{compared} {_STRAYS} a spread that the log itself shows.", "asymptotic", note=note
-    )
+    name = "normal mixture, spread estimated"
+    name += ", outcomes as they stood each day" if growing else ""
+    explanation = f"{_WITHIN_DAYS} {_STRAYS} a spread that the log itself shows."
+    return Evidence(name, explanation, "asymptotic", note=note)
 
 
 def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
@@ -183,15 +177,13 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     if model is None and sums.zero_or_one and not sums_up:
         model, note = Bernoulli(), "all outcomes are 0 or 1, and taken for Bernoulli ones"
     if sums.scores is not None:
-        if not sums.scores.bounded:
-            note = (
-                "the log has the probability of each unit's own arm only: give a column for each "
-                "arm to have a proven answer"
+        if model is None or not model.limited:
+            raise InputError(
+                "outcome",
+                "outcome: probabilities need outcomes between two limits: give Bounded(low, high) "
+                "(--low, --high); what lies beyond them then counts as the nearest",
             )
-            return estimated_mixture(note, scores=True)
-        if model is not None and model.limited:
-            return bets_on_scores(model, note)
-        return estimated_mixture("", scores=True)
+        return bets_on_scores(model, note)
     if design is not None and intervals_hold_for_any_split(design):
         return intervals_of_rule(design)
     if model is not None and model.limited:
@@ -257,7 +249,7 @@ def pairs_of(evidence: Evidence, sums: Sums) -> Iterable[tuple[Pair, ...]]:
     """What the pairs of arms have shown, day after day."""
     model = evidence.outcome
     if model is None:
-        return estimated_days(sums) if sums.scores is None else estimated_scores(sums)
+        return estimated_days(sums)
     if sums.scores is not None:
         return scored_days(sums, model)
     return bounded_days(sums, model) if model.limited else normal_days(sums, model)

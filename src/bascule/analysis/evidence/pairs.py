@@ -203,51 +203,6 @@ def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
     return (scored[0] - scored[1] - average * (weights[0] - weights[1])) / clock
 
 
-def estimated_scores(sums: Sums) -> Iterator[tuple[Pair, ...]]:
-    """Day after day, the pairs of arms by weighted outcomes, with a spread that is estimated.
-
-    Right in the long run only.
-    """
-    arms = range(sums.units.shape[1])
-    for day in range(len(sums.days)):
-        yield tuple(_estimated_score(sums, day, i, j) for i, j in combinations(arms, 2))
-
-
-def _estimated_score(sums: Sums, day: int, i: int, j: int) -> Pair:
-    """Two arms by the end of a day: as `estimated_pair`, with units that count by their weights.
-
-    Where weights are unequal, an arm has fewer units in effect: the squared sum of its weights over
-    the sum of their squares.
-    """
-    scores, estimate, until = sums.scores, _estimate(sums, day, i, j), slice(day + 1)
-    if scores is None or estimate is None or sums.cubes is None:
-        return UNKNOWN
-    arms, rivals = ([i, j], [j, i])
-    weight, scored, power_0, power_1, power_2, clocks = (
-        part[until, arms, rivals].sum(axis=0)
-        for part in (
-            scores.weight,
-            scores.scored,
-            scores.squares,
-            scores.squares_scored,
-            scores.squares_scored_twice,
-            scores.clock,
-        )
-    )
-    guess = scored.sum() / weight.sum()
-    about = np.maximum(power_2 - 2.0 * guess * power_1 + guess * guess * power_0, 0.0)
-    noise = float(np.maximum(about, power_0 * about.sum() / power_0.sum()).sum())
-    if noise <= 0.0:
-        return Pair(estimate=estimate)
-    outcomes = (sums.units, sums.totals, sums.squares, sums.cubes)
-    units, *rest = (part[until, arms].sum(axis=0) for part in outcomes)
-    effective = weight**2 / np.maximum(power_0, 1e-300) / np.maximum(units, 1.0)
-    ready = enough_units(*(part * effective for part in (units, *rest)))
-    clock = float(clocks[0])
-    spread = math.sqrt(noise / clock)
-    return Pair(estimate * clock / spread, clock, spread, ready=ready)
-
-
 def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms with a spread that is estimated: right in the long run.
 

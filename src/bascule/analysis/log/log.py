@@ -227,6 +227,12 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
     about |= {"probability": None, "probabilities": ()}
     probability = asked.assigned.probability
     if not isinstance(probability, Mapping):
+        if probability is not None and len(arms) > 2:
+            raise InputError(
+                "probability",
+                f"probability: the log has {len(arms)} arms, so a column for each of them is "
+                'needed, probability={"ARM": "COLUMN", ...} (--probability ARM=COLUMN,...)',
+            )
         return about | {"probability": column(arm_table, "probability", probability)}
     if set(probability) != set(arms):
         raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")

@@ -128,20 +128,12 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     return Unfit(count, reason) if count else None
 
 
-def arrivals_by_day(units: Any) -> list[Record]:
-    """Units per arm and day of arrival."""
-    units = placed(units)
-    keys = {"arm": units.arm, "day": units["first"].date()}
-    if "segment" in units.columns:
-        keys["segment"] = units.segment
-    return run(units.group_by(**keys).agg(units=units.count()))
-
-
 def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> list[Record]:
     """What the outcomes of assigned units grow by, per arm, day of arrival and day.
 
     A unit's outcome at the end of a day is what it has given by then, within the limits: the sum of
-    its values, or whether any is not 0. It is 0 before its first value.
+    its values, or whether any is not 0. It is 0 before its first value, so each arrival is a step
+    to 0.
     """
     names = [name for name in units.columns if name not in ("unit", "rows")]
     both = joined(events, units, names)
@@ -154,7 +146,17 @@ def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> l
         rows=both.count(),
         given=aggregated(both["value"], both["at"], aggregate).fill_null(0.0),
     )
-    return run(_grown(placed(_with_before(days, aggregate)), limits))
+    steps = run(_grown(placed(_with_before(days, aggregate)), limits))
+    units = placed(units)
+    keys = {"arm": units.arm, "arrival": units["first"].date()}
+    if "segment" in units.columns:
+        keys["segment"] = units.segment
+    start = dict.fromkeys(("total", "squares", "cubes", "low", "high"), 0.0)
+    arrivals = run(units.group_by(**keys).agg(units=units.count()))
+    return [
+        *(row | {"units": 0} for row in steps),
+        *(row | start | {"day": row["arrival"]} for row in arrivals),
+    ]
 
 
 def _with_before(days: Any, aggregate: str) -> Any:
@@ -184,7 +186,6 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
         now, before = (v.clip(low, high) for v in (now, before))
     step = now - before
     return days.group_by(keys).agg(
-        units=counting(days["day"] == days["arrival"]).sum(),
         rows=days["rows"].sum(),
         total=step.sum(),
         squares=(step * (now + before)).sum(),

@@ -15,7 +15,6 @@ from bascule.analysis.log.log import Log
 from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
 from bascule.analysis.reduce.query import (
-    arrivals_by_day,
     ask_about_growth,
     by_arrival,
     counted,
@@ -240,7 +239,7 @@ def _grown(request: Request, log: Log) -> Table:
         # Rows with a value of 0 change no outcome, and most rows of most logs have one.
         events = events.filter(events.value != 0.0)
     grown = growth(events, units, request.aggregate, request.limits)
-    return table_of(grown, len(log.arms.names), arrivals=arrivals_by_day(units))
+    return table_of(grown, len(log.arms.names))
 
 
 def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from bascule.analysis.reduce.moments import PLACE, POWERS, check_rows, moments_of
-from bascule.analysis.reduce.scores import Scores
+from bascule.analysis.reduce.scores import PARTS, Scores
 from bascule.analysis.reduce.scores import laid_out as scores_of
 from bascule.analysis.reduce.units import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.source.backend import Record
@@ -30,6 +30,25 @@ Block = Literal["day", "week"]
 """Period within which units are compared."""
 
 WEEK = 7
+
+
+class Axes(NamedTuple):
+    """Which axes of an array are those of days, and which those of arms."""
+
+    days: tuple[int, ...]
+    arms: tuple[int, ...]
+
+
+BY_ARM, BY_DAY, BY_PAIR = Axes((0,), (1,)), Axes((0, 1), (2,)), Axes((0,), (1, 2))
+
+PUT_TOGETHER = {
+    **dict.fromkeys(("units", "totals", "squares", "cubes", "moments"), np.add),
+    "lows": np.minimum,
+    "highs": np.maximum,
+}
+"""How the arrays of days become those of weeks."""
+
+SCORES_TOGETHER = dict.fromkeys((*PARTS, "clock"), np.add) | {"heaviest": np.maximum}
 
 
 class Growth(NamedTuple):
@@ -122,22 +141,20 @@ class Sums:
 
     def of_arms(self, places: Sequence[int]) -> Sums:
         """The sums of some arms alone, in the order of their places."""
-        sums = self._changed(
-            lambda part: part[:, places],
-            growth=self.growth and Growth(*(part[:, :, places] for part in self.growth)),
-            scores=self.scores and self.scores.of_arms(places),
-        )
+
+        def taken(part: FloatArray, axes: Axes, _: np.ufunc) -> FloatArray:
+            for axis in axes.arms:
+                part = part.take(places, axis)
+            return part
+
+        sums = self._changed(taken)
         return sums if sums.units.any() else sums.first(0)
 
     def first(self, days: int) -> Sums:
         """The sums of the first days of arrival alone."""
         if days == len(self.days):
             return self
-        return self._changed(
-            lambda part: part[:days],
-            days=self.days[:days],
-            scores=self.scores and self.scores.first(days),
-        )
+        return self._changed(lambda part, *_: part[:days], days=self.days[:days])
 
     def merged(self, block: Block) -> Sums:
         """Sums whose rows are days or weeks; each has the date of its last day.
@@ -148,25 +165,36 @@ class Sums:
         if len(starts) == len(self.days):
             return self
 
-        def summed(part: FloatArray, axis: int = 0) -> FloatArray:
-            return np.add.reduceat(part, starts, axis=axis)
+        def together(part: FloatArray, axes: Axes, how: np.ufunc) -> FloatArray:
+            for axis in axes.days:
+                part = how.reduceat(part, starts, axis=axis)
+            return part
 
         lasts = [*(start - 1 for start in starts[1:]), len(self.days) - 1]
-        return self._changed(
-            summed,
-            days=tuple(self.days[at] for at in lasts),
-            lows=np.minimum.reduceat(self.lows, starts, axis=0),
-            highs=np.maximum.reduceat(self.highs, starts, axis=0),
-            growth=self.growth and Growth(*(summed(summed(part), axis=1) for part in self.growth)),
-            scores=self.scores and self.scores.merged(starts),
-        )
+        return self._changed(together, days=tuple(self.days[at] for at in lasts))
 
-    def _changed(self, change: Callable[[FloatArray], FloatArray], **others: Any) -> Sums:
-        """Return the sums with a change of all arrays per day and arm, and `others` as given."""
-        names = ("units", "totals", "squares", "lows", "highs", "cubes", "moments")
-        parts = {name: getattr(self, name) for name in names}
-        changed = {name: None if part is None else change(part) for name, part in parts.items()}
-        return replace(self, **(changed | others))
+    def _changed(
+        self, change: Callable[[FloatArray, Axes, np.ufunc], FloatArray], **others: Any
+    ) -> Sums:
+        """Return the sums with a change of all arrays, and `others` as given.
+
+        The change gets the axes of an array, and what puts parts of it together.
+        """
+        parts: dict[str, Any] = {
+            name: None if (part := getattr(self, name)) is None else change(part, BY_ARM, how)
+            for name, how in PUT_TOGETHER.items()
+        }
+        if self.growth is not None:
+            parts["growth"] = Growth(*(change(one, BY_DAY, np.add) for one in self.growth))
+        if self.scores is not None:
+            parts["scores"] = replace(
+                self.scores,
+                **{
+                    name: change(getattr(self.scores, name), BY_PAIR, how)
+                    for name, how in SCORES_TOGETHER.items()
+                },
+            )
+        return replace(self, **parts, **others)
 
 
 def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> Statistics:
@@ -225,28 +253,25 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(rows: Sequence[Record], arms: int, arrivals: Sequence[Record] | None = None) -> Table:
+def table_of(rows: Sequence[Record], arms: int) -> Table:
     """Lay reduced rows out, a segment at a time.
 
-    Rows of `growth` have an arrival and a day, and `arrivals` count their units; others have a day
-    only.
+    Rows of outcomes that grow have an arrival and a day, others a day only.
     """
     excluded = {IN_TWO_ARMS: 0, "unit in two segments": 0}
-    for row in rows if arrivals is None else arrivals:
+    for row in rows:
         for code, reason in zip((TWO_ARMS, TWO_SEGMENTS), excluded, strict=True):
             excluded[reason] += int(row["units"] or 0) if row["arm"] == code else 0
-    kept, counted = by_segment(rows), by_segment(arrivals or ())
-    kept |= {name: [] for name in counted if name not in kept}
-    check_rows([row for segment in kept.values() for row in segment])
+    kept = by_segment(rows)
+    usable = [row for segment in kept.values() for row in segment]
+    check_rows(usable)
 
     def total(name: str, arm: int | None = None) -> int:
-        rows = (row for segment in kept.values() for row in segment)
-        return int(sum(row.get(name) or 0 for row in rows if arm in (None, row["arm"])))
+        return int(sum(row.get(name) or 0 for row in usable if arm in (None, row["arm"])))
 
     excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
-    segments = {name: _laid_out(kept[name], arms, counted.get(name)) for name in sorted(kept)}
     return Table(
-        segments,
+        {name: _laid_out(kept[name], arms) for name in sorted(kept)},
         {reason: n for reason, n in excluded.items() if n},
         total("events") or total("rows"),
         total("late"),
@@ -263,16 +288,14 @@ def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
     return segments
 
 
-def _laid_out(rows: list[Record], arms: int, arrivals: list[Record] | None) -> Sums:
-    all_rows = [*rows, *(arrivals or ())]
-    first = min(row.get("arrival", row["day"]) for row in all_rows)
-    last = max(row["day"] for row in all_rows)
-    days = days_between(first, last)
+def _laid_out(rows: list[Record], arms: int) -> Sums:
+    first = min(row.get("arrival", row["day"]) for row in rows)
+    days = days_between(first, max(row["day"] for row in rows))
 
     def place(day: date) -> int:
         return int((day - first).days)
 
-    grows = any("arrival" in row for row in rows)
+    grows = "arrival" in rows[0]
     if grows and len(days) > MOST_GROWING:
         raise InputError(
             "time",
@@ -283,6 +306,8 @@ def _laid_out(rows: list[Record], arms: int, arrivals: list[Record] | None) -> S
     shape = (len(days), arms)
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
     totals, squares, cubes = (np.zeros((len(days), *shape)) for _ in range(3))
+    for row in rows:
+        units[place(row["arrival" if grows else "day"]), row["arm"]] += row["units"]
     # Where every unit was excluded because it has no value, nothing else is known.
     known = [row for row in rows if row["low"] is not None]
     for row in known:
@@ -290,21 +315,9 @@ def _laid_out(rows: list[Record], arms: int, arrivals: list[Record] | None) -> S
         arrived = place(row["arrival"]) if grows else day
         lows[arrived, arm] = np.minimum(lows[arrived, arm], row["low"])
         highs[arrived, arm] = np.maximum(highs[arrived, arm], row["high"])
-        totals[arrived, day, arm] = row["total"]
-        squares[arrived, day, arm] = row["squares"]
-        cubes[arrived, day, arm] = row["cubes"] or 0.0
-    there = np.zeros(shape)
-    for row in rows:
-        arrived = place(row["arrival"] if grows else row["day"])
-        there[arrived, row["arm"]] += row["units"]
-    for row in arrivals or ():
-        units[place(row["day"]), row["arm"]] += row["units"]
-    if arrivals is None:
-        units = there
-    # Units without an event on the day of their arrival begin with 0.
-    begins = units > there
-    lows[begins] = np.minimum(lows[begins], 0.0)
-    highs[begins] = np.maximum(highs[begins], 0.0)
+        totals[arrived, day, arm] += float(row["total"])
+        squares[arrived, day, arm] += float(row["squares"])
+        cubes[arrived, day, arm] += float(row["cubes"] or 0.0)
     return Sums(
         days,
         units,
