@@ -36,13 +36,19 @@ def without_value(units: Any) -> dict[int, Valueless]:
 
 
 def by_arrival(
-    request: Request, units: Any, arms: int, entries: Arms | None = None
+    request: Request,
+    units: Any,
+    arms: int,
+    entries: Arms | None = None,
+    *,
+    zero_or_one: bool = False,
 ) -> list[Record]:
     """Units, outcomes, their squares and their cubes per arm and day of arrival.
 
     `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
     if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
     have the entry of their arm are grouped by it first, and `entries` says which arm it means.
+    Where outcomes are sure to be 0 or 1, their sum says all the rest.
     """
     import ibis
 
@@ -61,11 +67,14 @@ def by_arrival(
         "units": value.count(),
         "rows": units.rows.sum() if "rows" in units.columns else units.count(),
         "total": value.sum(),
-        "squares": (value * value).sum(),
-        "cubes": (value * value * value).sum(),
-        "low": value.min(),
-        "high": value.max(),
     }
+    if not zero_or_one:
+        sums |= {
+            "squares": (value * value).sum(),
+            "cubes": (value * value * value).sum(),
+            "low": value.min(),
+            "high": value.max(),
+        }
     if clipped is not None:
         sums["clipped"] = counting(clipped).sum()
     if request.exclude:
@@ -93,7 +102,15 @@ def by_arrival(
         how = {"low": "min", "high": "max"}
         sums = {name: getattr(each[name], how.get(name, "sum"))() for name in sums}
         units = each
-    return run(units.group_by(**keys).agg(**sums))
+    rows = run(units.group_by(**keys).agg(**sums))
+    return [row | _of_ones(row) for row in rows] if zero_or_one else rows
+
+
+def _of_ones(row: Record) -> Record:
+    """What else there is to know of a sum of outcomes that are 0 or 1."""
+    units, total = row["units"], row["total"]
+    extremes = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
+    return {"squares": total, "cubes": total, **extremes}
 
 
 def _outcome(request: Request, units: Any) -> Any:
@@ -259,5 +276,4 @@ def _checked(row: Record, arms: tuple[str, ...]) -> Record:
             f"squares is missing: {arm!r} has {shown} on {day}, and a sum "
             f"of 0/1 outcomes is a whole number from 0 to the number of units: {OTHER_SUMS}",
         )
-    extremes = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
-    return row | {"squares": total, "cubes": total} | extremes
+    return row | _of_ones(row)

@@ -194,7 +194,9 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         made = MADE_ONE.get(request.aggregate, "")
         notes += (made.format(name=columns.value),) if made else ()
     if at_once:
-        table = table_of(by_arrival(request, units, arms, log.arms), arms)
+        zero_or_one = single and survey.zero_or_one and request.limits is None
+        rows_by_day = by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
+        table = table_of(rows_by_day, arms)
     else:
         table = _grown(request, log)
     surveys = [survey] if assigned is None else [survey, assigned]

@@ -289,13 +289,13 @@ def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _laid_out(rows: list[Record], arms: int) -> Sums:
-    first = min(row.get("arrival", row["day"]) for row in rows)
+    grows = "arrival" in rows[0]
+    first: date = min(row["arrival" if grows else "day"] for row in rows)
     days = days_between(first, max(row["day"] for row in rows))
 
     def place(day: date) -> int:
         return int((day - first).days)
 
-    grows = "arrival" in rows[0]
     if grows and len(days) > MOST_GROWING:
         raise InputError(
             "time",

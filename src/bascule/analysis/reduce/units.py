@@ -168,6 +168,7 @@ class Survey(NamedTuple):
 
     `excluded` and `examples` are by reason, `blank` and `worded` the usable rows without a value
     and with a word for it. `units` is about how many units there are, to 10 % or so.
+    `zero_or_one` says that every value is surely one of the two.
     """
 
     rows: int
@@ -178,6 +179,7 @@ class Survey(NamedTuple):
     first: datetime | None
     last: datetime | None
     units: int
+    zero_or_one: bool = False
 
 
 def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
@@ -208,7 +210,8 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
         return None
     if not (row["low"] >= -LARGEST and row["high"] <= LARGEST):
         return None
-    return Survey(rows, {}, {}, 0, 0, row["first"], row["last"], rows)
+    zero_or_one = whole and row["low"] >= 0 and row["high"] <= 1
+    return Survey(rows, {}, {}, 0, 0, row["first"], row["last"], rows, zero_or_one)
 
 
 def surveyed(rows: Any) -> Survey:
