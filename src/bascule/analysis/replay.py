@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from bascule.live.storage.deals import Deal
     from bascule.live.storage.state import ExperimentState, Phase, Verdict
 
-WIDEST_PART = 2000
-"""No part of a block is looked for that is larger."""
-
-CLOSE = 1e-6
-"""By how much a count that was made of a logged probability may miss a whole number."""
-
 
 @dataclass(frozen=True, slots=True)
 class Tested:
@@ -60,7 +54,7 @@ def is_exported(design: Design | None, given: Any) -> bool:
     """Whether a table of assignments is one that `bascule experiment export` writes."""
     if design is None or given is None or design.procedure.counts == "stages":
         return False
-    return {"number", "block", "probability"} <= set(given.columns)
+    return {"number", "block", "size"} <= set(given.columns)
 
 
 def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
@@ -80,8 +74,8 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
 def replay(tested: Tested, events: Any, units: Any, until: datetime | None) -> Replayed:
     """Fold the units in the order of their assignment, as long as outcomes are there.
 
-    `units` has a row per unit with its number, block and probability besides. All metrics of a unit
-    count when its longest window closes.
+    `units` has a row per unit with its number, its block and the slots of that besides. All metrics
+    of a unit count when its longest window closes.
     """
     design = tested.design
     rows = _rows_of(design, events, units)
@@ -252,53 +246,16 @@ def _sums(design: Design, rows: Sequence[Record], folded: int) -> Sums:
 
 
 def _deals(design: Design, rows: Sequence[Record]) -> dict[int, Deal]:
-    """The blocks as they were dealt; of the last one only the size of its parts is known."""
+    """The blocks as they were dealt, by the number of their slots."""
     from bascule.live.storage.deals import Deal
 
-    blocks: dict[int, list[Record]] = {}
-    for row in rows:
-        if row["block"] is not None:
-            blocks.setdefault(int(row["block"]), []).append(row)
-    if not blocks:
+    sizes = {int(row["block"]): int(row["size"]) for row in rows if row["block"] is not None}
+    if not sizes:
         return {}
     repeat = design.procedure.next_block(Statistics.empty(len(design.arms))).repeat
-    deals = {}
-    last = max(blocks)
-    for number, units in blocks.items():
-        size = len(units) // repeat
-        if number == last:
-            size = part_size([row["arm"] for row in units], [row["probability"] for row in units])
-            size = max(size, -(-len(units) // repeat))
-        deals[number] = Deal(number, ((0,) * size,) * repeat)
-    return deals
-
-
-def part_size(arms: Sequence[int], probabilities: Sequence[float]) -> int:
-    """The smallest size of the parts of a block that fits the probabilities of its first slots.
-
-    Each slot's probability is how many units of its arm were left over how many were left at all.
-
-    >>> part_size([0, 1], [0.75, 1 / 3])
-    4
-    """
-    for size in range(1, WIDEST_PART):
-        if all(
-            _fits(arms[first : first + size], probabilities[first : first + size], size)
-            for first in range(0, len(arms), size)
-        ):
-            return size
-    return WIDEST_PART
-
-
-def _fits(arms: Sequence[int], probabilities: Sequence[float], size: int) -> bool:
-    left: dict[int, int] = {}
-    for slot, (arm, probability) in enumerate(zip(arms, probabilities, strict=True)):
-        count = probability * (size - slot)
-        whole = round(count)
-        if whole < 1 or abs(count - whole) > CLOSE * size or left.get(arm, whole) != whole:
-            return False
-        left[arm] = whole - 1
-    return sum(left.values()) <= size - len(arms)
+    return {
+        block: Deal(block, ((0,) * (size // repeat),) * repeat) for block, size in sizes.items()
+    }
 
 
 def _seconds(moment: datetime) -> float:

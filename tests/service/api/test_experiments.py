@@ -51,7 +51,7 @@ def test_a_test_from_its_creation_to_its_deletion(admin: httpx.Client) -> None:
     assert points["arms"] == ["control", "green"]
     assert points["points"][-1]["matured"] == status["decision"]["units"]
     rows = admin.get(path("life", "export")).text.splitlines()
-    assert rows[0] == "unit,arm,number,probability,block,time"
+    assert rows[0] == "unit,arm,number,probability,block,size,time"
     assert len(rows) == 1 + admin.get(path("life", "status")).json()["units"]
     outcomes = admin.get(path("life", "export"), params={"table": "outcomes"}).text
     assert outcomes.startswith("unit,arm,value,at,received,id\nu0,")

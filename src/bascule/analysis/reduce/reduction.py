@@ -271,7 +271,7 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
         unit=assignment_table[columns.unit].cast("string"),
         number=assignment_table["number"].cast("int64"),
         block=assignment_table["block"].cast("int64"),
-        probability=assignment_table["probability"].cast("float64"),
+        size=assignment_table["size"].cast("int64"),
         **covariate_columns(design, assignment_table),
     )
     units = assigned.filter(assigned.bad == 0)

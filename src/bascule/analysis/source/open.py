@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -285,46 +286,35 @@ HINTS = {
 
 
 def files_of(path: Path, field: str) -> tuple[list[str], str]:
-    """The files that a path or a pattern means, as absolute paths, and their form.
+    """The files that a path, a folder or a pattern means, as absolute paths, and their one form.
 
     A file of exactly that name is meant literally, whatever signs of a pattern its name has.
     """
-    text = str(path)
-    form = form_of(path)
+    text, is_pattern = str(path), any(sign in str(path) for sign in "*?[")
     if path.is_dir():
-        names, form = _files_in(path, field)
-    elif path.exists():
-        names = [text]
-    elif any(sign in text for sign in "*?["):
-        names = sorted(glob.glob(text, recursive=True, include_hidden=True))
-        if not names:
-            raise InputError(field, f"{field}: no file matches {path}")
+        names = sorted(str(file) for file in path.rglob("*") if file.is_file() and form_of(file))
+    elif path.exists() or not is_pattern:
+        names = [text] if path.exists() else []
     else:
-        raise InputError(field, f"{field}: there is no file {path}")
-    if form is None:
+        names = sorted(glob.glob(text, recursive=True, include_hidden=True))
+    if not names and not path.is_dir():
+        why = f"no file matches {path}" if is_pattern else f"there is no file {path}"
+        raise InputError(field, f"{field}: {why}")
+    forms = Counter(form_of(Path(name)) for name in names)
+    if None in forms:
         known = ", ".join(sorted(FORMS))
         advice = HINTS.get(path.suffix.lower(), "rename it")
         raise InputError(field, f"{field}: {path} has no known ending ({known}): {advice}")
-    if len(names) == 1 and Path(names[0]).stat().st_size == 0:
-        raise InputError(field, f"{field}: {path} is empty")
-    return [str(Path(name).absolute()) for name in names], form
-
-
-def _files_in(folder: Path, field: str) -> tuple[list[str], str]:
-    """The files of a folder that can be read, which must all be of one form, and that form."""
-    by_form: dict[str, list[str]] = {}
-    for file in sorted(file for file in folder.rglob("*") if file.is_file()):
-        if (form := form_of(file)) is not None:
-            by_form.setdefault(form, []).append(str(file))
-    if len(by_form) != 1:
-        counts = ", ".join(f"{len(names)} {form}" for form, names in by_form.items()) or "none"
+    if len(forms) != 1:
+        counts = ", ".join(f"{count} {form}" for form, count in forms.items()) or "none"
         raise InputError(
             field,
-            f"{field}: the folder {folder} must have files of one form, Parquet, CSV or JSON (it "
+            f"{field}: the folder {path} must have files of one form, Parquet, CSV or JSON (it "
             f"has {counts}): name one",
         )
-    ((form, names),) = by_form.items()
-    return names, form
+    if len(names) == 1 and Path(names[0]).stat().st_size == 0:
+        raise InputError(field, f"{field}: {path} is empty")
+    return [str(Path(name).absolute()) for name in names], str(next(iter(forms)))
 
 
 def form_of(path: Path) -> str | None:

@@ -18,16 +18,18 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.queries import Rows
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 COLUMNS = {
-    "assignments": ("unit", "arm", "number", "probability", "block", "time"),
+    "assignments": ("unit", "arm", "number", "probability", "block", "size", "time"),
     "outcomes": ("unit", "arm", "value", "at", "received", "id"),
 }
-ROWS_AT_ONCE = 10_000
+ROWS_AT_ONCE, BLOCKS_AT_ONCE = 10_000, 1000
 
 _TABLES = {
     "assignments": (
@@ -139,6 +141,7 @@ def _rows(
     of_metric = () if table == "assignments" else (metric or "",)
     read = partial(fetch, connection, _TABLES[table], experiment, *of_metric)
     covariates = [None] * len(design.covariates or ())
+    deals: dict[int, Deal] = {}
     while rows := read(after, ROWS_AT_ONCE):
         after = rows[-1][0]
         for place, number, unit, arm, *rest in rows:
@@ -151,7 +154,10 @@ def _rows(
             probability, deal, time, known = rest
             # Those of erased units are gone.
             values = covariates if known is None else json.loads(known)
-            yield place, *named, number, probability, deal, moment(time), *values
+            if deal is not None and deal not in deals:
+                deals = Rows(connection, experiment).find_deals(deal, deal + BLOCKS_AT_ONCE)
+            size = len(deals[deal].slots) if deal in deals else None
+            yield place, *named, number, probability, deal, size, moment(time), *values
 
 
 @contextmanager
@@ -204,7 +210,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     import pyarrow
     from pyarrow import parquet
 
-    kinds = {"number": pyarrow.int64(), "block": pyarrow.int64()}
+    kinds = dict.fromkeys(("number", "block", "size"), pyarrow.int64())
     kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
