@@ -150,7 +150,7 @@ def test_text_in_a_sample_gets_one_line(capsys: pytest.CaptureFixture[str], tmp_
 def test_a_rollout_is_planned_with_its_guardrails(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    metric = '{"name": "latency", "outcome": {"sigma": 30}, "goal": "decrease", "margin": 6}'
+    metric = "latency; gaussian 30; decrease; margin 6"
     saved = tmp_path / "rollout.json"
     asked = ["--rollout", "0d:1%,1d:50%", "--metric", metric, "--runs", "50"]
     code, printed, _ = run(capsys, *asked, "--save", str(saved), "--json")

@@ -24,6 +24,7 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.inputs.written_numbers import read_number
+from bascule.core.metrics.lines import metric_of
 from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Numeric
@@ -182,7 +183,7 @@ def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _metrics(given: Mapping[str, Any]) -> list[Metric]:
-    return [designs.parsed_metric(text) for text in given.get("metric", ())]
+    return [metric_of(text) for text in given.get("metric", ())]
 
 
 def _plan_segments(

@@ -68,19 +68,18 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is not known, or lies beyond the deadline, is null."""
         low, high = self.decided_interval
-        return {
-            "expected_days": plain_estimate(self.days),
-            "p50_days": _plain(self.p50_days),
-            "p90_days": _plain(self.p90_days),
-            "expected_cost": plain_estimate(self.cost),
-            "decided_by_deadline": {
-                **plain_estimate(self.decided),
-                "low": _plain(low),
-                "high": _plain(high),
-            },
-            "wrong": plain_estimate(self.wrong),
-            "runs": self.runs,
-        }
+        data: dict[str, Any] = plain(
+            {
+                "expected_days": self.days,
+                "p50_days": self.p50_days,
+                "p90_days": self.p90_days,
+                "expected_cost": self.cost,
+                "decided_by_deadline": {**plain(self.decided), "low": low, "high": high},
+                "wrong": self.wrong,
+                "runs": self.runs,
+            }
+        )
+        return data
 
 
 def design_of(request: PlanRequest, rule: Rule) -> Design:
@@ -379,17 +378,21 @@ def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
     )
 
 
-def plain_estimate(estimate: Estimate) -> dict[str, float | None]:
-    """Return mean and standard error as JSON has them.
+def plain(value: Any) -> Any:
+    """Return a value as JSON has it: parts as their data, and null for what is not finite.
 
-    >>> plain_estimate(Estimate(1.5, math.nan))
-    {'mean': 1.5, 'se': None}
+    >>> plain({"days": Estimate(1.5, math.nan), "p90_days": math.inf})
+    {'days': {'mean': 1.5, 'se': None}, 'p90_days': None}
     """
-    return {"mean": _plain(estimate.mean), "se": _plain(estimate.se)}
-
-
-def _plain(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+    if isinstance(value, Estimate):
+        return plain({"mean": value.mean, "se": value.se})
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _exact(value: float) -> Estimate:

@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast
+from bascule.planning.forecast import Forecast, plain
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
@@ -262,7 +262,7 @@ class Plan:
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
-            "early_signals": None if self.early_signals is None else self.early_signals.to_dict(),
+            "early_signals": plain(self.early_signals),
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,
@@ -271,7 +271,7 @@ class Plan:
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
-            "at_zero_effect": None if self.at_zero is None else self.at_zero.to_dict(),
+            "at_zero_effect": plain(self.at_zero),
             "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
             "prediction_error": None
             if missed is None
@@ -320,12 +320,7 @@ class Plan:
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:
-    played = None if plan.guarded is None else plan.guarded.to_dict()
-    finite = {
-        name: None if days is None or math.isinf(days) else days
-        for name, days in plan.guardrails.items()
-    }
-    return {"guardrail_days": finite, "with_guardrails": played}
+    return {"guardrail_days": plain(plan.guardrails), "with_guardrails": plain(plan.guarded)}
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:

@@ -65,7 +65,7 @@ def test_the_table_has_the_fields_of_the_request() -> None:
 @pytest.mark.parametrize("name", [name for name, field in PLAN.items() if field.default])
 def test_the_usual_value_is_the_default_everywhere(name: str) -> None:
     usual = PLAN[name].default
-    given: dict[str, Any] = {name: int(usual) if PLAN[name].limits else usual}
+    given: dict[str, Any] = {name: int(usual) if PLAN[name].kind == "whole" else usual}
     assert plan_request(**given) == plan_request()
     assert Form.read({})[name] == usual
     assert plan_request(**{name: getattr(NewPlan(), name)}) == plan_request()

@@ -13,8 +13,6 @@ from bascule.cli.support.declared import named, read
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
-from bascule.core.metrics.lines import metric_of
-from bascule.core.metrics.metric import Metric
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.rules import RULES, Rule
@@ -202,35 +200,13 @@ def parsed_world(text: str) -> dict[str, Any] | str:
     >>> parsed_world("rising")
     'rising'
     """
-    is_json = text.endswith(".json") or text.lstrip().startswith("{")
-    return _json_object(text, "world") if is_json else text
-
-
-def _json_object(text: str, noun: str) -> dict[str, Any]:
-    """Return the JSON object that an option has, or keeps in a file."""
     is_file = text.endswith(".json")
-    data = read_json(text, noun) if is_file else parse_json(text, noun, f"--{noun}")
+    if not is_file and not text.lstrip().startswith("{"):
+        return text
+    data = read_json(text, "world") if is_file else parse_json(text, "world", "--world")
     if not isinstance(data, dict):
-        raise InputError(noun, f"{text:.60} holds no {noun}: it must be one JSON object")
+        raise InputError("world", f"{text:.60} holds no world: it must be one JSON object")
     return data
-
-
-def parsed_metric(text: str) -> Metric:
-    """Return the metric that `--metric` has as a line or as JSON, or keeps in a file.
-
-    >>> parsed_metric("latency; gaussian 30; decrease; margin 5").goal
-    'decrease'
-    >>> given = '{"name": "latency", "outcome": {"sigma": 30}, "goal": "decrease", "margin": 5}'
-    >>> parsed_metric(given).margin
-    5.0
-    """
-    if not text.endswith(".json") and not text.lstrip().startswith(("{", "[")):
-        return metric_of(text)
-    data = _json_object(text, "metric")
-    arms = {"arms": ["a", "b"], "outcome": {"kind": "bernoulli"}, "rule": {"kind": "tilt"}}
-    # Read as a part of a design, so that errors name its fields.
-    measure = {"measure": {"window": "1d", "aggregate": "any"}} if "measure" in data else {}
-    return Design.from_dict({**arms, **measure, "metrics": [data]}).metrics[0]
 
 
 def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, list[float]] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from bascule.core.covariates.model import Covariate
@@ -15,8 +14,7 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.written_numbers import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
-from bascule.core.outcomes import Outcome
-from bascule.planning.request.arrivals import Arrivals, Traffic
+from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import Lift
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 
@@ -74,11 +72,9 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
     return (one, *(rest for _ in range(arms - 2)))
 
 
-def check_means(
-    outcome: Outcome, baseline: float, lifts: Sequence[float], means: Sequence[float], gap: float
-) -> None:
+def check_means(request: RequestFields) -> None:
     """Refuse means that outcomes cannot have, and those without a single best arm."""
-    low, high = outcome.low, outcome.high
+    low, high, baseline = request.outcome.low, request.outcome.high, request.baseline
     if not low <= baseline <= high:
         remedy = "widen the limits"
         if (low, high) == (0.0, 1.0):
@@ -91,7 +87,7 @@ def check_means(
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
             f"(got {baseline:g}): {remedy}",
         )
-    for lift, mean in zip(lifts, means[1:], strict=True):
+    for lift, mean in zip(request.lifts, request.means[1:], strict=True):
         if not low <= mean <= high:
             limit, side = (low, "below") if mean < low else (high, "above")
             raise InputError(
@@ -100,7 +96,7 @@ def check_means(
                 f"{limit:g} that outcomes can have: at most {abs(limit - baseline):.6g} "
                 "is possible on that side",
             )
-    if gap == 0:
+    if request.gap == 0:
         raise InputError(
             "lift",
             "lift must leave one arm better than all others: give the difference worth "
@@ -108,32 +104,30 @@ def check_means(
         )
 
 
-def checked_rate(outcome: Outcome, outcomes_per_day: float | None) -> float | None:
+def checked_rate(request: RequestFields) -> float | None:
     """Return how many outcomes each unit gives a day, where they recur; None elsewhere."""
-    if outcome.recurring:
-        return 1.0 if outcomes_per_day is None else outcomes_per_day
-    if outcomes_per_day is not None:
+    rate, recurs = request.outcomes_per_day, request.outcome.recurring
+    if rate is not None and not recurs:
         raise InputError(
             "outcomes_per_day",
-            f"outcomes_per_day belongs to Recurrent outcomes, not to {outcome!r}",
+            f"outcomes_per_day belongs to Recurrent outcomes, not to {request.outcome!r}",
         )
-    return None
+    return 1.0 if recurs and rate is None else rate
 
 
-def check_calendar(
-    outcome: Outcome, min_days: float | None, whole_weeks: bool, deadline_days: float
-) -> None:
+def check_calendar(request: RequestFields) -> None:
     """Refuse a calendar that does not go with the outcomes or with the deadline."""
+    min_days, deadline_days = request.min_days, request.deadline_days
     given = "min_days" if min_days is not None else "whole_weeks"
-    if outcome.recurring and (min_days is not None or whole_weeks):
-        raise InputError(given, f"{given} does not go with {outcome!r}: leave it out")
+    if request.outcome.recurring and request.withholds:
+        raise InputError(given, f"{given} does not go with {request.outcome!r}: leave it out")
     if min_days is not None and min_days > deadline_days:
         raise InputError(
             "min_days",
             f"min_days ({min_days:g}) must be at most deadline_days ({deadline_days:g})",
             others=("deadline_days",),
         )
-    if whole_weeks and deadline_days % 7.0:
+    if request.whole_weeks and deadline_days % 7.0:
         raise InputError(
             "deadline_days",
             f"deadline_days must be whole weeks with whole_weeks (got {deadline_days:g}): give 28, "
@@ -142,47 +136,44 @@ def check_calendar(
         )
 
 
-def checked_window(outcome: Outcome, window: float | str | None) -> float | None:
-    """Return a conversion window in seconds; None if there is none.
-
-    >>> from bascule.core.outcomes import Bernoulli
-    >>> checked_window(Bernoulli(), "7d")
-    604800.0
-    """
-    if window is None:
+def checked_window(request: RequestFields) -> float | None:
+    """Return a conversion window in seconds; None if there is none."""
+    if request.window is None:
         return None
-    if outcome.recurring:
-        raise InputError("window", f"window does not go with {outcome!r}: leave it out")
-    length = Measure(window).window
+    if request.outcome.recurring:
+        raise InputError("window", f"window does not go with {request.outcome!r}: leave it out")
+    length = Measure(request.window).window
     assert length is not None
     return float(length)
 
 
-def checked_metrics(metrics: Sequence[Metric], window: float | str | None) -> tuple[Metric, ...]:
+def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
     """Accept the metrics of a plan, each with the window of the plan or with another one."""
-    given = metrics if isinstance(metrics, list | tuple) else ()
+    given = request.metrics if isinstance(request.metrics, list | tuple) else ()
     measured = [one for one in given if isinstance(one, Metric) and one.measure is not None]
-    if measured and window is None:
+    if measured and request.window is None:
         raise InputError(
             "window",
             f"metric {measured[0].name} has a window and the primary metric has none: give its "
             "window too, as in 7d",
         )
     if not measured:
-        return check_metrics(metrics, None)
+        return check_metrics(request.metrics, None)
     check_metrics([replace(one, measure=None) for one in given], None)
     return tuple(given)
 
 
-def check_returning(outcome: Outcome, delay: float | str | None) -> None:
+def check_returning(request: RequestFields) -> None:
     """Refuse what a plan for users who come back does not answer."""
-    if outcome.recurring:
+    if request.traffic.steady is not None:
+        return
+    if request.outcome.recurring:
         raise InputError(
             "outcome",
-            f"{outcome!r} does not go with users who come back: use Ratio() with a window, in "
-            "which all requests of a user count",
+            f"{request.outcome!r} does not go with users who come back: use Ratio() with a window, "
+            "in which all requests of a user count",
         )
-    if delay is not None:
+    if request.delay is not None:
         raise InputError(
             "delay",
             "delay does not go with users who come back, of whom most are enrolled before the "
@@ -190,21 +181,15 @@ def check_returning(outcome: Outcome, delay: float | str | None) -> None:
         )
 
 
-def checked_delay(
-    outcome: Outcome, window: float | str | None, delay: float | str | None
-) -> float | None:
-    """Return how long conversions take on average, in seconds; None if nothing is known of it.
-
-    >>> from bascule.core.outcomes import Bernoulli
-    >>> checked_delay(Bernoulli(), "7d", "1d")
-    86400.0
-    """
+def checked_delay(request: RequestFields) -> float | None:
+    """Return how long conversions take on average, in seconds; None if nothing is known of it."""
+    outcome, delay = request.outcome, request.delay
     if delay is None:
         return None
     if not outcome.binary:
         raise InputError("delay", f"delay is for 0/1 outcomes, not for {outcome!r}: leave it out")
     length = seconds("delay", delay)
-    if not 0.0 < length < seconds("window", window):
+    if not 0.0 < length < seconds("window", request.window):
         raise InputError(
             "delay",
             f"delay must be above 0 and shorter than the window (got {delay}): it is how long "
@@ -213,10 +198,9 @@ def checked_delay(
     return length
 
 
-def checked_covariate(
-    covariate: Covariate | str | None, correlation: float, outcome: Outcome
-) -> tuple[Covariate | None, float]:
-    """Return the covariate (given as one, by name or as "name:low:high") and its correlation."""
+def checked_covariate(request: RequestFields) -> Covariate | None:
+    """Return the covariate, which is given as one, by name or as "name:low:high"."""
+    covariate, correlation = request.covariate, request.correlation
     if not -1 < correlation < 1:
         raise InputError(
             "correlation",
@@ -224,9 +208,9 @@ def checked_covariate(
             "covariate with the outcome; 0.7 is a strong one",
         )
     if isinstance(covariate, Covariate):
-        return covariate, correlation
+        return covariate
     if covariate is None and not correlation:
-        return None, correlation
+        return None
     name, *limits = (covariate or "covariate").split(":")
     if len(limits) not in (0, 2):
         raise InputError(
@@ -234,41 +218,35 @@ def checked_covariate(
         )
     low, high = (amount("covariate", one, "limits are numbers") for one in limits or (0, 0))
     if limits:
-        return Covariate(name, low, high, missing=min(max(0.0, low), high)), correlation
-    if outcome.limited:
+        return Covariate(name, low, high, missing=min(max(0.0, low), high))
+    if request.outcome.limited:
         raise InputError(
             "covariate",
-            f"{outcome!r} needs a covariate with limits: write it as name:low:high",
+            f"{request.outcome!r} needs a covariate with limits: write it as name:low:high",
         )
-    return Covariate(name), correlation
+    return Covariate(name)
 
 
-def check_deadline(
-    outcome: Outcome,
-    arms: int,
-    arrivals: Arrivals,
-    least_days: float,
-    deadline_days: float,
-    window_days: float,
-    max_units: int,
-) -> None:
+def check_deadline(request: RequestFields) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
-    most = LONGEST if outcome.recurring else MOST_UNITS
-    come = Traffic(arrivals, 1.0, window_days).units_after(deadline_days)
+    arms, deadline_days = len(request.names), request.deadline_days
+    most = LONGEST if request.outcome.recurring else MOST_UNITS
+    come = replace(request.traffic, share=1.0).units_after(deadline_days)
     if come > most:
         raise InputError(
             "units_per_day",
             f"at most {most:.0e} units can arrive by the deadline (got {come:.2g}): plan with a "
             "smaller units_per_day or a shorter deadline_days",
         )
-    if window_days >= deadline_days:
+    if request.window_days >= deadline_days:
         raise InputError(
             "window",
-            f"window ({window_days:g} days) must be shorter than deadline_days "
+            f"window ({request.window_days:g} days) must be shorter than deadline_days "
             f"({deadline_days:g}): no outcome would be known by then",
             others=("deadline_days",),
         )
     least = FIRST_UNITS * arms
+    least_days = request.traffic.known_after(least)
     if math.isinf(least_days):
         raise InputError(
             "units_per_day",
@@ -276,19 +254,18 @@ def check_deadline(
             "(--active-users, `Returning.users`): plan for more users, a larger share or fewer "
             "arms",
         )
-    if max_units < least:
+    if request.max_units < least:
         raise InputError(
             "deadline_days",
-            f"deadline_days ({deadline_days:g}) is too short: {max_units} units are enrolled by "
-            f"then, and the first blocks take {least}; give it {least_days:.2g} days "
+            f"deadline_days ({deadline_days:g}) is too short: {request.max_units} units are "
+            f"enrolled by then, and the first blocks take {least}; give it {least_days:.2g} days "
             "or more",
         )
 
 
-def checked_spread(
-    outcome: Outcome, baseline: float, spread: float | None, usual: Callable[[], float]
-) -> float | None:
+def checked_spread(request: RequestFields) -> float | None:
     """Return the spread of outcomes within limits; None where the outcome model has it."""
+    outcome, baseline, spread = request.outcome, request.baseline, request.spread
     if not (outcome.limited and outcome.variance(baseline) is None):
         if spread is not None:
             raise InputError(
@@ -302,8 +279,8 @@ def checked_spread(
         raise InputError(
             "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
         )
-    if spread is None or spread == usual():
-        return usual()
+    if spread is None or spread == request.usual_spread:
+        return request.usual_spread
     if outcome.integer:
         raise InputError(
             "spread",

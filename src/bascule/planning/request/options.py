@@ -118,6 +118,7 @@ class PlanOptions(TypedDict, total=False):
             "the first windows close, and a decision takes longer.",
             label="Share of traffic",
             kind="positive",
+            limits=(0, 1),
             default="100%",
         ),
     ]
@@ -210,6 +211,7 @@ class PlanOptions(TypedDict, total=False):
             "Probability of a decision by the deadline at this lift.",
             label="Decided in time",
             kind="probability",
+            limits=(0.5, 0.999),
             default="90%",
         ),
     ]
@@ -246,7 +248,7 @@ class PlanOptions(TypedDict, total=False):
             label="Other metrics",
             many=True,
             flag="metric",
-            metavar="LINE|JSON|FILE",
+            metavar="LINE",
         ),
     ]
     harm_error: Annotated[Number, HARM_ERROR]

@@ -8,8 +8,9 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.written_numbers import amount, tidy
 from bascule.core.options import check_given
 from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
+from bascule.planning.request.fields import BASELINE, LIFT
 from bascule.planning.request.options import PLAN, Lift, PlanOptions
-from bascule.planning.request.request import BASELINE, LIFT, PlanRequest
+from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample, read_sample
 
 

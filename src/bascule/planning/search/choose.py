@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, get_args
 
 from bascule.core.design import Design
+from bascule.core.inputs.serialization import plain as as_json
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, plain_estimate, predicted_at_zero
+from bascule.planning.forecast import Forecast, plain, predicted_at_zero
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.fixed_horizon import fixed_horizon
@@ -109,18 +109,17 @@ class Candidate:
 
     def to_dict(self, chosen: bool) -> dict[str, Any]:
         """Return the point as plain data; the rule's knob, if it has one, stands under its name."""
-        knob, expected = self.rule.knob, self.expected
+        knob, predicted = self.rule.knob, self.expected.to_dict()
         return {
             "rule": self.rule.label,
-            **({} if knob is None else {knob.name: _finite(knob.value)}),
+            **({} if knob is None else {knob.name: as_json(knob.value)}),
             **self.forecast.to_dict(),
             "predicted": {
-                "expected_days": plain_estimate(expected.days)["mean"],
-                "expected_cost": plain_estimate(expected.cost)["mean"],
-                "decided_by_deadline": plain_estimate(expected.decided)["mean"],
+                name: predicted[name]["mean"]
+                for name in ("expected_days", "expected_cost", "decided_by_deadline")
             },
             "guarantee": self.design.calibration.guarantee,
-            "at_zero_effect": None if self.zero is None else self.zero.to_dict(),
+            "at_zero_effect": plain(self.zero),
             "in_time": self.in_time,
             "accepted": self.accepted,
             "chosen": chosen,
@@ -178,7 +177,3 @@ def best_in_time(points: Sequence[Candidate], waiting_cost: float | None) -> Can
 def _doubt(forecast: Forecast) -> float:
     """The standard error of a cost that comes from a few runs; theory has none."""
     return forecast.cost.se if forecast.simulated else 0.0
-
-
-def _finite(value: float) -> float | str:
-    return value if math.isfinite(value) else "Infinity"

@@ -12,11 +12,12 @@ Where outcomes recur, n counts what all of a unit's outcomes tell, and units fol
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
+from bascule.planning.forecast import plain
 from bascule.planning.request.request import PlanRequest
 from bascule.theory.proven.unit_solve import clock_until
 
@@ -38,12 +39,8 @@ class FixedHorizon:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "expected_days": self.days if math.isfinite(self.days) else None,
-            "expected_cost": self.cost,
-            "units_per_arm": self.units_per_arm,
-            "power": self.power,
-        }
+        data: dict[str, Any] = plain(asdict(self))
+        return {"expected_days": data.pop("days"), "expected_cost": data.pop("cost"), **data}
 
 
 @lru_cache(maxsize=64)
