@@ -48,7 +48,7 @@ def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless(tmp_path: Pa
         assert {one.name: one.mean for one in bs.analyze(outcomes).arms} == arms
 
 
-def test_a_judgement_happened_when_its_request_did() -> None:
+def test_a_judgement_happened_when_its_request_did(tmp_path: Path) -> None:
     """A judge that takes hours is not late while the grace of the window lasts."""
     clock = bs.ManualClock()
     hour = bs.Measure("1h", grace="6h")
@@ -70,8 +70,15 @@ def test_a_judgement_happened_when_its_request_did() -> None:
             "id 'r1' was recorded before with another value",
         )
         clock.advance(25_000.0)
-        assert [arm.mean for arm in test.status().arms if arm.mean is not None] == [1.0]
+        status = test.status()
+        assert [arm.mean for arm in status.arms if arm.mean is not None] == [1.0]
         assert test.verify().agrees
+        # A log ends when its last outcome was received, which may be long after it happened.
+        test.assign("cat")
+        test.record("cat", (1, 1), id="r3")
+        _, outcomes, *_ = export(test, tmp_path)
+        found = bs.analyze(outcomes, design=design)
+        assert [arm.counted for arm in found.arms] == [arm.matured for arm in status.arms]
 
 
 def test_a_judgement_belongs_to_the_request_that_counted_before_one_that_did_not() -> None:
@@ -141,7 +148,7 @@ def test_the_first_model_that_is_not_worse_is_shipped_and_a_worse_one_goes_back(
                 break
         assert status.decision is not None
         assert (status.decision.name, status.decision.by) == ("other", "guardrails")
-        wanted = "Ship other: quality at most 0.05 worse (asymptotic at 5 %); speed +0 %"
+        wanted = "Ship other: quality at most 0.05 worse (asymptotic at 5 %); speed 0 %"
         assert status.headline == wanted
         assert "beaten" not in {arm.part for arm in status.arms if arm.name == "other"}
         assert test.verify().agrees

@@ -44,6 +44,15 @@ def test_a_harmful_version_is_rolled_back_before_many_users_meet_it(
     assert harmed.median_days <= harmed.p90_days
 
 
+def test_users_who_come_while_windows_are_open_meet_the_new_version_too() -> None:
+    week = bs.Measure("7d")
+    latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3, measure=week)
+    plan = bs.plan_rollout([latency], [("0d", 0.5)], 1000, deadline_days=28, runs=200)
+    harmed = plan.cases[-1]
+    assert harmed.median_days > 7.0
+    assert harmed.exposed == pytest.approx(500 * harmed.median_days, rel=0.2)
+
+
 def test_days_are_shown_where_most_rollouts_end(plan: bs.planning.Rollout) -> None:
     cases = {case.name: case for case in plan.cases}
     days = {name: days for name, *_, days, _ in plan.report().tables[0].rows}

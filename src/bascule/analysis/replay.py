@@ -71,11 +71,18 @@ def covariate_columns(design: Design, assignments: Any) -> dict[str, Any]:
     return columns
 
 
-def replay(tested: Tested, events: Any, units: Any, until: datetime | None) -> Replayed:
+def replay(
+    tested: Tested,
+    events: Any,
+    units: Any,
+    until: datetime | None,
+    received: datetime | None = None,
+) -> Replayed:
     """Fold the units in the order of their assignment, as long as outcomes are there.
 
     `units` has a row per unit with its number, its block and the slots of that besides. All metrics
-    of a unit count when its longest window closes.
+    of a unit count when its longest window closes. The log ends at `until`, or else with the last
+    of its rows, or when the last of them was received.
     """
     design = tested.design
     rows = _rows_of(design, events, units)
@@ -86,7 +93,9 @@ def replay(tested: Tested, events: Any, units: Any, until: datetime | None) -> R
     pairs = zip(design.metric_designs, tested.events, strict=True)
     others = [_rows_of(one, its, units) for one, its in pairs]
     each = list(zip(rows, *others, strict=True))
-    return _replayed(design, each, _now(design, rows, until))
+    last = [row["latest"] or row["first"] for row in rows] + [row["first"] for row in rows]
+    end = until or max(last if received is None else [*last, received])
+    return _replayed(design, each, _within(design, _seconds(end)))
 
 
 def _rows_of(design: Design, events: Any, units: Any) -> list[Record]:
@@ -96,10 +105,8 @@ def _rows_of(design: Design, events: Any, units: Any) -> list[Record]:
     return run(outcomes.order_by("number"))
 
 
-def _now(design: Design, rows: Sequence[Record], until: datetime | None) -> float:
-    """The moment of the last look: as given, or that of the last thing in the log."""
-    last = max(max(_seconds(row["first"]), _seconds(row["latest"] or row["first"])) for row in rows)
-    end = last if until is None else _seconds(until)
+def _within(design: Design, end: float) -> float:
+    """The moment of the last look: the end of the log, or the deadline before it."""
     return end if design.deadline is None else min(end, design.deadline.timestamp())
 
 

@@ -273,9 +273,12 @@ class Analysis:
 
     @property
     def name(self) -> str:
-        """The metric in words: its column, and its denominator if it is a ratio."""
-        value = self.reading.value or "events"
-        return f"{value} per {self.reading.per}" if self.reading.per else value
+        """The metric in words: its column, and its denominator if it is a ratio.
+
+        Exported ratios have columns without such names.
+        """
+        value, per = self.reading.value or "events", self.reading.per
+        return f"{value} per {per}" if per not in (None, "per") else value
 
     @property
     def scores(self) -> tuple[Score, ...]:

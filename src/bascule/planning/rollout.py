@@ -10,9 +10,9 @@ the plan says so. The guarantees do not depend on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,11 +156,9 @@ def plan_rollout(
     played = not known and (runs is not None or affordable >= FEWEST or len(names) > 2)
     if runs is None:
         runs = max(1, min(PATHS, int(affordable))) if played else PATHS
-    days_of = partial(_days, arrivals, steps, wait)
-    if played:
-        cases = _played_cases(design, days_of, runs, seed)
-    else:
-        cases = _cases_by_paths(design, days_of, cap, runs, seed)
+    schedule = _Schedule(arrivals, steps, wait, cap)
+    simulated = _played_cases if played else _cases_by_paths
+    cases = simulated(design, schedule, runs, seed)
     return Rollout(design, ramp_steps, arrivals, days, runs, tuple(cases), played)
 
 
@@ -178,13 +176,25 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     return possible
 
 
-DaysOf = Callable[[FloatArray], FloatArray]
-"""After how many days numbers of units have counted."""
+@dataclass(frozen=True, slots=True)
+class _Schedule:
+    """When units come, by the steps of a ramp, up to a cap, and the days that each takes to count.
 
+    They count when their windows close. Until then others come.
+    """
 
-def _days(arrivals: Arrivals, steps: TrafficSteps, wait: float, units: FloatArray) -> FloatArray:
-    """Return after how many days numbers of units have counted: when their windows close."""
-    return wait + arrivals.days_until(steps, units)
+    arrivals: Arrivals
+    steps: TrafficSteps
+    wait: float
+    cap: float
+
+    def days_until(self, units: FloatArray) -> FloatArray:
+        """Return after how many days numbers of units have counted."""
+        return self.wait + self.arrivals.days_until(self.steps, units)
+
+    def come(self, days: FloatArray) -> FloatArray:
+        """Return how many units have come after numbers of days."""
+        return np.minimum(self.cap, self.arrivals.units_after(self.steps, days))
 
 
 def _wait(measure: Measure | None) -> float:
@@ -192,7 +202,7 @@ def _wait(measure: Measure | None) -> float:
     return 0.0 if measure is None else measure.matures(0.0) / DAY
 
 
-def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list[RolloutCase]:
+def _played_cases(design: Design, schedule: _Schedule, runs: int, seed: int) -> list[RolloutCase]:
     """Play rollouts unit by unit; the primary metric does not decide, so any outcomes will do."""
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
@@ -210,10 +220,9 @@ def _played_cases(design: Design, days_of: DaysOf, runs: int, seed: int) -> list
     for name, means in worlds:
         result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
         assert result.guarded is not None
-        units = result.decision_time.astype(float)
-        exposed = 1.0 - result.share[0]
-        columns = (result.winner >= 1, result.guarded.by_harm, units, days_of(units), exposed)
-        cases.append(_case(name, *columns))
+        days = schedule.days_until(result.decision_time.astype(float))
+        exposed = (1.0 - result.share[0]) * schedule.come(days)
+        cases.append(_case(name, result.winner >= 1, result.guarded.by_harm, days, exposed))
     return cases
 
 
@@ -230,13 +239,12 @@ def _looks(cap: float) -> FloatArray:
     return looks[looks <= last]
 
 
-def _cases_by_paths(
-    design: Design, days_of: DaysOf, cap: float, runs: int, seed: int
-) -> list[RolloutCase]:
+def _cases_by_paths(design: Design, schedule: _Schedule, runs: int, seed: int) -> list[RolloutCase]:
     """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
-    units = _looks(cap)
+    units = _looks(schedule.cap)
     looks = len(units)
-    days_at = days_of(units)
+    days_at = schedule.days_until(units)
+    exposed_at = 0.5 * schedule.come(days_at)
     chance = np.random.default_rng(seed)
     paths = [
         _paths(design, which, units, runs, chance)
@@ -250,7 +258,7 @@ def _cases_by_paths(
     def case(name: str, out: IntArray, harmed: IntArray) -> RolloutCase:
         end = np.minimum(np.minimum(out, harmed), looks - 1)
         shipped, rolled = (out < harmed) & (out < looks), (harmed <= out) & (harmed < looks)
-        return _case(name, shipped, rolled, units[end], days_at[end])
+        return _case(name, shipped, rolled, days_at[end], exposed_at[end])
 
     cases = [case(UNCHANGED, within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
     for place, metric in enumerate(design.guardrails):
@@ -305,11 +313,10 @@ def _case(
     name: str,
     shipped: BoolArray,
     rolled: BoolArray,
-    units: FloatArray,
     days: FloatArray,
-    exposed: float = 0.5,
+    exposed: FloatArray,
 ) -> RolloutCase:
-    """Return what is expected, given how some rollouts have ended, and after how many units."""
+    """Return what is expected, given how some rollouts ended, when, and who had a new version."""
     ended = shipped | rolled
     return RolloutCase(
         name,
@@ -317,7 +324,7 @@ def _case(
         float(rolled.mean()),
         float(np.median(days[ended])) if ended.any() else math.nan,
         float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
-        float(units.mean() * exposed),
+        float(exposed.mean()),
     )
 
 

@@ -60,7 +60,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say of
     a metric before an outcome has been counted, which may be sooner with a short window.
     """
-    counted = [one for one in status.metrics if any(mean is not None for mean in one.means)]
+    counted = [one for one in status.metrics if status.matured or set(one.means) != {None}]
     if not status.matured and not counted:
         return []
     names = [arm.name for arm in status.arms]
@@ -152,7 +152,9 @@ def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
         about.append(f"margin {amounts.size(metric.margin)}")
     if values := coverage_words(arms, metric.coverage):
         about.append(values)
-    said = [f"{metric.name} ({', '.join(about)}):"]
+    pairs = zip(arms, metric.means, strict=True)
+    means = ", ".join(f"{arm} {amounts.mean(mean)}" for arm, mean in pairs if mean is not None)
+    said = [f"{metric.name} ({', '.join(about)}): {means or 'no values yet'}"]
     for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
         where = f"; {standing}" if metric.role == "guardrail" else ""
         said.append(f"  {contrast_words(contrast, amounts)}{where}")

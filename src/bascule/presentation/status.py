@@ -107,6 +107,10 @@ def late_lines(status: Status) -> list[str]:
     """Say which part of the events came too late to count, and what would change it."""
     if not status.late:
         return []
+    if status.decision is not None or not status.events:
+        # A share needs the events that count, which are known while units count.
+        late = count(status.late)
+        return [f"{late} events came after the windows of their units and do not count"]
     total = status.events + status.late
     share = status.late / total
     advice = ": a longer window counts more of them, later" if share >= MANY_LATE else ""

@@ -15,6 +15,8 @@ def test_a_line_has_a_name_an_outcome_and_what_is_asked_of_it() -> None:
     )
     assert metric_of(line) == expected
     assert metric_of("clicks; ratio 0.1 4").outcome == bs.Ratio(0.1, 4)
+    timed = metric_of("clicks; ratio; window 3d; grace 6h").measure
+    assert timed == bs.Measure("3d", grace="6h")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +27,8 @@ def test_a_line_has_a_name_an_outcome_and_what_is_asked_of_it() -> None:
         ("latency; gaussian wide; margin 5", "must be a number"),
         ("latency; bounded 0 100 7", "Bounded"),
         ("latency; recurrent 1 1", "recurrent 1 1"),
-        ("latency; gaussian 3; margins 5", "margins 5"),
+        ("latency; gaussian 3; margins 5", "margins 5.* with a value go harm, window, grace"),
+        ("latency; gaussian 3; grace 6h", "grace without a window"),
         ("latency; gaussian 3; margin 5; margin 6", "two parts"),
         ("buys; bernoulli; margin 2", "must be below 1"),
         ("a b; bernoulli", "letters, digits"),

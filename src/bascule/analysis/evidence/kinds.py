@@ -143,7 +143,7 @@ def repeated_test(design: Design) -> Evidence:
     """The exported log of a test that bascule ran, folded again."""
     explanation = (
         "The test was run by bascule. Its units were gone through again in the order in which they "
-        "came, by the same rule, which gives the same decision on the same day."
+        "came, by the same rule, until the last of them had its outcome by the end of the log."
     )
     name = f"the test itself, folded again by {design.rule.label}"
     return Evidence(name, explanation, design.calibration.guarantee, design.outcome)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from datetime import time as time_of_day
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.question import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
+from bascule.analysis.log.times import moment, times_of
 from bascule.analysis.reduce.query import (
     ask_about_growth,
     by_arrival,
@@ -277,8 +278,8 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
     units = assigned.filter(assigned.bad == 0)
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
-    whole = tested or Tested(design)
-    replayed, survey = replay(whole, rows, units, request.until), surveyed(rows)
+    whole, survey = tested or Tested(design), surveyed(rows)
+    replayed = replay(whole, rows, units, request.until, _last_received(log.table))
     return Reduced(
         log.arms,
         Table({"": replayed.sums}, {}),
@@ -289,6 +290,15 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
         examples=survey.examples,
         replayed=replayed,
     )
+
+
+def _last_received(table: Any) -> datetime | None:
+    """When the last outcome of an exported test came: until then units have matured."""
+    if "received" not in table.columns:
+        return None
+    received = moment(table, times_of(table, "received", None))
+    (last,) = run(table.agg(received=received.max()))
+    return cast("datetime | None", last["received"])
 
 
 def _end_of_log(request: Request, surveys: list[Survey]) -> datetime:

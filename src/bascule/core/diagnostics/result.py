@@ -49,7 +49,7 @@ class Diagnostic:
         if self.validity == "any time":
             return self
         p_value = p_at_look(self.p_value, number)
-        message = self.message
+        message = self.message.replace("(p ", "(at this look alone p ")
         if self.flagged and p_value > self.level:
             message = (
                 f"not rare among {number} looks, though it would be at a single one: {message}"

@@ -27,6 +27,7 @@ PARTS: Options = {
         "When an arm is removed as harmful.", kind="choice", choices=get_args(Harm), name="harm"
     ),
     "window": Option("How long events count.", name="window"),
+    "grace": Option("How much later they may come.", name="grace", needs=("window",)),
     **{
         name: Option(f"It is the {name} of the metric.", kind="number", name=name)
         for name in ("margin", "error", "baseline")
@@ -40,7 +41,8 @@ def metric_of(line: str) -> Metric:
 
     The outcome model has its numbers behind it: "bernoulli", "gaussian 30", "bounded 0 100",
     "numeric", "ratio 0.1 4". A metric with a margin is a guardrail, one without is secondary.
-    "window 1d" is how long events count: any of a rate, sums of others.
+    "window 1d" is how long events count: any of a rate, sums of others. "grace 6h" is how much
+    later they may come.
 
     >>> metric_of("latency; gaussian 30; decrease; margin 5; baseline 120").margin
     5.0
@@ -54,7 +56,13 @@ def metric_of(line: str) -> Metric:
         )
     if "window" in given:
         aggregate = "any" if given["outcome"].binary else "sum"
-        given["measure"] = Measure(given.pop("window"), aggregate)  # type: ignore[arg-type]
+        given["measure"] = Measure(
+            given.pop("window"),
+            aggregate,  # type: ignore[arg-type]
+            grace=given.pop("grace", 0.0),
+        )
+    if "grace" in given:
+        raise InputError("metrics", f"metric {name:.60} has grace without a window: give both")
     given.setdefault("role", "guardrail" if "margin" in given else "secondary")
     try:
         return Metric(name, **given)
@@ -93,7 +101,11 @@ def _read_part(part: str, options: Options) -> tuple[str, Any]:
         return chosen[0], word
     if word in options and len(values) == 1:
         return word, options[word].read(part.split()[1])
-    raise InputError("part", f"it has the part {part!r:.60}: write it as in {EXAMPLE!r}")
+    named = ", ".join(one for one in options if one not in WORDS)
+    raise InputError(
+        "part",
+        f"it has the part {part!r:.60}: write it as in {EXAMPLE!r}; with a value go {named}",
+    )
 
 
 def _outcome(kind: str, numbers: list[str]) -> Outcome:

@@ -402,7 +402,8 @@ def _contrasts(
 
 
 def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:
-    if means is None:
+    if means is None or design.decides == "guardrails":
+        # Where the primary metric has no say, no arm is better for it.
         return None
     known = [design.oriented(mean) for mean in means]
     best = max(known)

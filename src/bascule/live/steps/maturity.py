@@ -123,8 +123,11 @@ def judge_value(design: Design, value: object) -> Receipt:
 def _judge_pair(design: Design, value: object) -> Receipt:
     """Return whether a numerator and a denominator can be an event of this design."""
     if not isinstance(value, Pair):
-        example = "(1, 1) or (0, 1)" if design.outcome.is_share else "(3, 10)"
-        detail = f"{value!r:.60} is no numerator with its denominator: record {example}"
+        example = "(1, 1) if good, (0, 1) if not" if design.outcome.is_share else "(3, 10)"
+        detail = (
+            f"{value!r:.60} is one number, and a ratio needs a numerator and a denominator: record "
+            f"{example}, in JSON with [ and ]"
+        )
         return Receipt(False, "not a number", detail)
     if not design.outcome.pairs:
         detail = f"a pair, {tuple(value)!r}, is recorded for a metric that is no ratio"

@@ -67,10 +67,11 @@ def soonest(request: PlanRequest) -> Rule:
     >>> soonest(PlanRequest()).power
     0.9
     """
-    ending = [
-        rule for rule in with_horizon(request, 1.0) if request.accepts(design_of(request, rule))
-    ]
-    return ending[-1] if ending else even_split(request)
+    plain, ending = even_split(request), with_horizon(request, 1.0)
+    # Where no guarantee is accepted, as with an estimated spread, the strongest there is will do.
+    if request.accepts(design_of(request, plain)):
+        ending = [rule for rule in ending if request.accepts(design_of(request, rule))]
+    return ending[-1] if ending else plain
 
 
 def tilted(request: PlanRequest, tilt: float) -> Tilt:

@@ -44,15 +44,22 @@ def column_words(day: str) -> str:
 
 
 def windows(
-    crowd: Returning, steps: TrafficSteps, deadline: float, needed: Callable[[float], float]
+    crowd: Returning,
+    steps: TrafficSteps,
+    deadline: float,
+    needed: Callable[[float], float],
+    grace: float = 0.0,
 ) -> Table:
-    """Return what windows of other lengths would count and take, given the users they need."""
+    """Return what windows of other lengths would count and take, given the users they need.
+
+    `grace` has the days for which outcomes may come after a window.
+    """
     rows: list[Cells] = [("window", "requests a user", "counted", "users needed", "day")]
-    for days in (days for days in WINDOWS if days < deadline):
+    for days in (days for days in WINDOWS if days + grace < deadline):
         users = needed(days)
-        day = crowd.days_until(steps, np.asarray(users)).item() + days
+        day = crowd.days_until(steps, np.asarray(users)).item() + days + grace
         requests = crowd.requests_in(days)
-        users_in_time = crowd.units_after(steps, np.asarray(deadline - days)).item()
+        users_in_time = crowd.units_after(steps, np.asarray(deadline - days - grace)).item()
         counted = min(1.0, requests * users_in_time / (crowd.requests_per_day * deadline))
         rows.append(
             (

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
+from bascule.core.calendar import DAY
 from bascule.planning.request.arrivals import Returning
 from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import count, duration, percent
@@ -21,20 +22,23 @@ DAYS = "days: the median of the rollouts that ended by the deadline; none if few
 
 def report(plan: Rollout) -> Report:
     """Return each case with how often the new version is out or back, days and users."""
-    days = plan.cases[0].shown_days
-    end = f"in about {duration(days)}"
-    if math.isnan(days):
+    unchanged = plan.cases[0]
+    chance = f"with probability {percent(unchanged.shipped)},"
+    end = f"in about {duration(unchanged.shown_days)}, {chance}"
+    if math.isnan(unchanged.shown_days):
         end = "by the deadline in fewer than half of the cases"
     tables = [Table(tuple(_cases(plan)))]
     notes = [*_promises(plan), DAYS, origin(plan)]
     if isinstance(plan.arrivals, Returning):
         needed = partial(plan.arrivals.users_needed, plan.design)
-        tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed))
+        measures = [one.measure for one in plan.design.metrics if one.measure is not None]
+        grace = max((float(one.grace) for one in measures), default=0.0) / DAY
+        tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed, grace))
         notes.append(arrival_words(plan.arrivals, plan.deadline_days))
         notes.append(column_words("an unchanged version is out on average"))
     pairs = zip(plan.ramp, plan.traffic, strict=True)
     steps = ", ".join(
-        f"{percent(share)} after {at / 86400:g} d ({percent(traffic)} in the test)"
+        f"{percent(share)} after {at / DAY:g} d ({percent(traffic)} in the test)"
         for (at, share), (_, traffic) in pairs
     )
     return Report(
