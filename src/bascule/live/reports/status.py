@@ -247,7 +247,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         leader, share = None, 0.0
     left, days, ahead = None, None, None
     if phase in OPEN and rollout is None and state.ending.held is None:
-        left, days = _left(design, state, share, state.enrolment.latest - created)
+        left, days = _left(design, state, share, now - created)
         ahead = time_left_of(design, state, created, now)
     arms = _arms(design, state, statistics)
     units = [arm.units for arm in arms]
