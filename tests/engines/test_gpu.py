@@ -10,14 +10,14 @@ import sys
 import pytest
 
 import bascule as bs
-from bascule.simulation.engines import intervals
+from bascule.simulation.kernels import intervals
 
 PLAY = """
 import json, sys, warnings
 warnings.simplefilter("ignore")
 import bascule as bs
 from bascule.core.design import Design
-from bascule.simulation.engines import intervals
+from bascule.simulation.kernels import intervals
 table, cases = json.load(sys.stdin)
 intervals.SMALLEST_TABLE, intervals.LARGEST_TABLE = table
 played = []

@@ -7,7 +7,7 @@ import pytest
 import bascule as bs
 from bascule.planning.sweep import Sweep, expected_units, unit_weight
 from bascule.research.comparison.frontier import FEWEST, TOO_MANY, budget_for
-from bascule.simulation.engines.intervals import LARGEST_TABLE
+from bascule.simulation.kernels.intervals import LARGEST_TABLE
 
 
 def runs_for(design: bs.Design, means: list[float], runs: int) -> int:

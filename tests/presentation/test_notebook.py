@@ -69,7 +69,7 @@ def test_every_result_has_a_table_and_a_figure(
 ) -> None:
     results = (
         bs.simulate(DESIGN, [0, 1], runs=50),
-        bs.research.frontier([0, 1], runs=20, families=["tilt"]),
+        bs.research.frontier([0, 1], runs=20, rules=["tilt"]),
         bs.research.audit(DESIGN, [0, 1], runs=20, worlds=["steady", "null"]),
         spending,
         running.status(),

@@ -106,7 +106,7 @@ def test_bounds_hold(rule: Any) -> None:
 
 
 def test_a_table_that_is_too_short_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bascule.simulation.engines import intervals as interval_runs
+    from bascule.simulation.kernels import intervals as interval_runs
 
     test = design(RULES["radius"])
     before = bs.simulate(test, [0, 1], runs=100, seed=8)

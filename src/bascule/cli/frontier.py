@@ -58,9 +58,7 @@ def command(**given: Any) -> None:
     if "out" in given:
         prepare_folder(given["out"])
     with designs.workers(given), progress_bar() as report:
-        result = frontier(
-            asked.pop("means"), outcome=model, progress=report, families=families, **asked
-        )
+        result = frontier(asked.pop("means"), model, progress=report, rules=families, **asked)
     note_compilation(result.compile_seconds)
     written = result.save(given["out"]) if "out" in given else ()
     print_result(result, "json" in given)

@@ -25,7 +25,7 @@ from bascule.core.rules import UCB
 from bascule.simulation import Simulation, World, simulate
 from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.engines.choose import is_compiled
-from bascule.simulation.engines.intervals import LARGEST_TABLE
+from bascule.simulation.kernels.intervals import LARGEST_TABLE
 from bascule.theory import mean_path
 from bascule.theory.prediction.paths.straight_path import rounds_to_win
 

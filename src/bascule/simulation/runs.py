@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any, Literal
 
@@ -65,3 +66,28 @@ class Runs(ABC):
         """The regret of each run."""
         regret: FloatArray = self.units @ np.array(gaps_of(self.means.tolist()))
         return regret
+
+
+class WorldRuns(Runs):
+    """Runs in any world, whose regret is that of each unit at its time."""
+
+    def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
+        super().__init__(design, world, seed, runs)
+        self.world = world
+        self.longest_wait = world.batch + math.ceil(world.delay.longest if world.delay else 0)
+        self.regrets = np.zeros(runs)
+
+    @property
+    def regret(self) -> FloatArray:
+        """The regret of each run, with the means as they were for each unit."""
+        return self.regrets
+
+    def regrets_of(self, first_run: int, runs: int) -> FloatArray:
+        """Return the part of the regrets that belongs to some of the runs."""
+        row = first_run - self.first_run
+        return self.regrets[row : row + runs]
+
+
+def ring(units: int) -> int:
+    """Return the length of a ring in which this many units can wait: the next power of two."""
+    return 1 << (units + 1).bit_length()

@@ -13,7 +13,7 @@ from bascule.research.comparison.frontier import Frontier
 @pytest.fixture(scope="module")
 def played() -> Frontier:
     return bs.research.frontier(
-        [0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=200, families=[Family.PUBLISHED, Family.TILT]
+        [0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=200, rules=[Family.PUBLISHED, Family.TILT]
     )
 
 

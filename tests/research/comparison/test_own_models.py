@@ -159,7 +159,7 @@ def test_an_outcome_of_ones_own_is_planned_with_its_own_noise() -> None:
 
 
 def test_a_rule_of_ones_own_is_compared() -> None:
-    result = bs.research.frontier([0.0, 1.0], runs=20, families=["tilt"], rules=[InTurns()])
+    result = bs.research.frontier([0.0, 1.0], runs=20, rules=["tilt", InTurns()])
     assert [point.label for point in result.points][-1] == "Turns_1"
     assert "Turns_1" in repr(result)
     assert result.plot().axes

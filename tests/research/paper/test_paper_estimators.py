@@ -16,14 +16,12 @@ from bascule.research.paper import units
 from bascule.research.paper.claims.total_mean import TOTAL_MEAN
 from bascule.research.paper.estimators import (
     LEVEL,
-    MARKS,
     RULE,
     STAGES,
     ages_after_wait,
     along_runs,
     variance,
 )
-from bascule.research.paper.figures.figure_estimators import draw, table
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate, simulate
 
@@ -82,18 +80,6 @@ def test_the_same_seed_gives_the_same_errors() -> None:
     for one, same, else_ in zip(first, again, other, strict=True):
         assert np.array_equal(one.of_total, same.of_total)
         assert not np.array_equal(one.of_total, else_.of_total)
-        assert np.all(one.effective <= one.units + 1e-9)
-
-
-def test_the_table_and_the_panels_hold_every_mark() -> None:
-    seen = along_runs(RUNS, 0)
-    rows = table(seen)
-    assert [(row["stage"], row["arm"]) for row in rows] == [
-        (stage, arm) for stage in MARKS for arm in "AB"
-    ]
-    waiting, measured = draw(seen).axes
-    assert len(waiting.lines) == 3
-    assert len(measured.containers) == 2
 
 
 def test_what_runs_say_in_truth() -> None:

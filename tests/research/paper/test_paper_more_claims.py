@@ -13,7 +13,7 @@ from bascule.research.paper.claims import (
     many_arms,
     static_populations,
 )
-from bascule.research.paper.claims.claim import Judge
+from bascule.research.paper.claims.claim import Stated
 from bascule.research.paper.claims.conclusion import CONCLUSIONS, INDEX, inflation_decides
 from bascule.research.paper.claims.many_arms import AGAINST_ETC, FOUR, MANY_ARMS, first_branch
 from bascule.research.paper.claims.static_populations import (
@@ -80,7 +80,7 @@ def undecided(one: Simulation) -> Simulation:
     ],
 )
 def test_runs_that_break_a_claim_deny_it(
-    measured: Measurements, judge: Judge, label: str, change: Callable[[Simulation], Simulation]
+    measured: Measurements, judge: Stated, label: str, change: Callable[[Simulation], Simulation]
 ) -> None:
     assert judge(changed(measured, label, change)).verdict == "does not hold"
 

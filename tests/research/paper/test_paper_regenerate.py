@@ -11,7 +11,7 @@ from bascule.cli.main import main
 from bascule.research.paper import Regenerated, regenerate
 from bascule.research.paper.regenerate import SECTIONS
 
-FIGURES = ("figure1", "figure2", "figure3", "figure4", "estimators")
+FIGURES = ("figure1", "figure2", "figure3", "figure4")
 NAMES = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")} | {
     "claims.md",
     "claims.json",

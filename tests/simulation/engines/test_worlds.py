@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.intervals.state import Steps
 from bascule.core.progress import block_procedure, interval_procedure
-from bascule.simulation.engines import worlds as world_runs
-from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.kernels.control import new_control
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
+from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
+from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
 
 CERTAIN = bs.worlds.Discrete([0, 1], [[1, 0], [0, 1]])
 """The first arm always gives 0, the second always 1."""
@@ -65,11 +63,11 @@ def test_in_a_plain_world_the_general_loop_plays_the_runs_of_the_quick_one(
 def test_the_loops_run_uncompiled_too(
     rule: Any, outcome: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def intervals(steps: Steps, within: Any, *functions: Any) -> Any:
-        return world_interval_kernel.build(steps, within, "", *functions)
+    def uncompiled(build: Any, _called: Any, *parts: Any) -> Any:
+        return build(*parts, "")
 
-    monkeypatch.setattr(world_runs, "interval_loop", intervals)
-    monkeypatch.setattr(world_runs, "block_loop", partial(world_block_kernel.build, fingerprint=""))
+    for family in (world_interval_kernel, world_block_kernel):
+        monkeypatch.setattr(family, "compile_loop", uncompiled)
     test = design(rule, outcome, error=0.2, max_units=60)
     means = [0.1, 0.9] if isinstance(outcome, bs.Bernoulli) else [0.0, 1.5]
     quick = bs.simulate(test, means, runs=6, seed=2)
@@ -85,7 +83,7 @@ def test_arms_that_outgrow_the_table_of_radii_go_on_as_before(
     test, world = design(bs.UCB(2)), {"batch": 5}
     before = bs.simulate(test, [0, 1], runs=100, seed=8, world=world)
     assert before.units.max() > 500
-    monkeypatch.setattr(world_runs, "LARGEST_TABLE", 100)
+    monkeypatch.setattr(world_interval_kernel, "LARGEST_TABLE", 100)
     after = bs.simulate(test, [0, 1], runs=100, seed=8, world=world)
     # The table holds what the same function gives, but compiled sums may differ in the last bit.
     assert np.mean(before.decision_time == after.decision_time) > 0.99

@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 import bascule as bs
+from bascule.core.evidence.radius import radius
 from bascule.core.progress import interval_procedure
-from bascule.simulation.engines.intervals import interval_loop
+from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.kernels.intervals import CALLED, build
+from bascule.simulation.random.draws import NORMAL
 from bascule.simulation.random.streams import (
     LAYERS,
     ROW,
@@ -144,4 +147,8 @@ def test_the_compiled_interval_kernel_is_made_once() -> None:
         interval_procedure(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(alpha), sides=1))
         for alpha in (2, 3)
     )
-    assert interval_loop(two.steps, 2) is interval_loop(three.steps, 2)
+    loops = {
+        compile_loop(build, CALLED, procedure.steps, 2, False, NORMAL, radius)
+        for procedure in (two, three)
+    }
+    assert len(loops) == 1

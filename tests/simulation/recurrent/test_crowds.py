@@ -9,7 +9,7 @@ import bascule as bs
 from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight
 from bascule.core.types import FloatArray
 from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
-from bascule.simulation.recurrent.engines import UNSEEN, Engine, Fast, Plain
+from bascule.simulation.recurrent.engines import UNSEEN, Fast, Plain
 
 STAGES = 24
 WEIGHTS = {"means": equal_weight, "precise": precision_weight}
@@ -20,7 +20,7 @@ def arrivals(stage: int) -> tuple[int, ...]:
     return ((0,) if stage % 7 else ()) + ((1,) if stage % 5 == 1 else ()) + ((1,) * (stage == 21))
 
 
-def play(engine: Engine, sigma_noise: float, run: int) -> FloatArray:
+def play(engine: Plain, sigma_noise: float, run: int) -> FloatArray:
     """The tallies of two arms after the last stage."""
     clear, join, advance = engine.crowd
     tables, memory = engine.tables(2 * STAGES), np.full(engine.memory(2, 2 * STAGES), np.nan)

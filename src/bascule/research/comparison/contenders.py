@@ -147,20 +147,23 @@ def contenders(
     return entries
 
 
-def checked_families(families: Iterable[str]) -> tuple[Family, ...]:
-    """Return the families with these names; InputError for any other name.
+def checked_rules(given: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tuple[Rule, ...]]:
+    """Return the families with these names, and the rules among them.
 
-    >>> checked_families(["tilt"])
-    (<Family.TILT: 'tilt'>,)
+    Without a name they are all families whose error is proven. Any other name is an `InputError`.
+
+    >>> checked_rules(["tilt", ETC()])
+    ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
     """
     known = {family.value: family for family in Family}
-    asked = [families] if isinstance(families, str) else list(families)
-    for name in asked:
-        if name not in known:
+    asked = [given] if isinstance(given, str | Rule) else list(given)
+    for one in asked:
+        if not isinstance(one, Rule) and one not in known:
             raise InputError(
-                "families", f"families must be among {', '.join(known)} (got {name!r})"
+                "rules", f"rules must be rules, or among {', '.join(known)} (got {one!r})"
             )
-    return tuple(known[name] for name in asked)
+    families = tuple(known[one] for one in asked if isinstance(one, str))
+    return families or USUAL, tuple(one for one in asked if isinstance(one, Rule))
 
 
 def checked_knobs(field: str, values: object) -> tuple[float, ...]:

@@ -25,12 +25,11 @@ from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
 from bascule.research.comparison.contenders import (
     ALPHAS,
     TILTS,
-    USUAL,
     Contender,
     Family,
     LeftOut,
-    checked_families,
     checked_knobs,
+    checked_rules,
     contenders,
     refuse_twice,
     stalling,
@@ -243,8 +242,8 @@ class Frontier:
 
 
 def frontier(
-    design: Design | Sequence[float] | None = None,
-    means: Sequence[float] | Outcome | None = None,
+    means: Sequence[float],
+    outcome: Outcome | Design = STANDARD,
     error: float | None = None,
     effect: float | None = None,
     alphas: Iterable[float] = ALPHAS,
@@ -254,34 +253,33 @@ def frontier(
     threads: int | None = None,
     progress: Stages | None = None,
     *,
-    outcome: Outcome | None = None,
-    rules: Sequence[Rule] = (),
-    families: Iterable[str] = USUAL,
+    rules: Iterable[Rule | str] = (),
     sides: int | None = None,
 ) -> Frontier:
     """Simulate every rule along its knob at the same error, and say which dominates which.
 
-    `frontier(design, means)` compares a design with the other rules for its outcomes and error;
-    `frontier(means, outcome)` compares the rules alone, by default on `Gaussian(1)` outcomes.
-
+    - `means`: the mean of each arm.
+    - `outcome`: the outcome model; or a design, whose rule is compared with the other rules for its
+      outcomes and error.
     - `error`, `sides`: the bound on the probability that a worse arm wins, or with `sides=2` that
       either of two equal arms does.
     - `effect`: a difference to find; it adds tilted blocks that are given it.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
-    - `rules`: further rules to compare.
-    - `families`: names of the families of rules; all whose error is proven if not given. "peers"
-      are rules of other tools and papers.
+    - `rules`: names of families of rules, and further rules to compare. Without a name all families
+      whose error is proven take part; "peers" are rules of other tools and papers.
     - `runs`, `seed`, `threads`: as in `simulate`. Rules that take many units are simulated less
       often than `runs`; on a GPU most of them are simulated `runs` times.
     - `progress`: called with the rule, and with how many runs of how many are finished.
 
-    >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, families=["published", "tilt"])
+    >>> result = frontier([0.0, 1.0], tilts=[3.0], runs=200, rules=["published", "tilt"])
     >>> [point.label for point in result.beyond_the_paper]
     ['Tilt_3']
     """
     cap, goal = None, INCREASE
-    if isinstance(design, Design):
-        refuse_twice(design, outcome=outcome, error=error, sides=sides)
+    asked, given = checked_rules(rules)
+    if isinstance(outcome, Design):
+        design, outcome = outcome, outcome.outcome
+        refuse_twice(design, error=error, sides=sides)
         if design.metrics:
             raise InputError(
                 "metrics", "rules are compared on the primary metric alone: leave metrics out"
@@ -292,21 +290,15 @@ def frontier(
                 "rules are compared until they find the best arm, not with min_effect: leave it "
                 "out of the design here",
             )
-        outcome, error, goal = design.outcome, design.calibration.error, design.goal
-        sides = design.sides or ONE_SIDED
-        rules, cap = (*rules, design.rule), design.max_units
-    elif design is not None:
-        # The form without a design: means first, then their outcome model.
-        outcome, means = _second_argument(means, outcome), design
-    outcome = STANDARD if outcome is None else outcome
-    error = DEFAULT_ERROR if error is None else error
-    if not isinstance(design, Design):
+        error, goal, sides = design.calibration.error, design.goal, design.sides or ONE_SIDED
+        given, cap = (*given, design.rule), design.max_units
+    else:
         sides = checked_sides(sides or ONE_SIDED)
+        error = DEFAULT_ERROR if error is None else error
         error = checks.probability("error", error, "0.05 is usual") / sides
-    asked = checked_families(families)
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
     arms = len(means) if isinstance(means, Sized) else 0
-    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, rules)
+    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, given)
     means = shown = checked_means(means, arms, outcome)
     if goal == "decrease":
         # Rules are compared where more is better, on reflected outcomes.
@@ -344,7 +336,7 @@ def frontier(
         seconds=sweep.simulating_seconds,
         compile_seconds=sweep.compile_seconds,
         cap_not_applied=cap,
-        sides=sides or ONE_SIDED,
+        sides=sides,
     )
 
 
@@ -356,12 +348,6 @@ def budget_for(runs: int) -> Budget:
     """
     affordable = AFFORDABLE * (ON_GPU if current_device() == "cuda" else 1)
     return Budget(affordable * runs, min(runs, FEWEST), runs, TOO_MANY)
-
-
-def _second_argument(given: object, outcome: Outcome | None) -> Outcome | None:
-    if given is not None and outcome is not None:
-        raise InputError("outcome", "outcome is given twice: leave out one of them")
-    return outcome if given is None else given  # type: ignore[return-value]
 
 
 def _point(entry: Contender, played: Simulation, oracle: float) -> Point:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,12 +13,10 @@ from bascule.presentation.numbers import axis_amount
 from bascule.research.comparison import frontier_text as words
 from bascule.research.comparison.contenders import Family, short_name
 from bascule.research.comparison.frontier import STANDARD_ERRORS
-from bascule.research.comparison.labels import Box, Spot, clearest, place_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.legend import Legend
     from matplotlib.text import Annotation
 
     from bascule.research.comparison.frontier import Frontier, Point
@@ -38,16 +36,21 @@ LOOKS: dict[Family, Series] = {
 LOG_FROM = 6.0
 """Regret has a log scale when the largest is this many times the smallest."""
 
-MARK, NAME_SIZE, AIR = 6.5, 9.0, 2.0
-"""The sizes of a mark, of the name beside it, and of the space left and right of a name."""
+MARK, NAME_SIZE = 6.5, 9.0
+"""The sizes of a mark and of the name beside it."""
 
-HALF_MARK, HALF_BAR = 3.9, 1.0
-"""Half of what a mark with its edge takes, and of the thickness of a bar with some air."""
+HALF_MARK = 3.9
+"""Half of what a mark with its edge takes."""
+
+DIRECTIONS, DISTANCES = 16, (8.0, 14.0, 22.0, 32.0)
+"""The places that are tried for a name: this many around its point, at each of these distances."""
 
 FEW_CURVES = 2
 """Up to this many curves have the names of their rules in full; more have the knobs only."""
 
-POINTS_PER_INCH = 72.0
+Spot = tuple[float, float]
+"""A place in the figure."""
+
 SHADE, QUIET = "#f3f1ec", "#555555"
 
 
@@ -72,51 +75,9 @@ def draw_frontier(frontier: Frontier) -> Figure:
     axis.set_ylabel(f"regret until the decision{scale}")
     axis.set_title("Regret against decision time, at equal proven error", loc="left", pad=36)
     _say(axis, f"{words.title(frontier)}\n{_reading(drawn)}", (0.0, 1.0), (0, 8), QUIET)
-    legend = axis.legend(frameon=False, fontsize=9.5)
-    # Only a drawing that is laid out says where its parts are.
-    figure.draw_without_rendering()
-    layout = Layout(axis, POINTS_PER_INCH / figure.dpi)
-    _put_legend(layout, frontier, legend)
-    _name_points(layout, frontier, legend)
+    axis.legend(frameon=False, fontsize=9.5, loc="best")
+    _name_points(figure, axis, frontier)
     return figure
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where things are on the page, in points."""
-
-    axis: Axes
-    scale: float
-
-    def spot(self, place: Spot) -> Spot:
-        """Where a time and a regret are."""
-        x, y = self.axis.transData.transform(place)
-        return float(x) * self.scale, float(y) * self.scale
-
-    def box(self, artist: Axes | Annotation | Legend) -> Box:
-        """What a part of the drawing takes."""
-        sides = artist.get_window_extent().extents
-        return Box(*(float(side) * self.scale for side in sides))
-
-    def lines(self, frontier: Frontier) -> list[list[Spot]]:
-        """The curves, and the points that are on none."""
-        curves = [_joined(frontier.of(family)) for family in Family]
-        curves += [[point] for point in frontier.points]
-        return [[self.spot(_place(point)) for point in curve] for curve in curves]
-
-
-def _put_legend(layout: Layout, frontier: Frontier, legend: Legend) -> None:
-    """Into the corner that is furthest from the curves."""
-    frame, box = layout.box(layout.axis), layout.box(legend)
-    wide, tall = box.right - box.left, box.high - box.low
-    corners = [
-        Box(left, low, left + wide, low + tall)
-        for low in (frame.high - tall - AIR, frame.low + AIR)
-        for left in (frame.right - wide - AIR, frame.left + AIR)
-    ]
-    best = clearest(corners, layout.lines(frontier))
-    across = (best.left - frame.left) / (frame.right - frame.left)
-    legend.set_loc((across, (best.low - frame.low) / (frame.high - frame.low)))
 
 
 def _reading(drawn: Sequence[Family]) -> str:
@@ -196,38 +157,53 @@ def _name(point: Point, full: bool) -> str:
     return f"{knob.value:g}"
 
 
-def _name_points(layout: Layout, frontier: Frontier, legend: Legend) -> None:
+def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
     """Write beside every point; those of the paper and the efficient ones choose their place first.
 
-    A name for which there is no place is left out.
+    A name for which there is no free place is left out.
     """
+    from matplotlib.transforms import Bbox
+
+    # Only a figure that is laid out says where its parts are.
+    figure.draw_without_rendering()
+    legend = axis.get_legend()
+    assert legend is not None
+    frame, half = axis.get_window_extent(), HALF_MARK * figure.dpi / 72.0
+    spots = [axis.transData.transform(_place(point)) for point in frontier.points]
+    taken = [legend.get_window_extent()]
+    taken += [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in spots]
     full = len({point.family for point in frontier.points}) <= FEW_CURVES
-    points = sorted(
-        frontier.points,
-        key=lambda point: not (point.efficient or point.family is Family.PUBLISHED),
-    )
-    names = [
-        _say(layout.axis, _name(p, full), _place(p), (0, 0), LOOKS[p.family].colour, "data")
-        for p in points
-    ]
-    spots = [layout.spot(_place(point)) for point in points]
-    sizes = [(b.right - b.left + 2 * AIR, b.high - b.low) for b in map(layout.box, names)]
-    marks = [layout.box(legend)]
-    for point in points:
-        marks += _mark(layout.spot(_place(point)), layout.spot(_upper(point)))
-    places = place_labels(spots, sizes, marks, layout.lines(frontier), layout.box(layout.axis))
-    for name, (x, y), place in zip(names, spots, places, strict=True):
-        if place is None:
-            name.remove()
+    for point in sorted(
+        frontier.points, key=lambda one: not (one.efficient or one.family is Family.PUBLISHED)
+    ):
+        colour = LOOKS[point.family].colour
+        name = _say(axis, _name(point, full), _place(point), (0, 0), colour, "data")
+        name.set(ha="center", va="center")
+        wide, tall = (36.0 / figure.dpi * side for side in name.get_window_extent().size)
+        for place in _around(wide, tall):
+            name.set_position(place)
+            box = name.get_window_extent()
+            inside = frame.contains(*box.min) and frame.contains(*box.max)
+            if inside and not box.count_overlaps(taken):
+                taken.append(box)
+                break
         else:
-            name.set_position((place.left + AIR - x, place.low - y))
+            name.remove()
 
 
-def _mark(spot: Spot, upper: Spot) -> list[Box]:
-    """What a mark and its two bars take."""
-    (x, y), (right, high) = spot, upper
-    halves = ((HALF_MARK, HALF_MARK), (right - x, HALF_BAR), (HALF_BAR, high - y))
-    return [Box(x - wide, y - tall, x + wide, y + tall) for wide, tall in halves]
+def _around(wide: float, tall: float) -> list[Spot]:
+    """Return where the middle of a name may be, seen from its point; near places come first.
+
+    `wide` and `tall` are half of its size.
+    """
+    angles = [2 * math.pi * turn / DIRECTIONS for turn in range(DIRECTIONS)]
+    # Above and to the right is easiest to read.
+    angles.sort(key=lambda angle: -math.cos(angle) - math.sin(angle))
+    return [
+        (math.cos(angle) * (distance + wide), math.sin(angle) * (distance + tall))
+        for distance in DISTANCES
+        for angle in angles
+    ]
 
 
 def _say(

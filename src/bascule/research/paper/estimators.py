@@ -25,7 +25,7 @@ RULE = UCB(1.5)
 LEVEL = GRID[0]
 
 STAGES = 300
-MARKS = (20, 40, 60, 80, 100, 140, 180, 220, 260, 300)
+MARKS = (100, STAGES)
 """Stages at which the estimators are compared."""
 
 TOGETHER = 100
@@ -42,7 +42,6 @@ class Errors:
     stage: int
     arm: int
     units: FloatArray
-    effective: FloatArray
     of_means: FloatArray
     of_total: FloatArray
 
@@ -83,7 +82,7 @@ def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
     """Both estimators along runs of UCB-MM, which go on after the decision; every outcome is drawn.
 
     >>> [(each.stage, each.arm) for each in along_runs(2, 0)[:3]]
-    [(20, 0), (20, 1), (40, 0)]
+    [(100, 0), (100, 1), (300, 0)]
     """
     generator = np.random.default_rng(seed)
     sizes = [min(TOGETHER, runs - first) for first in range(0, runs, TOGETHER)]
@@ -96,7 +95,7 @@ def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
 
 
 def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
-    """For each mark and arm: units, effective units and the errors of both estimators, by run."""
+    """For each mark and arm: units and the errors of both estimators, by run."""
     radii = _radii()
     totals, effects = np.zeros((STAGES, runs)), np.zeros((STAGES, runs))
     joined = np.zeros((len(MEANS), STAGES, runs))
@@ -116,10 +115,9 @@ def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
         means = np.einsum("aur,ur,u->ar", now, given, 1.0 / ages) / np.maximum(units, 1.0)
         if here in MARKS:
             outcomes = np.einsum("aur,u->ar", now, ages)
-            effective = outcomes**2 / np.einsum("aur,u->ar", now, ages**2)
             pooled = np.einsum("aur,ur->ar", now, given) / outcomes
             rows += [
-                np.array([units[i], effective[i], means[i] - mean, pooled[i] - mean])
+                np.array([units[i], means[i] - mean, pooled[i] - mean])
                 for i, mean in enumerate(MEANS)
             ]
     return rows

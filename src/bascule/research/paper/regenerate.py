@@ -11,7 +11,7 @@ from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_
 from bascule.presentation.figures import save_figure
 from bascule.research.paper import iid, units
 from bascule.research.paper.claims import conclusion, many_arms, static_populations
-from bascule.research.paper.claims.claim import Claim, Judge, json_text, markdown_text, tally
+from bascule.research.paper.claims.claim import Claim, Stated, json_text, markdown_text, tally
 from bascule.research.paper.claims.conclusion import CONCLUSIONS
 from bascule.research.paper.claims.iid import IID_CLAIMS
 from bascule.research.paper.claims.many_arms import MANY_ARMS
@@ -19,11 +19,9 @@ from bascule.research.paper.claims.static_populations import STATIC_CLAIMS
 from bascule.research.paper.claims.total_mean import TOTAL_MEAN
 from bascule.research.paper.claims.unit_radii import UNIT_RADII
 from bascule.research.paper.claims.units import MEASURED
-from bascule.research.paper.figures.figure1 import figure1
+from bascule.research.paper.figures.curves import figure1, figure4
 from bascule.research.paper.figures.figure2 import figure2
 from bascule.research.paper.figures.figure3 import figure3
-from bascule.research.paper.figures.figure4 import figure4
-from bascule.research.paper.figures.figure_estimators import figure_estimators
 from bascule.research.paper.measure import FigureCell, Measurements, Sheet, measure
 from bascule.simulation.engines.backends.threads import Stages
 
@@ -40,14 +38,14 @@ class Section:
 
     points: tuple[FigureCell, ...]
     figures: Mapping[str, Callable[[Measurements, int], Sheet]]
-    claims: tuple[Judge, ...]
+    claims: tuple[Stated, ...]
 
 
 SECTIONS: tuple[Section, ...] = (
     Section(iid.points(), {"figure1": figure1, "figure2": figure2}, IID_CLAIMS),
     Section(
         units.points(),
-        {"figure3": figure3, "figure4": figure4, "estimators": figure_estimators},
+        {"figure3": figure3, "figure4": figure4},
         MEASURED + UNIT_RADII + TOTAL_MEAN,
     ),
     Section(many_arms.points(), {}, MANY_ARMS),

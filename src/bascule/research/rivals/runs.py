@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from types import FunctionType
 
 import numpy as np
@@ -21,7 +20,6 @@ from bascule.research.rivals.steps import (
     write_shares,
 )
 from bascule.simulation.engines.choose import Order
-from bascule.simulation.engines.worlds import WorldRuns, ring
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
@@ -33,7 +31,7 @@ from bascule.simulation.kernels.worlds.unit import (
     source_of,
 )
 from bascule.simulation.random.streams import seed_stream, uniform
-from bascule.simulation.runs import Runs
+from bascule.simulation.runs import Runs, WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
 LOOK = 10
@@ -124,11 +122,8 @@ def build(fingerprint: str) -> Kernel:
     return play
 
 
-@lru_cache(maxsize=1)
-def loop() -> Kernel:
-    """Return the compiled loop."""
-    outside = [each for each in vars(steps).values() if isinstance(each, FunctionType)]
-    return compile_loop(build, (*CALLED, *outside))
+OUTSIDE = (*CALLED, *(each for each in vars(steps).values() if isinstance(each, FunctionType)))
+"""Functions that the loop leaves outside, to be compiled sooner."""
 
 
 class RivalRuns(WorldRuns):
@@ -145,7 +140,7 @@ class RivalRuns(WorldRuns):
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + 1)
-        loop()(
+        compile_loop(build, OUTSIDE)(
             np.empty(SUMS * self.arms),
             np.empty(self.arms),
             np.empty(self.arms),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +38,12 @@ def boundary(
         checks.positive("effect", effect, "give the effect worth finding, in standard deviations")
     order = np.argsort(flat) if effect is None else np.arange(flat.size)
     totals = np.empty_like(flat)
-    _compiled()(flat, order, threshold, effect or 0.0, totals)
+    compile_loop(_build, CALLED)(flat, order, threshold, effect or 0.0, totals)
     return totals.reshape(np.shape(clocks))
 
 
-@lru_cache(maxsize=1)
-def _compiled() -> Callable[..., None]:
-    rare = (normal.tail_series, mixture_boundary)
-    return compile_loop(_build, called=(*rare, normal.tilted, mixture_boundary_from))
+CALLED = (normal.tail_series, mixture_boundary, normal.tilted, mixture_boundary_from)
+"""Functions that the loop calls rarely enough to leave them outside."""
 
 
 def _build(fingerprint: str) -> Callable[..., None]:

@@ -13,11 +13,12 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.procedures.static.procedure import StaticProcedure
-from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.engines.plain import PlainRuns
 from bascule.simulation.engines.static import StaticRuns
-from bascule.simulation.engines.worlds import WorldBlockRuns, WorldIntervalRuns
 from bascule.simulation.kernels.blocks import BlockRuns
+from bascule.simulation.kernels.intervals import IntervalRuns
+from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
+from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
 from bascule.simulation.random.draws import Draws, draws_of
 from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
 from bascule.simulation.recurrent.runs import UnitRuns

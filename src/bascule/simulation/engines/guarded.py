@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from bascule.core.evidence.families.rows import Family
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
-from bascule.core.procedures.blocks.steps import Share
 from bascule.core.progress import (
     block_procedure,
     decision,
@@ -33,9 +31,9 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
-from bascule.simulation.kernels.blocks import BlockSettings, compiled_params, room_for
+from bascule.simulation.kernels.blocks import block_settings, compiled_params, room_for
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Kernel
+from bascule.simulation.kernels.control import FINISHED, STEPS, STOP
 from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, outcome_of, world_numbers
 from bascule.simulation.random.streams import WORDS, seed_stream
@@ -237,18 +235,10 @@ class CompiledPlay(GuardedPlay):
         ]
         normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
         draw = kernel.draw_nothing if normal else outcome_of
-        self.loop = guarded_loop(procedure.drawn_evidence, procedure.share, tuple(kinds), draw)
+        parts = procedure.drawn_evidence, procedure.share, tuple(kinds), draw
+        self.loop = compile_loop(kernel.build, kernel.CALLED, *parts)
         self.largest_block = procedure.largest_block
-        self.settings = BlockSettings(
-            self.cap,
-            self.means,
-            0.0,
-            procedure.tilt,
-            procedure.batch,
-            procedure.margin,
-            compiled_params(procedure, intervals),
-            self.ziggurat,
-        )
+        self.settings = block_settings(self, procedure, compiled_params(procedure, intervals))
         self.guarded_settings = kernel.GuardedSettings(
             np.array([self.seed_of(place) for place in places]),
             np.array(worlds),
@@ -286,18 +276,6 @@ class CompiledPlay(GuardedPlay):
             self.removed_at[here],
             self.by_harm[first_run : first_run + runs],
         )
-
-
-@lru_cache(maxsize=16)
-def guarded_loop(
-    family: Family, share: Share, kinds: tuple[Family, ...], draw: kernel.Draw
-) -> Kernel:
-    """The loop for a family of evidence, and guardrails of some families."""
-
-    def build(fingerprint: str) -> Kernel:
-        return kernel.build(family, share, kinds, draw, fingerprint)
-
-    return compile_loop(build, kernel.CALLED)
 
 
 def _unit_step(

@@ -8,7 +8,6 @@ there are.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -133,18 +132,6 @@ CALLED = (
 """Functions that the loops call rarely enough to leave them outside."""
 
 
-@lru_cache(maxsize=1)
-def static_loop() -> Kernel:
-    """The loop for a static population."""
-    return compile_loop(build, CALLED)
-
-
-@lru_cache(maxsize=4)
-def threshold_table(threshold: Threshold) -> Kernel:
-    """The loop that tabulates thresholds."""
-    return compile_loop(lambda fingerprint: build_thresholds(threshold, fingerprint), CALLED)
-
-
 class StaticRuns(Runs):
     """Runs of a static population."""
 
@@ -174,7 +161,8 @@ class StaticRuns(Runs):
         """Play some of the runs; with none, only compile and tabulate."""
         if runs == 0:
             thresholds = self.settings.thresholds
-            threshold_table(self.threshold)(thresholds, self.settings.stages, *self.asks)
+            tabulate = compile_loop(build_thresholds, CALLED, self.threshold)
+            tabulate(thresholds, self.settings.stages, *self.asks)
         chunk, columns = self.order(first_run, runs, control)
         room = (*(np.empty(self.arms) for _ in range(4)), np.empty(WORDS, np.uint64))
-        static_loop()(*room, self.arms, chunk, self.settings, columns)
+        compile_loop(build, CALLED)(*room, self.arms, chunk, self.settings, columns)

@@ -7,7 +7,6 @@ evidence.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -253,26 +252,6 @@ CALLED = (
 """Functions that the loop calls rarely enough to leave them outside."""
 
 
-@lru_cache(maxsize=16)
-def block_loop(family: Family, share: Share, draws: Draws, compiled_for: BlockLoop) -> Kernel:
-    """The loop for a family of evidence."""
-    return compile_loop(
-        lambda fingerprint: build(family, share, draws, compiled_for, fingerprint), CALLED
-    )
-
-
-@lru_cache(maxsize=4)
-def difference_loop(share: Share) -> Kernel:
-    """The loop for two arms in blocks of which one number each is drawn."""
-    return compile_loop(lambda fingerprint: block_differences.build(share, fingerprint), CALLED)
-
-
-@lru_cache(maxsize=1)
-def floor_table() -> Kernel:
-    """The loop that finds the totals which are too small to decide."""
-    return compile_loop(build_floors, CALLED)
-
-
 def compiled_params(procedure: BlockProcedure, intervals: bool) -> Params:
     """Return the numbers that evidence goes by, as compiled loops take them.
 
@@ -281,8 +260,16 @@ def compiled_params(procedure: BlockProcedure, intervals: bool) -> Params:
     floors = np.zeros(len(NO_FLOORS))
     params = procedure.params._replace(floors=floors, intervals=float(intervals))
     if procedure.drawn_evidence is KNOWN_SPREAD:
-        floor_table()(floors, params)
+        compile_loop(build_floors, CALLED)(floors, params)
     return params
+
+
+def block_settings(
+    runs: Runs, procedure: BlockProcedure, params: Params, sigma: float = 0.0
+) -> BlockSettings:
+    """Return the settings of a loop in blocks; `sigma` is for loops that draw by it."""
+    rule = procedure.tilt, procedure.batch, procedure.margin
+    return BlockSettings(runs.cap, runs.means, sigma, *rule, params, runs.ziggurat)
 
 
 def room_for(family: Family, arms: int) -> tuple[FloatArray, FloatArray]:
@@ -324,9 +311,9 @@ class BlockRuns(Runs):
         """The functions of the rule that make up the loop."""
         return self.procedure.drawn_evidence, self.procedure.share
 
-    def build(self, draws: Draws, fixed_arms: int, by_sums: bool = False) -> Kernel:
+    def build(self, draws: Draws, by_sums: bool, endless: bool) -> Kernel:  # noqa: ARG002
         """Return the loop, uncompiled."""
-        compiled_for = self._compiled_for(draws, fixed_arms, by_sums)
+        compiled_for = self._compiled_for(draws, self.arms, by_sums)
         return build(self.procedure.drawn_evidence, self.procedure.share, draws, compiled_for, "")
 
     def _compiled_for(self, draws: Draws, fixed_arms: int, by_sums: bool) -> BlockLoop:
@@ -352,19 +339,7 @@ class BlockRuns(Runs):
 
     def settings(self, endless: bool = False) -> tuple[BlockSettings]:  # noqa: ARG002
         """Return the arguments of the loop beside the runs to play."""
-        procedure = self.procedure
-        return (
-            BlockSettings(
-                self.cap,
-                self.means,
-                self.sigma,
-                procedure.tilt,
-                procedure.batch,
-                procedure.margin,
-                self.params,
-                self.ziggurat,
-            ),
-        )
+        return (block_settings(self, self.procedure, self.params, self.sigma),)
 
     @property
     def can_draw_differences(self) -> bool:
@@ -399,10 +374,9 @@ class BlockRuns(Runs):
         chunk, columns = self.order(first_run, runs, control)
         if fast and self.can_draw_differences:
             streams = np.empty(WORDS, np.uint64)
-            loop, settings = difference_loop(self.procedure.share), self._difference_settings()
-            loop(np.empty(2), streams, chunk, *settings, columns)
+            loop = compile_loop(block_differences.build, CALLED, self.procedure.share)
+            loop(np.empty(2), streams, chunk, *self._difference_settings(), columns)
             return
         compiled_for = self._compiled_for(self.draws, self.fixed_arms, fast)
-        rule = self.procedure.drawn_evidence, self.procedure.share
-        loop = block_loop(*rule, self.draws, compiled_for)
+        loop = compile_loop(build, CALLED, *self.functions, self.draws, compiled_for)
         loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)

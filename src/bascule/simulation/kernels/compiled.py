@@ -7,7 +7,7 @@ from compiled code, while Python goes on calling them as they are.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from types import FunctionType
@@ -42,15 +42,17 @@ def arms_to_fix(arms: int, runs: int) -> int:
     return arms if arms == 2 or many else 0
 
 
-def compile_loop(build: Callable[[str], Kernel], called: Iterable[Function] = ()) -> Kernel:
-    """Compile what `build` returns, or take it from the disk cache if it was compiled before.
+@lru_cache(maxsize=128)
+def compile_loop(build: Callable[..., Kernel], called: tuple[Function, ...], *parts: Any) -> Kernel:
+    """Compile the loop that `build` returns for some parts, once, or take it from the disk cache.
 
-    `build` is given a digest of all source that a loop can contain and has to let the loop refer
-    to it: the compiler's cache keeps it with the machine code, and so notices a change in a file
-    that it does not watch itself. The plain functions that the loop uses are found by looking;
-    they become part of it, but for those in `called`, which are rare enough to stay outside.
+    `build` is given the parts, and last a digest of all source that a loop can contain. It has to
+    let the loop refer to the digest: the compiler's cache keeps it with the machine code, and so
+    notices a change in a file that it does not watch itself. The plain functions that the loop uses
+    are found by looking; they become part of it, but for those in `called`, which are rare enough
+    to stay outside.
     """
-    loop = build(source_fingerprint())
+    loop = build(*parts, source_fingerprint())
     used, outside = used_functions(loop), frozenset(called)
     for function in used:
         _register(function, function not in outside)

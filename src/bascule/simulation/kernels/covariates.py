@@ -50,7 +50,7 @@ def ranges_of(numbers: FloatArray) -> FloatArray:
     return np.ascontiguousarray(numbers[7::5])
 
 
-def room_for(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+def room_for_sums(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return room for the sums of all blocks, of one block, and for the coefficients."""
     return np.zeros(width(count)), np.zeros(width(count)), np.zeros(max(1, count * (count + 2)))
 

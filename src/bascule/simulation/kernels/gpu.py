@@ -14,11 +14,10 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.intervals.state import Steps, highest
+from bascule.core.procedures.intervals.state import Steps, eliminate, highest
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Chunk, Kernel, RunColumns
-from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 
 if config.ENABLE_CUDASIM or not cuda.is_available():
@@ -36,6 +35,9 @@ _MINUS_TWO = np.float32(-2.0)
 _NOTHING = np.float32(0.0)
 _HIGH, _LOW = np.uint64(40), np.uint64(0xFFFFFF)
 
+
+OUTGROWN = -9
+"""The winner of a run in which an arm has more units than the table has radii."""
 
 UNFINISHED = -1
 """The steps of a run that outgrew the loop's table."""
@@ -82,14 +84,39 @@ def fill_single_normals(
 def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
     """Return the kernel in which each thread plays one run with a loop, by its number.
 
-    `scratch` are arrays of the sizes and types that the loop works in; each thread has its own.
+    `scratch` are arrays of the sizes and types that the loop works in, five of them; each thread
+    has its own.
     """
     for function in (play, *used_functions(play)):
         _register(function)
-    shapes = tuple(array.shape for array in scratch)
-    if scratch[0].ndim == 2:
-        return _block_kernel(play, shapes, arms)
-    return _interval_kernel(play, shapes, arms)
+    shape_1, shape_2, shape_3, shape_4, shape_5 = (array.shape for array in scratch)
+    type_1, type_2, type_3, type_4, type_5 = (array.dtype.type for array in scratch)
+
+    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
+        row = cuda.grid(1)
+        if row < numbers.size:
+            control = cuda.local.array(CONTROL_SIZE, np.int64)
+            for i in range(CONTROL_SIZE):
+                control[i] = 0
+            play(
+                cuda.local.array(shape_1, type_1),
+                cuda.local.array(shape_2, type_2),
+                cuda.local.array(shape_3, type_3),
+                cuda.local.array(shape_4, type_4),
+                cuda.local.array(shape_5, type_5),
+                arms,
+                Chunk(seed, numbers[row], 1),
+                *settings,
+                RunColumns(
+                    times[row : row + 1],
+                    winners[row : row + 1],
+                    counts[row * arms : (row + 1) * arms],
+                    control,
+                ),
+            )
+            steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
+
+    return cuda.jit(kernel)
 
 
 def _register(function: Function) -> None:
@@ -101,77 +128,15 @@ def _register(function: Function) -> None:
 _REGISTERED: set[Function] = set()
 
 
-def _block_kernel(play: Kernel, shapes: tuple[Any, ...], arms: int) -> Any:
-    arm_rows, pair_rows, words, slot_count, noise_count = shapes
-
-    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
-        row = cuda.grid(1)
-        if row < numbers.size:
-            rows = cuda.local.array(arm_rows, np.float64)
-            pairs = cuda.local.array(pair_rows, np.float64)
-            streams = cuda.local.array(words, np.uint64)
-            slots = cuda.local.array(slot_count, np.int64)
-            noise = cuda.local.array(noise_count, np.float64)
-            control = cuda.local.array(CONTROL_SIZE, np.int64)
-            for i in range(CONTROL_SIZE):
-                control[i] = 0
-            play(
-                rows,
-                pairs,
-                streams,
-                slots,
-                noise,
-                arms,
-                Chunk(seed, numbers[row], 1),
-                *settings,
-                RunColumns(
-                    times[row : row + 1],
-                    winners[row : row + 1],
-                    counts[row * arms : (row + 1) * arms],
-                    control,
-                ),
-            )
-            steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
-
-    return cuda.jit(kernel)
-
-
-def _interval_kernel(play: Kernel, shapes: tuple[Any, ...], arms: int) -> Any:
-    state_size, words, row_count, unit_count, noise_count = shapes
-
-    def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
-        row = cuda.grid(1)
-        if row < numbers.size:
-            state = cuda.local.array(state_size, np.float64)
-            streams = cuda.local.array(words, np.uint64)
-            rows = cuda.local.array(row_count, np.int64)
-            units = cuda.local.array(unit_count, np.int64)
-            noise = cuda.local.array(noise_count, np.float64)
-            control = cuda.local.array(CONTROL_SIZE, np.int64)
-            for i in range(CONTROL_SIZE):
-                control[i] = 0
-            play(
-                state,
-                streams,
-                rows,
-                units,
-                noise,
-                arms,
-                Chunk(seed, numbers[row], 1),
-                *settings,
-                RunColumns(
-                    times[row : row + 1],
-                    winners[row : row + 1],
-                    counts[row * arms : (row + 1) * arms],
-                    control,
-                ),
-            )
-            steps[row] = control[STEPS] if control[ALIVE] == 0 else UNFINISHED
-
-    return cuda.jit(kernel)
-
-
 # A test of few arms in registers
+
+
+def fits_registers(steps: Steps) -> bool:
+    """Whether a rule only reads its state to decide, so that the state need not be in memory.
+
+    A rule that takes arms out while the test goes on writes into its state.
+    """
+    return eliminate not in used_functions(steps.decide)
 
 
 def build_register_kernel(steps: Steps, arms: int) -> Any:

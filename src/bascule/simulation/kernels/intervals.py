@@ -1,4 +1,4 @@
-"""The loop for rules that compare intervals: many runs interleaved, to hide each other's latency.
+"""Runs of rules that compare intervals: many of them interleaved, to hide each other's latency.
 
 `build` returns a plain function around a rule's steps, which is compiled. Everything in it works on
 scalars and flat arrays that the caller owns, and allocates nothing.
@@ -7,10 +7,11 @@ scalars and flat arrays that the caller owns, and allocates nothing.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from bascule.core.design import Design
 from bascule.core.evidence.normal import (
     mixture_boundary,
     mixture_boundary_from,
@@ -19,8 +20,11 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
+from bascule.core.gaps import rival_gaps
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import Steps, clear, highest, place, width
 from bascule.core.types import NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,
@@ -30,20 +34,28 @@ from bascule.simulation.kernels.control import (
     RunColumns,
     finish_run,
 )
-from bascule.simulation.random.draws import NORMAL, Draws
+from bascule.simulation.random.draws import Draws
 from bascule.simulation.random.streams import (
     WORDS,
     WordArray,
     outside_layer,
     seed_stream,
     uniform,
+    ziggurat_table,
 )
+from bascule.simulation.runs import AnyArray, Runs
+from bascule.simulation.worlds.world import World
 
 BURST = 32
 """Outcomes drawn for a run at a time."""
 
 IDLE = -1
 """The run of a lane that has nothing left to do."""
+
+SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21
+
+SMALLEST_PART = 0.1
+"""Radii below this part of half the smallest gap are computed where they are needed."""
 
 
 class IntervalSettings(NamedTuple):
@@ -104,9 +116,9 @@ def build(
     steps: Steps,
     fixed_arms: int,
     endless: bool,
+    draws: Draws,
+    radius_of: Radius,
     fingerprint: str,
-    draws: Draws = NORMAL,
-    radius_of: Radius = radius,
 ) -> Kernel:
     """The loop for one rule; `fixed_arms` above 0 lets the compiler unroll the loops over arms.
 
@@ -229,7 +241,7 @@ def build(
     return play
 
 
-def build_table(fingerprint: str, radius_of: Radius = radius) -> Kernel:
+def build_table(radius_of: Radius, fingerprint: str) -> Kernel:
     """The loop that tabulates radii."""
 
     def tabulate(
@@ -248,3 +260,114 @@ CALLED = (
     *(log_two_arms, ceiling, product_and_derivatives),
 )
 """Functions that the loops call rarely enough to leave them outside."""
+
+
+def _lanes(arms: int) -> int:
+    """Runs played at once: enough to hide latency, few enough to stay in the first cache."""
+    return max(4, min(16, 256 // arms))
+
+
+NO_TABLE = np.empty(0)
+"""Without a table every radius is computed."""
+
+
+def interval_settings(
+    design: Design, procedure: IntervalProcedure, cap: int, means: FloatArray, radii: FloatArray
+) -> IntervalSettings:
+    """Return the settings of a loop that compares intervals."""
+    outcome, shape = design.outcome, procedure.shape
+    return IntervalSettings(
+        *(cap, means, outcome.sigma, float(outcome.low), float(outcome.high), procedure.alpha),
+        *(shape.factor, shape.count, design.calibration.delta, procedure.threshold),
+        *(design.min_effect or 0.0, radii, ziggurat_table()),
+    )
+
+
+def tabulate_radii(radius_of: Radius, settings: IntervalSettings) -> None:
+    """Fill the table of the settings with radii."""
+    tabulate = compile_loop(build_table, CALLED, radius_of)
+    tabulate(settings.radii, *radius_numbers(settings))
+
+
+def radius_numbers(settings: IntervalSettings) -> tuple[float, float, float, float]:
+    """Return what a radius depends on beside the units."""
+    return settings.sigma, settings.factor, settings.constant, settings.delta
+
+
+class IntervalRuns(Runs):
+    """Runs of intervals that go by units alone, where a world is steady."""
+
+    def __init__(
+        self,
+        design: Design,
+        procedure: IntervalProcedure,
+        draws: Draws,
+        world: World,
+        seed: int,
+        runs: int,
+    ) -> None:
+        super().__init__(design, world, seed, runs)
+        self.procedure, self.draws = procedure, draws
+        self.fixed_arms = arms_to_fix(self.arms, runs)
+        self.numbers = interval_settings(design, procedure, self.cap, self.means, NO_TABLE)
+        self._tabulate(2.0 * self._units_in_table(world.start))
+
+    def _loop(self, endless: bool) -> Kernel:
+        steps, radius_of = self.functions
+        parts = steps, self.fixed_arms, endless, self.draws, radius_of
+        return compile_loop(build, CALLED, *parts)
+
+    def _units_in_table(self, means: tuple[float, ...]) -> float:
+        units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
+        # In the mean the intervals part when the leader's radius is this part of the gap.
+        parted = 0.5 * max(SMALLEST_PART, 1.0 - 1.0 / self.numbers.alpha) * gap
+        radius_of, numbers = self.procedure.shape.radius, radius_numbers(self.numbers)
+        while units < LARGEST_TABLE and radius_of(units, *numbers) > parted:
+            units *= 2.0
+        return units
+
+    def _tabulate(self, units: float) -> None:
+        radii = np.empty(int(min(units, self.cap, LARGEST_TABLE)) + 2 * BURST)
+        self.numbers = self.numbers._replace(radii=radii)
+        tabulate_radii(self.procedure.shape.radius, self.numbers)
+
+    def lengthen_table(self, times: float) -> None:
+        """Replace the table of radii by one that is `times` as long, up to the largest size."""
+        self._tabulate(times * len(self.numbers.radii))
+
+    @property
+    def functions(self) -> tuple[Any, ...]:
+        """The functions of the rule that make up the loop."""
+        return self.procedure.steps, self.procedure.shape.radius
+
+    can_draw_sums = False
+
+    def build(self, draws: Draws, by_sums: bool, endless: bool) -> Kernel:  # noqa: ARG002
+        """Return the loop, uncompiled; an endless one computes each radius."""
+        steps, radius_of = self.functions
+        return build(steps, self.arms, endless, draws, radius_of, "")
+
+    def settings(self, endless: bool = False) -> tuple[IntervalSettings]:
+        """Return the argument of the loop beside the runs to play; endless ones have no table."""
+        return (self.numbers._replace(radii=NO_TABLE) if endless else self.numbers,)
+
+    def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:
+        """Return the arrays that the loop works in."""
+        return (
+            np.empty(width(self.arms) * lanes),
+            np.empty(WORDS * lanes, np.uint64),
+            np.empty(lanes, np.int64),
+            np.empty(lanes, np.int64),
+            np.empty(BURST * lanes),
+        )
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        before = (*self.scratch(min(_lanes(self.arms), max(runs, 1))), self.arms)
+        chunk, columns = self.order(first_run, runs, control)
+        arguments = (*before, chunk, self.numbers, columns)
+        control[ALIVE] = control[WAITING] = 0
+        self._loop(endless=False)(*arguments)
+        while control[ALIVE] > 0 and not control[STOP]:
+            self._loop(endless=True)(*arguments)
+            self._loop(endless=False)(*arguments)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from bascule.core.procedures.recurrent.estimators import Weight, equal_weight
 from bascule.core.procedures.recurrent.shapes import UnitRadius
 from bascule.core.types import FloatArray
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import Kernel
 from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
 from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
 from bascule.simulation.recurrent.kernel import CALLED, EVERY_OUTCOME, MEMBER, Crowd, build_tables
@@ -26,9 +24,7 @@ from bascule.simulation.recurrent.radii import (
     POINTS,
     Find,
     build_by_clock,
-    build_by_units,
     by_clock,
-    by_units,
     computed,
 )
 
@@ -42,64 +38,13 @@ that runs by the million would be needed to notice."""
 FINER, COARSER = 1e-3, 1e-2
 """The accuracy of the sums of powers, at least and at most, whatever the horizon."""
 
-MOST_RADII = 1 << 20
-"""Radii in a table by the number of units; later ones are computed."""
-
 Tables = tuple[FloatArray, FloatArray]
 """The table and the shares that a crowd is given."""
 
 
-class Engine(Protocol):
-    """What a run needs to know of the way in which its units are played."""
-
-    @property
-    def name(self) -> EngineName:
-        """How it is called."""
-
-    @property
-    def crowd(self) -> Crowd:
-        """The functions that the loop calls."""
-
-    def room(self, expected: float) -> float:
-        """For how many units to make room, by how many are expected (nan if that is unknown)."""
-
-    def memory(self, arms: int, room: int) -> int:
-        """Numbers that the units of a run take."""
-
-    def tables(self, room: int) -> Tables:
-        """What the crowd is given, for runs of up to `room` units."""
-
-    def accuracy(self, room: int) -> float:
-        """The largest relative error of the weight of any outcome; 0 if there is none."""
-
-    def find(self, radius_of: UnitRadius) -> Find:
-        """How the loop finds a radius."""
-
-    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
-        """The radii that it finds them in, by the units and looks of a run."""
-
-
-@lru_cache(maxsize=4)
-def weight_tables(weight: Weight) -> Kernel:
-    """The loop that tabulates the weights of an estimator."""
-    return compile_loop(lambda fingerprint: build_tables(weight, fingerprint), CALLED)
-
-
-@lru_cache(maxsize=4)
-def radii_by_units(radius_of: UnitRadius) -> Kernel:
-    """The loop that tabulates a radius by the number of units."""
-    return compile_loop(lambda fingerprint: build_by_units(radius_of, fingerprint), CALLED)
-
-
-@lru_cache(maxsize=4)
-def radii_by_clock(radius_of: UnitRadius) -> Kernel:
-    """The loop that tabulates a radius by the clock."""
-    return compile_loop(lambda fingerprint: build_by_clock(radius_of, fingerprint), CALLED)
-
-
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """Every outcome of every unit is drawn: the reference."""
+    """What a run needs to know of how its units are played: every outcome of each is drawn."""
 
     outcome: Outcome
     weight: Weight
@@ -117,8 +62,8 @@ class Plain:
     def tables(self, room: int) -> Tables:
         """The weights of a unit by its number of outcomes."""
         tables = np.empty(room + 1), np.empty(room + 1)
-        spreads = self.outcome.unit_spreads
-        weight_tables(self.weight)(*tables, *spreads)
+        tabulate = compile_loop(build_tables, CALLED, self.weight)
+        tabulate(*tables, *self.outcome.unit_spreads)
         return tables
 
     def accuracy(self, room: int) -> float:  # noqa: ARG002
@@ -135,12 +80,13 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Fast:
+class Fast(Plain):
     """Units as sums of powers of their ages; noise and units are normal."""
 
-    outcome: Outcome
-    weight: Weight
     name: EngineName = "fast"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "crowd", MEANS if self.even else PRECISE)
 
     def room(self, expected: float) -> float:
         """Ample, since four times the room takes two more terms."""
@@ -150,11 +96,6 @@ class Fast:
     def even(self) -> bool:
         """Whether all units count the same, and the clock is their number."""
         return self.weight is equal_weight or self.outcome.unit_spreads[1] == 0
-
-    @property
-    def crowd(self) -> Crowd:
-        """The sums that the weights ask for."""
-        return MEANS if self.even else PRECISE
 
     def memory(self, arms: int, room: int) -> int:
         """Return how many numbers a run takes: some for each arm, whatever its units."""
@@ -174,20 +115,18 @@ class Fast:
         return self._powers(room)[2]
 
     def find(self, radius_of: UnitRadius) -> Find:
-        """In a table."""
-        return by_units(radius_of) if self.weight is equal_weight else by_clock
+        """Computed where it depends on units alone, else in a table by the clock."""
+        return computed(radius_of) if self.weight is equal_weight else by_clock
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
-        """By the number of units, or by the clock."""
-        spreads = self.outcome.unit_spreads
+        """By the clock, if that is not the number of units."""
         if self.weight is equal_weight:
-            radii = np.empty(min(room, MOST_RADII) + 1)
-            radii_by_units(radius_of)(radii, *spreads, level)
-            return radii
-        radii = np.empty(POINTS * looks)
+            return np.empty(0)
+        spreads, radii = self.outcome.unit_spreads, np.empty(POINTS * looks)
         longest = room * self.weight(float(room), *spreads)
         last = min(POINTS - 1, math.ceil(math.log(longest / FIRST_CLOCK) * PER_LOG) + 3)
-        radii_by_clock(radius_of)(radii, last, looks > 1, *spreads, level)
+        tabulate = compile_loop(build_by_clock, CALLED, radius_of)
+        tabulate(radii, last, looks > 1, *spreads, level)
         return radii
 
     @property

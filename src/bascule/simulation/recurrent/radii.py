@@ -1,9 +1,8 @@
-"""Radii of arms with recurring outcomes, looked up instead of computed.
+"""Radii of arms with recurring outcomes, computed or looked up.
 
-A loop asks for the radius of every arm at every stage. Those of the paper depend on the number of
-units alone and stand in a table. Those of a mixture depend on the clock, any number: a table at
-clocks that grow by a fixed factor, and a cubic through the four nearest, gives them to about one
-part in a hundred million. `computed` does without a table.
+A loop asks for the radius of every arm at every stage. Those of the paper are computed. Those of a
+mixture, which take longer, depend on the clock, any number: a table at clocks that grow by a fixed
+factor, and a cubic through the four nearest, gives them to about one part in a hundred million.
 """
 
 from __future__ import annotations
@@ -53,26 +52,6 @@ def computed(radius_of: UnitRadius) -> Find:
     return find
 
 
-@lru_cache(maxsize=16)
-def by_units(radius_of: UnitRadius) -> Find:
-    """From a table by the number of units; computed where it ends."""
-
-    def find(
-        radii: FloatArray,
-        number: int,  # noqa: ARG001
-        units: float,
-        clock: float,
-        sigma_unit: float,
-        sigma_noise: float,
-        level: float,
-    ) -> float:
-        if units < radii.size:
-            return float(radii[np.uint64(units)])
-        return radius_of(units, clock, sigma_unit, sigma_noise, level)
-
-    return find
-
-
 def by_clock(
     radii: FloatArray,
     number: int,
@@ -98,17 +77,6 @@ def by_clock(
     outer = (d * (t + 1.0) - a * (t - 2.0)) * (t * (t - 1.0) / 6.0)
     inner = (b * (t - 1.0) - c * t) * ((t + 1.0) * (t - 2.0) / 2.0)
     return float((outer + inner) / math.sqrt(clock))
-
-
-def build_by_units(radius_of: UnitRadius, fingerprint: str) -> Kernel:
-    """The loop that fills a table by the number of units."""
-
-    def tabulate(radii: FloatArray, sigma_unit: float, sigma_noise: float, level: float) -> None:
-        made_of = fingerprint  # noqa: F841
-        for units in range(radii.size):
-            radii[units] = radius_of(float(units), float(units), sigma_unit, sigma_noise, level)
-
-    return tabulate
 
 
 def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:

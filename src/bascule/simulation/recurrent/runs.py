@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
@@ -11,40 +10,20 @@ from bascule.core.design import Design
 from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
-from bascule.core.procedures.intervals.state import Steps, Within, width
+from bascule.core.procedures.intervals.state import width
 from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import ALIVE, STOP, WAITING, Kernel
+from bascule.simulation.kernels.control import ALIVE, STOP, WAITING
 from bascule.simulation.random.streams import WORDS
-from bascule.simulation.recurrent.engines import Engine
-from bascule.simulation.recurrent.kernel import BURST, CALLED, Crowd, UnitSettings, build
-from bascule.simulation.recurrent.radii import Find
+from bascule.simulation.recurrent.engines import Plain
+from bascule.simulation.recurrent.kernel import BURST, CALLED, UnitSettings, build
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 from bascule.theory import mean_path
 
 MORE = 4
 """How many times more room a run gets that has used up what it had."""
-
-
-@lru_cache(maxsize=32)
-def unit_loop(
-    steps: Steps,
-    within: Within,
-    find: Find,
-    together: bool,
-    planned: bool,
-    crowd: Crowd,
-    fixed_arms: int,
-) -> Kernel:
-    """The loop for a rule on units."""
-    return compile_loop(
-        lambda fingerprint: build(
-            steps, within, find, together, planned, crowd, fixed_arms, fingerprint
-        ),
-        CALLED,
-    )
 
 
 class UnitRuns(Runs):
@@ -54,7 +33,7 @@ class UnitRuns(Runs):
         self,
         design: Design,
         procedure: RecurrentProcedure,
-        engine: Engine,
+        engine: Plain,
         world: World,
         seed: int,
         runs: int,
@@ -69,7 +48,9 @@ class UnitRuns(Runs):
         self.engine = engine.name
         self.room = self._first_room(design, world.start)
         self.accuracy = engine.accuracy(self.room)
-        self.loop = unit_loop(
+        self.loop = compile_loop(
+            build,
+            CALLED,
             procedure.steps,
             procedure.within,
             engine.find(shape.radius),

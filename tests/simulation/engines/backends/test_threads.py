@@ -15,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bascule as bs
+from bascule.core.evidence.radius import radius
 from bascule.core.progress import interval_procedure
-from bascule.simulation.engines import intervals as interval_runs
 from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
+from bascule.simulation.kernels import intervals as interval_runs
 from bascule.simulation.kernels.control import STOP, Chunk, RunColumns, new_control
 from bascule.simulation.kernels.intervals import build
+from bascule.simulation.random.draws import NORMAL
 
 RULES = (
     *(bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()),
@@ -174,8 +176,8 @@ def test_the_loop_runs_uncompiled_too() -> None:
     procedure, radii = interval_procedure(test), np.empty(4096)
     means = np.array([0.0, 2.0])
     settings = interval_runs.interval_settings(test, procedure, 10**6, means, radii)
-    interval_runs.radius_table()(radii, *interval_runs.radius_numbers(settings))
-    play = build(procedure.steps, 2, False, "")
+    interval_runs.tabulate_radii(radius, settings)
+    play = build(procedure.steps, 2, False, NORMAL, radius, "")
     times, winners, counts = (np.zeros(size, np.int64) for size in (3, 3, 6))
     columns = RunColumns(times, winners, counts, new_control())
     with np.errstate(over="ignore"):

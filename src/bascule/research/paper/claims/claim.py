@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate
@@ -101,25 +101,6 @@ class Claim:
             "verdict": self.verdict,
             "holds": self.holds,
         }
-
-
-class Judge(Protocol):
-    """A statement that can be judged by measurements."""
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-
-    @property
-    def section(self) -> str:
-        """Where the paper says so."""
-
-    @property
-    def statement(self) -> str:
-        """What the paper says."""
-
-    def __call__(self, measurements: Measurements, /) -> Claim:
-        """Return the claim with what was found."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB
 from bascule.research.paper import arrivals, iid
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, Verdict, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, Verdict, states
 from bascule.research.paper.claims.judging import MARGIN, NOTICED, POWER, TAIL, Promise, keeping
 from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.simulation import Estimate, Simulation
@@ -190,5 +190,5 @@ def arrivals_matter(m: Measurements) -> Finding:
     )
 
 
-CONCLUSIONS: tuple[Judge, ...] = (inflation_decides, overstated_sigma_decides, arrivals_matter)
+CONCLUSIONS: tuple[Stated, ...] = (inflation_decides, overstated_sigma_decides, arrivals_matter)
 """In the order of the page."""

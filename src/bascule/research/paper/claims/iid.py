@@ -8,17 +8,17 @@ from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
 from bascule.core.progress import interval_procedure
 from bascule.core.rules import ETC, UCB, ETCPrime
 from bascule.core.statistics import ArmStatistics
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, exactly, judged, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, exactly, judged, states
 from bascule.research.paper.claims.judging import (
     BREAKING,
     MARGIN,
-    Ordering,
     beyond_chance,
     downwards,
     factor,
     keeping,
     near,
     noticed,
+    ordering,
     ratio,
     theorem_promises,
     theorems_speak,
@@ -54,17 +54,17 @@ def _others(name: str) -> list[str]:
     return [rule.label for rule in RULES if rule.label != name]
 
 
-def _cheaper_and_later(name: str, statement: str, rule: str, other: str) -> Ordering:
+def _cheaper_and_later(name: str, statement: str, rule: str, other: str) -> Stated:
     cheaper, later = upwards(rule, other), downwards(rule, other)
-    return Ordering(name, EXPERIMENTS, statement, GRID, cheaper, later)
+    return ordering(name, EXPERIMENTS, statement, GRID, regret=cheaper, decision_time=later)
 
 
-def _against_etc_prime(name: str, rule: str) -> Ordering:
+def _against_etc_prime(name: str, rule: str) -> Stated:
     statement = "From α = 4 on, UCB costs less regret than ETC' and takes more units to decide"
     return _cheaper_and_later(name, f"{statement}: {rule}.", rule, ETC_PRIME_NAME)
 
 
-def _against_etc(name: str, rule: str) -> Ordering:
+def _against_etc(name: str, rule: str) -> Stated:
     statement = f"{rule} costs less regret than ETC and takes more units to decide."
     return _cheaper_and_later(name, statement, rule, ETC_NAME)
 
@@ -73,14 +73,14 @@ LARGE = [(ETC_NAME, rule) for rule in (UCB_4_NAME, UCB_32_NAME)]
 FAMILY = (NEAR_UCB_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
 
 ORDERINGS = (
-    Ordering(
+    ordering(
         "etc-decides-first",
         EXPERIMENTS,
         "Of all rules in Figure 1, ETC takes the fewest units to decide.",
         GRID,
         decision_time=[(ETC_NAME, other) for other in _others(ETC_NAME)],
     ),
-    Ordering(
+    ordering(
         "small-alpha-costs-least",
         EXPERIMENTS,
         "Of all rules in Figure 1, UCB with the smallest α (1.5) has the lowest regret.",
@@ -89,7 +89,7 @@ ORDERINGS = (
     ),
     _against_etc_prime("alpha-4-against-etc-prime", UCB_4_NAME),
     _against_etc_prime("alpha-32-against-etc-prime", UCB_32_NAME),
-    Ordering(
+    ordering(
         "large-alpha-against-etc",
         EXPERIMENTS,
         "From α = 4 on (4 and 32 in the figure), UCB is behind ETC in regret and in decision time.",
@@ -99,7 +99,7 @@ ORDERINGS = (
     ),
     _against_etc("alpha-1.5-against-etc", UCB_15_NAME),
     _against_etc("alpha-2-against-etc", UCB_2_NAME),
-    Ordering(
+    ordering(
         "alpha-trades-regret-for-time",
         EXPERIMENTS,
         "UCB_α trades between its two ends, UCB (α near 1) and ETC' (α large): from α = 1.05 to "
@@ -108,7 +108,7 @@ ORDERINGS = (
         regret=upwards(*FAMILY),
         decision_time=downwards(*FAMILY),
     ),
-    Ordering(
+    ordering(
         "between-ucb-and-etc",
         EXPERIMENTS,
         f"Some α trade between UCB and ETC: {UCB_15_NAME} lies between {NEAR_UCB_NAME} and ETC in "
@@ -117,7 +117,7 @@ ORDERINGS = (
         regret=upwards(NEAR_UCB_NAME, UCB_15_NAME, ETC_NAME),
         decision_time=downwards(NEAR_UCB_NAME, UCB_15_NAME, ETC_NAME),
     ),
-    Ordering(
+    ordering(
         "regret-grows-with-alpha",
         THEORY,
         "The regret of UCB_α grows with α all the way to ETC', although the constant of the "
@@ -237,7 +237,7 @@ def agrees_with_theorems(m: Measurements) -> Finding:
     return keeping(theorem_promises(cells, GAP), BREAKING)
 
 
-IID_CLAIMS: tuple[Judge, ...] = (
+IID_CLAIMS: tuple[Stated, ...] = (
     *ORDERINGS,
     almost_half_of_etc,
     half_of_etc_prime,

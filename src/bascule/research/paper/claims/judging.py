@@ -21,7 +21,7 @@ from bascule.core.diagnostics.tails import student_quantile
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
 from bascule.core.types import FloatArray
-from bascule.research.paper.claims.claim import Claim, Finding, Measured, Verdict, judged
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, Verdict, judged
 from bascule.research.paper.measure import Measurements, Quantity
 from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds
@@ -168,60 +168,49 @@ Pairs = Sequence[tuple[str, str]]
 """Names of rules: each first one is claimed to stay below its second one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ordering:
-    """A claim that rules are ordered by regret, decision time or both: all pairs must show it.
+def ordering(
+    name: str,
+    section: str,
+    statement: str,
+    grid: Sequence[float],
+    *,
+    regret: Pairs = (),
+    decision_time: Pairs = (),
+) -> Stated:
+    """Return a claim that rules are ordered by regret, decision time or both.
 
-    It is judged at those points of its grid where the theorems say anything.
+    All pairs must show it, at those points of the grid where the theorems say anything.
     """
+    pairs: list[tuple[Quantity, str, str]] = [
+        *(("regret", *pair) for pair in regret),
+        *(("decision_time", *pair) for pair in decision_time),
+    ]
+    return Stated(name, section, statement, lambda m: _ordered(m, grid, pairs))
 
-    id: str
-    section: str
-    statement: str
-    grid: Sequence[float]
-    regret: Pairs = ()
-    decision_time: Pairs = ()
 
-    @property
-    def judged_grid(self) -> tuple[float, ...]:
-        """The points at which the order is judged."""
-        return tuple(level for level in self.grid if theorems_speak(level))
-
-    def __call__(self, measurements: Measurements, /) -> Claim:
-        """Return the claim, judged by these measurements."""
-        grid = self.judged_grid
-        comparisons = [
-            below(measurements, quantity, lower, higher, grid)
-            for quantity in get_args(Quantity)
-            for lower, higher in getattr(self, quantity)
-        ]
-        looks = len(comparisons) * len(grid)
-        verdicts = [one.verdict(looks) for one in comparisons]
-        finding = Finding(
-            (
-                *(each for one in comparisons for each in _compared(one)),
-                *self._beyond_theorems(measurements),
-            ),
-            f"{COMPARING}; judged at log(1/δ) = {', '.join(f'{level:g}' for level in grid)}, where "
-            f"the error of the theorems, {PUBLISHED_FACTOR:g} δ log(1/δ), is below 1",
-            judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
-            f"with probability {POWER:g}, a point at which the order is the opposite by "
-            + " or ".join(_noticed(comparisons, looks)),
-        )
-        return Claim(self.id, self.section, self.statement, finding)
-
-    def _beyond_theorems(self, measurements: Measurements) -> list[Measured]:
-        """Points that are not judged and at which the order is another."""
-        others = [level for level in self.grid if not theorems_speak(level)]
-        return [
-            Measured.of(f"{_title(one)}: not judged, log(1/δ) = {level:g}", margin)
-            for quantity in get_args(Quantity)
-            for lower, higher in getattr(self, quantity)
-            if others
-            for one in [below(measurements, quantity, lower, higher, others)]
-            for level, margin in zip(others, one.margins, strict=True)
-            if level in one.against()
-        ]
+def _ordered(
+    m: Measurements, grid: Sequence[float], pairs: Sequence[tuple[Quantity, str, str]]
+) -> Finding:
+    judged_at = [level for level in grid if theorems_speak(level)]
+    levels = ", ".join(f"{level:g}" for level in judged_at)
+    comparisons = [below(m, *pair, judged_at) for pair in pairs]
+    looks = len(comparisons) * len(judged_at)
+    verdicts = [one.verdict(looks) for one in comparisons]
+    others = [level for level in grid if not theorems_speak(level)]
+    contrary = [
+        Measured.of(f"{_title(one)}: not judged, log(1/δ) = {level:g}", margin)
+        for one in (below(m, *pair, others) for pair in pairs if others)
+        for level, margin in zip(others, one.margins, strict=True)
+        if level in one.against()
+    ]
+    return Finding(
+        (*(each for one in comparisons for each in _compared(one)), *contrary),
+        f"{COMPARING}; judged at log(1/δ) = {levels}, where the error of the theorems, "
+        f"{PUBLISHED_FACTOR:g} δ log(1/δ), is below 1",
+        judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
+        f"with probability {POWER:g}, a point at which the order is the opposite by "
+        + " or ".join(_noticed(comparisons, looks)),
+    )
 
 
 def _noticed(comparisons: Sequence[Comparison], looks: int) -> list[str]:

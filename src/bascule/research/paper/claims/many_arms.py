@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from bascule.core.design import Design
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule
 from bascule.research.paper import iid
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, states
 from bascule.research.paper.claims.judging import (
     BREAKING,
-    Ordering,
     Promise,
     keeping,
+    ordering,
     theorem_promises,
 )
 from bascule.research.paper.measure import FigureCell, Measurements
@@ -123,7 +123,7 @@ def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
     )
 
 
-AGAINST_ETC = Ordering(
+AGAINST_ETC = ordering(
     "many-arms-against-etc",
     iid.THEORY,
     "With K arms UCB_α outperforms ETC in decision time as α tends to infinity (here ETC', its "
@@ -133,5 +133,5 @@ AGAINST_ETC = Ordering(
 )
 
 
-MANY_ARMS: tuple[Judge, ...] = (first_branch, second_branch, AGAINST_ETC)
+MANY_ARMS: tuple[Stated, ...] = (first_branch, second_branch, AGAINST_ETC)
 """In the order of the page."""

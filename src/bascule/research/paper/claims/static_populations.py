@@ -7,7 +7,7 @@ import math
 from bascule.core.outcomes import Recurrent
 from bascule.core.rules import Static
 from bascule.research.paper import iid
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, judged, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, judged, states
 from bascule.research.paper.claims.judging import (
     BREAKING,
     MARGIN,
@@ -124,5 +124,5 @@ def sooner(m: Measurements) -> Finding:
     )
 
 
-STATIC_CLAIMS: tuple[Judge, ...] = (at_horizon, any_time, sooner)
+STATIC_CLAIMS: tuple[Stated, ...] = (at_horizon, any_time, sooner)
 """In the order of the page."""

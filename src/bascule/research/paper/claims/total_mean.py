@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, exactly, judged, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, exactly, judged, states
 from bascule.research.paper.claims.judging import MARGIN, beyond_chance, noticed
 from bascule.research.paper.estimators import (
     FEW,
@@ -116,7 +116,7 @@ def total_mean_is_unbiased(m: Measurements) -> Finding:
     )
 
 
-TOTAL_MEAN: tuple[Judge, ...] = (
+TOTAL_MEAN: tuple[Stated, ...] = (
     mean_of_means_is_better,
     worse_after_wait,
     total_mean_is_unbiased,

@@ -19,7 +19,7 @@ from bascule.core.procedures.recurrent.shapes import (
     noise_share,
 )
 from bascule.core.rules import UCB
-from bascule.research.paper.claims.claim import Finding, Judge, Measured, exactly, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, exactly, states
 from bascule.research.paper.claims.judging import near
 from bascule.research.paper.measure import Measurements
 from bascule.research.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
@@ -227,7 +227,7 @@ def _at_some_units(radius_of: UnitRadius, log_inverse_delta: float, noise: float
     return radius_of(SOME_UNITS, SOME_UNITS, OUTCOME.sigma_unit, noise, log_inverse_delta)
 
 
-UNIT_RADII: tuple[Judge, ...] = (
+UNIT_RADII: tuple[Stated, ...] = (
     log_log,
     gap_does_not_matter,
     void_without_noise,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from bascule.core.numerics import turning_point
 from bascule.core.rules import ETC, UCB
-from bascule.research.paper.claims.claim import Claim, Finding, Judge, Measured, judged, states
+from bascule.research.paper.claims.claim import Finding, Measured, Stated, judged, states
 from bascule.research.paper.claims.judging import (
     BREAKING,
     MARGIN,
-    Ordering,
     beyond_chance,
     downwards,
     factor,
     keeping,
     noticed,
+    ordering,
     ratio,
     theorem_promises,
     upwards,
@@ -60,7 +60,7 @@ FAMILY = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
 BETWEEN = (NEAR_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, ETC_PRIME_NAME)
 
 ORDERINGS = (
-    Ordering(
+    ordering(
         "units-as-iid",
         EXPERIMENTS,
         "What was seen in the i.i.d. setting is seen with units: from α = 1.5 to 32 each step up "
@@ -69,7 +69,7 @@ ORDERINGS = (
         regret=upwards(*FAMILY, ETC_PRIME_NAME),
         decision_time=downwards(*FAMILY),
     ),
-    Ordering(
+    ordering(
         "units-between-ucb-and-etc-prime",
         EXPERIMENTS,
         f"With units UCB_α trades between UCB (here {NEAR_NAME}) and ETC', in regret and in "
@@ -92,24 +92,6 @@ def factor_four(m: Measurements) -> Finding:
     return factor(m, (ETC_PRIME_NAME, NEAR_NAME), 4.0, ENDS)
 
 
-@dataclass(frozen=True, slots=True)
-class AgainstETC(Ordering):
-    """An ordering with the point from which it is predicted."""
-
-    def __call__(self, measurements: Measurements, /) -> Claim:
-        """Return the claim, with where the curves are predicted to cross."""
-        claim = Ordering.__call__(self, measurements)
-        crossings = tuple(
-            Measured(
-                f"log(1/δ) from which {rule.label} is predicted to cost less regret than ETC-MM",
-                turning_point(partial(_etc_is_cheaper, rule), LAST, LONGEST),
-            )
-            for rule in AGAINST
-        )
-        measured = (*claim.measured, *crossings)
-        return replace(claim, finding=replace(claim.finding, measured=measured))
-
-
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
     etc, ucb = (mean_path(design(one, log_inverse_delta), GAP).regret for one in (ETC(), rule))
     return etc < ucb
@@ -117,7 +99,7 @@ def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
 
 AGAINST = (UCB(1.5), UCB(2))
 
-BETWEEN_UCB_AND_ETC_MM = AgainstETC(
+ORDERED_WITH_ETC = ordering(
     "units-between-ucb-and-etc-mm",
     UNITS,
     "UCB-MM_α interpolates between UCB-MM and ETC-MM: for α = 1.5 and 2 it costs less regret "
@@ -126,6 +108,22 @@ BETWEEN_UCB_AND_ETC_MM = AgainstETC(
     regret=[(rule.label, ETC_NAME) for rule in AGAINST],
     decision_time=[(ETC_NAME, rule.label) for rule in AGAINST],
 )
+
+
+def _with_crossings(m: Measurements) -> Finding:
+    """Judge the order, and say where the curves are predicted to cross."""
+    finding = ORDERED_WITH_ETC.judge(m)
+    crossings = tuple(
+        Measured(
+            f"log(1/δ) from which {rule.label} is predicted to cost less regret than ETC-MM",
+            turning_point(partial(_etc_is_cheaper, rule), LAST, LONGEST),
+        )
+        for rule in AGAINST
+    )
+    return replace(finding, measured=(*finding.measured, *crossings))
+
+
+BETWEEN_UCB_AND_ETC_MM = replace(ORDERED_WITH_ETC, judge=_with_crossings)
 
 
 @states(
@@ -169,7 +167,7 @@ def agrees_with_theorems(m: Measurements) -> Finding:
     return keeping(theorem_promises(cells, GAP), BREAKING)
 
 
-MEASURED: tuple[Judge, ...] = (
+MEASURED: tuple[Stated, ...] = (
     *ORDERINGS,
     factor_four,
     BETWEEN_UCB_AND_ETC_MM,

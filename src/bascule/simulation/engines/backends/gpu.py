@@ -15,8 +15,8 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
-from bascule.simulation.engines.intervals import IntervalRuns
 from bascule.simulation.kernels.blocks import BlockRuns
+from bascule.simulation.kernels.intervals import IntervalRuns
 from bascule.simulation.random.draws import NORMAL, Draws
 from bascule.simulation.runs import Runs
 
@@ -183,28 +183,17 @@ _KERNELS: dict[tuple[Any, ...], Any] = {}
 
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
-    from bascule.simulation.kernels.gpu import build_kernel, build_register_kernel
-    from bascule.simulation.kernels.two_arms import fits_registers
+    from bascule.simulation.kernels import gpu
 
     scratch, arms = played.scratch(), played.arms
-    key = (
-        *played.functions,
-        draws,
-        arms,
-        by_sums,
-        endless,
-        tuple(array.shape for array in scratch),
-    )
+    shapes = tuple(array.shape for array in scratch)
+    key = (*played.functions, draws, arms, by_sums, endless, shapes)
     if key not in _KERNELS:
-        if isinstance(played, IntervalRuns) and endless:
-            kernel = build_kernel(played.build_endless(draws, arms), scratch, arms)
-        elif (
-            isinstance(played, IntervalRuns)
-            and draws is single_normals()
-            and fits_registers(played.procedure.steps)
-        ):
-            kernel = build_register_kernel(played.procedure.steps, arms)
+        by_table = not endless and draws is single_normals()
+        in_registers = by_table and isinstance(played, IntervalRuns)
+        if in_registers and gpu.fits_registers(played.functions[0]):
+            kernel = gpu.build_register_kernel(played.functions[0], arms)
         else:
-            kernel = build_kernel(played.build(draws, arms, by_sums), scratch, arms)
+            kernel = gpu.build_kernel(played.build(draws, by_sums, endless), scratch, arms)
         _KERNELS[key] = kernel
     return _KERNELS[key]

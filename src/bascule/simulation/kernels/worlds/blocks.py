@@ -1,4 +1,4 @@
-"""The loop for rules that run in blocks, in any world: one run after the other.
+"""Runs of rules in blocks, in any world: one after the other.
 
 A block is folded in when all of its outcomes have come or are known to be missing, and after every
 block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
@@ -21,7 +21,9 @@ from bascule.core.calendar import announced_after
 from bascule.core.covariates.adjustment import adjusted, coefficients
 from bascule.core.covariates.adjustment import fold as fold_covariates
 from bascule.core.covariates.adjustment import observe as observe_covariates
+from bascule.core.design import MOST_UNITS, Design
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
@@ -32,15 +34,33 @@ from bascule.core.procedures.blocks.steps import (
 )
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.blocks import BlockSettings, deal_slots
+from bascule.simulation.kernels.blocks import (
+    BlockSettings,
+    block_settings,
+    compiled_params,
+    deal_slots,
+    room_for,
+)
+from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
-from bascule.simulation.kernels.covariates import COUNT, MOST, draw_covariates
+from bascule.simulation.kernels.covariates import (
+    COUNT,
+    MOST,
+    covariate_numbers,
+    draw_covariates,
+    ranges_of,
+    room_for_sums,
+    spreads_of,
+)
 from bascule.simulation.kernels.worlds.signals import (
+    MODES,
     Early,
     clear_signals,
     expect_event,
+    has_signals,
     judged,
     mature_event,
+    room_for_signals,
     set_sizes,
     show_events,
 )
@@ -49,9 +69,11 @@ from bascule.simulation.kernels.worlds.unit import (
     DrawOutcome,
     Source,
     arrival,
+    drawing,
     drift,
     event_at,
     mean_and_gap,
+    source_of,
 )
 from bascule.simulation.random.noise_kernel import (
     beta,
@@ -62,6 +84,8 @@ from bascule.simulation.random.noise_kernel import (
     student_t,
 )
 from bascule.simulation.random.streams import fill_normals, seed_stream, uniform
+from bascule.simulation.runs import WorldRuns, ring
+from bascule.simulation.worlds.world import World
 
 MISSING = -1
 """The arm of a unit whose outcome never comes."""
@@ -329,3 +353,64 @@ CALLED = (
     *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""
+
+
+class WorldBlockRuns(WorldRuns):
+    """Runs of a procedure in blocks."""
+
+    def __init__(
+        self, design: Design, procedure: BlockProcedure, world: World, seed: int, runs: int
+    ) -> None:
+        super().__init__(design, world, seed, runs)
+        self.family = procedure.drawn_evidence
+        self.largest_block = procedure.largest_block
+        params = compiled_params(procedure, intervals=procedure.margin > 0.0)
+        self.settings = block_settings(self, procedure, params)
+        self.max_pending = design.max_pending or MOST_UNITS
+        self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
+        daily = world.units_per_day or 0.0
+        self.least = daily * (design.min_days or 0.0)
+        self.week = 7.0 * daily if design.whole_weeks else 0.0
+        self.known = covariate_numbers(design, world)
+        self.spreads = spreads_of(world)
+        compiled_for = WorldLoop(
+            drawing(world),
+            design.covariates is not None,
+            has_signals(MODES[procedure.early_signals], world.delay),
+        )
+        self.loop = compile_loop(build, CALLED, self.family, procedure.share, compiled_for)
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
+        length = ring(self.longest_wait + self.largest_block)
+        count = int(self.known[COUNT])
+        arms, pairs = room_for(self.family, self.arms)
+        self.loop(
+            arms,
+            pairs,
+            np.empty(self.arms),
+            np.empty(self.largest_block, np.int64),
+            Ring(
+                owners=np.empty(length, np.int64),
+                values=np.empty(length),
+                begins=np.empty(length, np.int64),
+                ends=np.empty(length, np.int64),
+                readies=np.empty(length, np.int64),
+                lasts=np.empty(length, np.int64),
+                fronts=np.empty(length, np.int64),
+                shares=np.empty(length, np.int64),
+                pending_clocks=np.empty(len(pairs)),
+                xs=np.empty(max(1, length * count)),
+            ),
+            self.arms,
+            chunk,
+            self.settings,
+            self.max_pending,
+            Calendar(self.least, self.week, np.empty(self.arms)),
+            source_of(self.world),
+            columns,
+            self.regrets_of(first_run, runs),
+            Covariates(self.known, self.spreads, ranges_of(self.known), *room_for_sums(count)),
+            room_for_signals(*self.signals, self.arms, length),
+        )

@@ -1,4 +1,4 @@
-"""The loop for rules that compare intervals, in any world: one run after the other.
+"""Runs of rules that compare intervals, in any world: one after the other.
 
 The rule sees an outcome when the world shows it. Until then it waits in a calendar: `heads` has for
 each moment ahead the first of the units that come up then, and `nexts` for each unit the one that
@@ -16,8 +16,9 @@ import math
 
 import numpy as np
 
-from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
-from bascule.core.procedures.intervals.procedure import SpreadOf, known_spread
+from bascule.core.design import Design
+from bascule.core.evidence.radius import FIRST_UNITS, Radius
+from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf
 from bascule.core.procedures.intervals.state import (
     Steps,
     Within,
@@ -26,18 +27,25 @@ from bascule.core.procedures.intervals.state import (
     place,
     round_complete,
     stretches,
+    width,
 )
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
-from bascule.simulation.kernels.intervals import IntervalSettings
+from bascule.simulation.kernels.intervals import (
+    IntervalSettings,
+    interval_settings,
+    tabulate_radii,
+)
 from bascule.simulation.kernels.worlds.unit import (
     DrawOutcome,
     Source,
     arrival,
+    drawing,
     drift,
     mean_and_gap,
-    outcome_of,
+    source_of,
 )
 from bascule.simulation.random.noise_kernel import (
     beta,
@@ -48,6 +56,11 @@ from bascule.simulation.random.noise_kernel import (
     student_t,
 )
 from bascule.simulation.random.streams import fill_normals, seed_stream
+from bascule.simulation.runs import WorldRuns, ring
+from bascule.simulation.worlds.world import World
+
+LARGEST_TABLE = 1 << 16
+"""Radii that are computed before the runs start; an arm that outgrows them has each computed."""
 
 EMPTY = -1
 """Where the calendar has nothing."""
@@ -87,10 +100,10 @@ def wipe(heads: IntArray, dues: IntArray, units: int) -> None:
 def build(
     steps: Steps,
     within: Within,
+    radius_of: Radius,
+    spread_of: SpreadOf,
+    draw: DrawOutcome,
     fingerprint: str,
-    radius_of: Radius = radius,
-    spread_of: SpreadOf = known_spread,
-    draw: DrawOutcome = outcome_of,
 ) -> Kernel:
     """The loop for one rule, for any number of arms.
 
@@ -217,3 +230,40 @@ CALLED = (
     *(drift, wipe),
 )
 """Functions that the loop leaves outside, to be compiled sooner."""
+
+
+class WorldIntervalRuns(WorldRuns):
+    """Runs of a procedure that compares intervals."""
+
+    def __init__(
+        self, design: Design, procedure: IntervalProcedure, world: World, seed: int, runs: int
+    ) -> None:
+        super().__init__(design, world, seed, runs)
+        shape = procedure.shape
+        # Radii that follow the spread have no table.
+        length = 0 if procedure.follows_spread else min(self.cap, LARGEST_TABLE) + 2
+        radii = np.empty(length)
+        self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
+        if length:
+            tabulate_radii(shape.radius, self.settings)
+        rule = procedure.steps, procedure.within, shape.radius, shape.spread_of
+        self.loop = compile_loop(build, CALLED, *rule, drawing(world))
+
+    def play(self, first_run: int, runs: int, control: IntArray) -> None:
+        """Play some of the runs; with none, only compile."""
+        chunk, columns = self.order(first_run, runs, control)
+        length = ring(self.longest_wait + self.arms)
+        calendar = tuple(np.empty(length, np.int64) for _ in range(4))
+        self.loop(
+            np.empty(width(self.arms)),
+            np.empty(self.arms),
+            np.empty(self.arms),
+            *calendar,
+            np.empty(length),
+            self.arms,
+            chunk,
+            self.settings,
+            source_of(self.world),
+            columns,
+            self.regrets_of(first_run, runs),
+        )
