@@ -84,7 +84,6 @@ def simulated_cells(times: Callable[[int], int]) -> list[Cell]:
         equal(2, bs.UCB(2)),
         equal(2, bs.UCB(2, stop="mixture")),
         equal(5, bs.UCB(2, radius="mixture")),
-        equal(2, bs.UCB(2, radius="bernstein"), coin),
         equal(2, bs.ETC()),
         equal(2, bs.ETC(stop="mixture")),
         equal(2, bs.ETCPrime()),

@@ -64,7 +64,6 @@ OWN = [
     (bs.Tilt(3, effect=0.3, baseline=0.3), bs.Bernoulli(), [0.3, 0.6]),
     (bs.Tilt(3, effect=0.5, batch=2), bs.Ratio(at=0.5, per=2.0, spread=1.0), [0.0, 0.9]),
     (bs.UCB(2), bs.Gaussian(1), [0.0, 1.0]),
-    (bs.UCB(2, radius="bernstein"), bs.Bernoulli(), [0.2, 0.8]),
     (bs.UCB(3, radius="mixture", stop="mixture"), bs.Bounded(0, 2), [0.5, 1.5]),
     (bs.ETC(stop="mixture"), bs.Gaussian(1), [0.0, 0.8]),
     (bs.ETCPrime(), bs.Bernoulli(), [0.1, 0.9]),

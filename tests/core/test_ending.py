@@ -29,7 +29,6 @@ def last_step(design: bs.Design, means: list[float], seed: int = 0) -> bs.simula
         (bs.Gaussian(1), bs.UCB(2), 0.5),
         (bs.Gaussian(1), bs.UCB(2, stop="mixture"), 0.3),
         (bs.Gaussian(1), bs.ETC(stop="mixture"), 0.3),
-        (bs.Bernoulli(), bs.UCB(2, radius="bernstein"), 0.2),
     ],
     ids=str,
 )

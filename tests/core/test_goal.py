@@ -79,7 +79,7 @@ def test_blocks_find_the_lowest_mean_as_they_find_the_highest(outcome: Any) -> N
 
 @pytest.mark.parametrize(
     "rule",
-    [bs.UCB(2), bs.ETC(stop="mixture"), bs.UCB(2, radius="bernstein")],
+    [bs.UCB(2), bs.ETC(stop="mixture"), bs.UCB(2, radius="mixture")],
     ids=repr,
 )
 def test_intervals_find_the_lowest_mean_as_they_find_the_highest(rule: Any) -> None:

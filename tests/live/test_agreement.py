@@ -16,7 +16,6 @@ WORLDS = [
     (bs.UCB(2), COIN),
     (bs.UCB(2), THREE),
     (bs.UCB(3, stop="mixture"), GAUSSIAN),
-    (bs.UCB(2, radius="bernstein"), COIN),
     (bs.ETC(), GAUSSIAN),
     (bs.ETC(), COIN),
     (bs.ETC(), THREE),

@@ -13,15 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import NoPredictionError
 from bascule.core.evidence.betting import BETS
 from bascule.core.evidence.radius import radius
 from bascule.core.gaps import rival_gaps
-from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.rules import UCB
 from bascule.simulation import Simulation, World, simulate
 from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.engines.choose import is_compiled
@@ -32,9 +29,9 @@ from bascule.theory.prediction.paths.straight_path import rounds_to_win
 FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Runs of a first look at a design of which theory says nothing, and where each of them ends."""
 
-ARMS_WEIGHT, STOP_WEIGHT, BERNSTEIN_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 20.0, 40.0
-"""How much longer a unit takes among many arms at most, with a mixture's stop, with Bernstein's
-radius, and with a mixture's radius that is not in the simulator's table."""
+ARMS_WEIGHT, STOP_WEIGHT, RADIUS_WEIGHT = 30.0, 4.0, 40.0
+"""How much longer a unit takes among many arms at most, with a mixture's stop, and with
+a mixture's radius that is not in the simulator's table."""
 
 LIMITS_WEIGHT, RECURRENT_WEIGHT, PLAIN_WEIGHT = 5.0, 40.0, 1000.0
 """How much longer a unit takes whose outcome lies within limits, whose outcomes recur, or whose
@@ -134,8 +131,6 @@ def unit_weight(design: Design, units: float) -> float:
 def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
     if procedure.pairwise:
         return STOP_WEIGHT
-    if procedure.follows_spread:
-        return BERNSTEIN_WEIGHT
     tabulated = units <= LARGEST_TABLE or procedure.shape.radius is radius
     return 1.0 if tabulated else RADIUS_WEIGHT
 
@@ -153,19 +148,6 @@ def expected_units(design: Design, means: Sequence[float], spread: float | None 
     rough = ROUGH_UNITS.get(design.procedure.kind)
     units = None if rough is None else rough(design, design.procedure, means, spread)
     return mean_path(design, rival_gaps(means)).decision_time if units is None else units
-
-
-def _rough_in_intervals(
-    design: Design, procedure: IntervalProcedure, means: Sequence[float], spread: float | None
-) -> float | None:
-    if not procedure.follows_spread:
-        return None
-    # It comes to know the spread, and is then about as wide as a mixture's that knows it.
-    known, error = Gaussian(_spread(design, means, spread)), design.calibration.error
-    alike = Design(
-        design.arms, known, UCB(procedure.alpha, radius="mixture"), error=error, sides=ONE_SIDED
-    )
-    return mean_path(alike, rival_gaps(means)).decision_time
 
 
 def _rough_in_blocks(
@@ -202,7 +184,6 @@ SLOWER: dict[str, Callable[[Any, float], float]] = {"intervals": _slower_interva
 
 ROUGH_UNITS: dict[str, Callable[[Design, Any, Sequence[float], float | None], float | None]] = {
     "blocks": _rough_in_blocks,
-    "intervals": _rough_in_intervals,
 }
 """A rough decision time by the kind of procedure, given (design, procedure, means, spread); None
 where the mean path has one."""

@@ -143,9 +143,7 @@ def _of_blocks(design: Design, procedure: BlockProcedure, best: float, gap: floa
 def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, gap: float) -> float:
     if procedure.pairwise:
         return units_to_convince(design, gap)
-    # A spread that is still to be seen could be anything, even nothing.
-    spread = 0.0 if procedure.follows_spread else design.outcome.sigma
-    return units_until(gap / 2, spread, procedure.shape, design.calibration.delta)
+    return units_until(gap / 2, design.outcome.sigma, procedure.shape, design.calibration.delta)
 
 
 CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}

@@ -21,7 +21,7 @@ def _found(design: bs.Design, seen: bs.progress.Statistics) -> tuple[Contrast, .
 
 def test_every_other_arm_is_compared_with_the_control() -> None:
     seen = _seen((400, 40.0, 40.0), (400, 60.0, 60.0), (400, 50.0, 50.0))
-    rule = bs.UCB(2, radius="bernstein")
+    rule = bs.UCB(2, radius="mixture")
     design = bs.Design(["a", "b", "c"], bs.Bernoulli(), rule, control="b", sides=1)
     found = _found(design, seen)
     assert [one.name for one in found] == ["a - b", "c - b"]
@@ -51,7 +51,7 @@ def test_a_control_that_may_be_zero_leaves_a_lift_without_bounds() -> None:
 
 
 def test_a_rate_cannot_fall_by_more_than_all_of_it() -> None:
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="bernstein"), sides=1)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.UCB(2, radius="mixture"), sides=1)
     (found,) = _found(design, _seen((4000, 400.0, 400.0), (30, 0.0, 0.0)))
     assert found.lift_low == -1.0
 

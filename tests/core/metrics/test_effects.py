@@ -24,7 +24,6 @@ RULES = [
     (bs.Gaussian(1), bs.UCB(2, stop="mixture")),
     (bs.Gaussian(1), bs.ETC()),
     (bs.Gaussian(1), bs.ETC(stop="mixture")),
-    (bs.Bernoulli(), bs.UCB(2, radius="bernstein")),
 ]
 
 

@@ -267,15 +267,6 @@ def test_bounded_outcomes_are_bet_on_with_their_limits_alone() -> None:
     assert narrow.decision_time.mean() < result.decision_time.mean()
 
 
-def test_a_radius_that_follows_the_spread_is_played_as_the_rule_has_it() -> None:
-    test = design(bs.UCB(2, radius="bernstein"), bs.Bernoulli(), error=0.05, max_units=1500)
-    result = bs.simulate(test, [0.1, 0.4], runs=20, seed=1)
-    for run in (0, 19):
-        *_, last = bs.trace(test, [0.1, 0.4], seed=1, run=run)
-        assert result.units[run].tolist() == [arm.units for arm in last.statistics.arms]
-        assert result.winner[run] == (-1 if last.decision is None else last.decision.arm)
-
-
 def test_the_result_says_which_world_it_was() -> None:
     result = bs.simulate(design(bs.Tilt(3)), [0, 1], runs=20, world="rising")
     assert result.means == (0.0, 1.0)

@@ -157,11 +157,6 @@ def test_what_a_prediction_needs_is_asked_for() -> None:
     limits = bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3), error=0.05, sides=1)
     with pytest.raises(InputError, match="with noise: give it"):
         predict(limits, 0.01)
-    seen = bs.Design(
-        ["a", "b"], bs.Bounded(0, 1), bs.UCB(2, radius="bernstein"), error=0.05, sides=1
-    )
-    with pytest.raises(InputError, match="follows the spread that it sees"):
-        mean_path(seen, 0.01)
 
 
 @pytest.mark.parametrize(

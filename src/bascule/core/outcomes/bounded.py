@@ -19,7 +19,7 @@ class Bounded(Outcome):
     """One outcome per unit, never below `low` and never above `high`.
 
     Tilted blocks bet on differences and need only the limits. The paper's rules use `sigma`, half
-    the width, unless their radius is "bernstein", which follows the observed spread.
+    the width.
 
     >>> Bounded(0, 500).sigma
     250.0

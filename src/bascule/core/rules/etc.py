@@ -68,7 +68,7 @@ class ETC(Rule):
             "better is strong enough."
         )
 
-    def shape(self, outcome: Outcome, arms: int) -> Shape:
+    def shape(self, arms: int) -> Shape:
         """One difference for two arms; for more, one interval an arm."""
         if self.stop == "mixture":
             return Shape(1.0, 1.0, arms - 1, mixture_interval)
@@ -86,9 +86,9 @@ class ETC(Rule):
         arms, steps = len(design.arms), Steps(even_score, decide)
         shared = (design, self.label, math.inf, steps, rounds_within, False, True)
         if design.outcome.recurring:
-            clock_shape = self.shape(design.outcome, arms) if self.stop == "mixture" else None
+            clock_shape = self.shape(arms) if self.stop == "mixture" else None
             return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
-        return IntervalProcedure(*shared, self.shape(design.outcome, arms))
+        return IntervalProcedure(*shared, self.shape(arms))
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
@@ -97,5 +97,5 @@ class ETC(Rule):
         if outcome.recurring:
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
-            return calibrate_mixture(self.shape(outcome, arms), error, delta)
-        return calibrate_intervals(self.shape(outcome, arms), error, delta)
+            return calibrate_mixture(self.shape(arms), error, delta)
+        return calibrate_intervals(self.shape(arms), error, delta)

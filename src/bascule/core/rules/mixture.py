@@ -24,7 +24,7 @@ from bascule.core.procedures.intervals.state import (
 from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
-RadiusName = Literal["paper", "mixture", "bernstein", "alternative", "looks"]
+RadiusName = Literal["paper", "mixture", "alternative", "looks"]
 """Radius of the intervals of arms; the last two are for recurring outcomes."""
 
 StopName = Literal["intervals", "mixture"]

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 from bascule.core.errors import InputError
-from bascule.core.evidence.bernstein import bernstein_radius, most_squares
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
@@ -59,32 +58,14 @@ def decide_rounds(state: FloatArray, first: int, arms: int, sigma: float, thresh
     return parted(state, first, arms) if complete else NOBODY
 
 
-def seen_spread(
-    units: float, total: float, squares: float, sigma: float, low: float, high: float
-) -> float:
-    """The squares that Bernstein's radius follows, from the outcomes as they were seen."""
-    return most_squares(units, total, squares, low, high)
-
-
-def bernstein_interval(
-    n: float, squares: float, factor: float, count: float, delta: float
-) -> float:
-    """Bernstein's radius with the arguments of the paper's; `factor` is the width of the limits.
-
-    >>> round(bernstein_interval(1000, 50.0, factor=1.0, count=1.0, delta=0.025), 4)
-    0.0306
-    """
-    return bernstein_radius(n, squares, 0.0, factor, delta / count)
-
-
 @dataclass(frozen=True, slots=True)
 class UCB(Rule):
     """UCB_alpha: small `alpha` costs less regret, large `alpha` decides sooner.
 
     - `alpha`: the knob, from 1 on.
     - `radius`: the radius of the intervals that allocate and decide. "mixture" (a normal mixture)
-      decides sooner and costs less than "paper" at the same proven error. "bernstein" follows the
-      spread of outcomes within limits as they come in. Two more are for `Recurrent` outcomes:
+      decides sooner and costs less than "paper" at the same proven error. Two more are for
+      `Recurrent` outcomes:
       "alternative" is the paper's other radius, and "looks" decides at planned stages only.
     - `stop`: "mixture" decides by a normal mixture instead of by the intervals.
     - `growth`: how many times later than the one before each planned stage of "looks" is.
@@ -130,8 +111,6 @@ class UCB(Rule):
     def label(self) -> str:
         """The paper's name, `UCB_alpha`, with what does not come from Algorithms 1 and 2."""
         name = f"UCB_{self.alpha:g}"
-        if self.radius == "bernstein":
-            return f"{name} Bernstein radius"
         if self.radius == "alternative":
             return f"{name} alternative radius"
         if self.radius == "looks":
@@ -139,12 +118,10 @@ class UCB(Rule):
         parts = [part for part in ("radius", "stop") if getattr(self, part) == "mixture"]
         return name + (f" mixture {' and '.join(parts)}" if parts else "")
 
-    def shape(self, outcome: Outcome, arms: int) -> Shape:
+    def shape(self, arms: int) -> Shape:
         """Each of the arms has one interval that may fail on one side."""
         if self.radius == "mixture":
             return Shape(2.0, 1.0, arms, mixture.mixture_interval)
-        if self.radius == "bernstein":
-            return Shape(outcome.scale, 1.0, arms, bernstein_interval, seen_spread)
         return Shape(factor=2.0, count=1.5 * arms, sequences=arms)
 
     def unit_shape(self, arms: int) -> UnitShape:
@@ -200,7 +177,7 @@ class UCB(Rule):
             by_clock = self.radius in ("mixture", "looks")
             clock_shape = Shape(2.0, 1.0, arms, mixture.mixture_interval) if by_clock else None
             return RecurrentProcedure(*shared, self.unit_shape(arms), clock_shape)
-        return IntervalProcedure(*shared, self.shape(design.outcome, arms))
+        return IntervalProcedure(*shared, self.shape(arms))
 
     def calibrate(
         self, outcome: Outcome, arms: int, error: float | None, delta: float | None
@@ -209,24 +186,14 @@ class UCB(Rule):
         if outcome.recurring:
             return units.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
-            return mixture.calibrate_mixture(self.shape(outcome, arms), error, delta)
+            return mixture.calibrate_mixture(self.shape(arms), error, delta)
         if self.stop == "mixture":
             refuse_delta(error, delta)
-        return calibrate_intervals(self.shape(outcome, arms), error, delta)
+        return calibrate_intervals(self.shape(arms), error, delta)
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Accept every outcome with a sigma; Bernstein's radius needs limits."""
+        """Accept every outcome with a sigma; some radii are for recurring ones."""
         Rule.check_outcome(self, outcome)
-        if self.radius == "bernstein" and not outcome.limited:
-            raise InputError(
-                "radius",
-                f"radius 'bernstein' needs outcomes within limits, not {outcome!r}: use "
-                "Bernoulli() or Bounded(low, high), or radius='mixture' for a known spread",
-            )
-        if self.radius == "bernstein" and self.stop == "mixture":
-            raise InputError(
-                "stop", "stop 'mixture' needs a known spread: leave it out with radius 'bernstein'"
-            )
         if outcome.recurring:
             self._check_recurrent(outcome)
         elif self.radius in ("alternative", "looks"):

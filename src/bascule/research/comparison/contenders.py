@@ -27,7 +27,6 @@ class Family(StrEnum):
     PUBLISHED = "published"
     PEELING = "peeling"
     RADIUS = "mixture-radius"
-    BERNSTEIN = "bernstein-radius"
     STOP = "mixture-stop"
     TILT = "tilt"
     EFFECT = "tilt-effect"
@@ -49,7 +48,6 @@ WORDS = {
     Family.PUBLISHED: "the paper's rules as published",
     Family.PEELING: "the paper's rules, delta by peeling",
     Family.RADIUS: "UCB with a mixture radius",
-    Family.BERNSTEIN: "UCB with Bernstein's radius",
     Family.STOP: "UCB and ETC with a mixture stop",
     Family.TILT: "tilted blocks",
     Family.EFFECT: "tilted blocks, informed of the effect",
@@ -134,7 +132,7 @@ def contenders(
             )
     entries = []
     for family in families:
-        for rule in _rules(family, outcome, alphas, tilts, effect):
+        for rule in _rules(family, alphas, tilts, effect):
             design = Design(names, outcome, rule, error=error, sides=1)
             if family is Family.PUBLISHED:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
@@ -204,16 +202,12 @@ def stalling(alphas: Sequence[float]) -> list[LeftOut]:
 
 def _rules(
     family: Family,
-    outcome: Outcome,
     alphas: Sequence[float],
     tilts: Sequence[float],
     effect: float | None,
 ) -> list[Rule]:
     if family is Family.RADIUS:
         return [UCB(alpha, radius="mixture") for alpha in alphas]
-    if family is Family.BERNSTEIN:
-        # Only outcomes within limits have such a radius.
-        return [UCB(alpha, radius="bernstein") for alpha in alphas if outcome.limited]
     if family is Family.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
         return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]

@@ -25,7 +25,6 @@ LOOKS: dict[Family, Series] = {
     Family.PUBLISHED: Series("#000000", "solid", "o"),
     Family.PEELING: SERIES[1],
     Family.RADIUS: SERIES[2],
-    Family.BERNSTEIN: Series("#6f6f00", (0, (1.2, 1.2)), "<"),
     Family.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
     Family.TILT: Series(SERIES[5].colour, "solid", "D"),
     Family.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),

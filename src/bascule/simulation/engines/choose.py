@@ -107,7 +107,7 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
     design, world, seed, runs, _ = order
     draws = quick_draws(design, world)
     # The quick loop decides by intervals that depend on units alone.
-    if draws is not None and not procedure.follows_spread and design.min_effect is None:
+    if draws is not None and design.min_effect is None:
         return IntervalRuns(design, procedure, draws, world, seed, runs)
     return WorldIntervalRuns(design, procedure, order.written_out, seed, runs)
 

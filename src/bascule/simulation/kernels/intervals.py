@@ -61,15 +61,13 @@ SMALLEST_PART = 0.1
 class IntervalSettings(NamedTuple):
     """The settings of a loop that compares intervals, without the runs to play.
 
-    `low` and `high` are the limits of outcomes, `factor`, `constant` and `delta` numbers of the
-    radius, and `radii` its table, which may be empty.
+    `factor`, `constant` and `delta` are numbers of the radius, and `radii` its table, which may be
+    empty.
     """
 
     max_units: int
     means: FloatArray
     sigma: float
-    low: float
-    high: float
     alpha: float
     factor: float
     constant: float
@@ -275,9 +273,9 @@ def interval_settings(
     design: Design, procedure: IntervalProcedure, cap: int, means: FloatArray, radii: FloatArray
 ) -> IntervalSettings:
     """Return the settings of a loop that compares intervals."""
-    outcome, shape = design.outcome, procedure.shape
+    shape = procedure.shape
     return IntervalSettings(
-        *(cap, means, outcome.sigma, float(outcome.low), float(outcome.high), procedure.alpha),
+        *(cap, means, design.outcome.sigma, procedure.alpha),
         *(shape.factor, shape.count, design.calibration.delta, procedure.threshold),
         *(design.min_effect or 0.0, radii, ziggurat_table()),
     )

@@ -17,7 +17,7 @@ from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
-from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
+from bascule.core.procedures.intervals.procedure import ArmProcedure
 from bascule.theory.prediction.block_tests import mean_path_of_blocks, predict_blocks
 from bascule.theory.prediction.paths.straight_path import interval_units
 from bascule.theory.prediction.prediction import Prediction, Question, of_units
@@ -158,21 +158,9 @@ def _mean_path_of_arms(
     return of_units((best, *rivals), gaps)
 
 
-def _mean_path_of_intervals(
-    design: Design, procedure: IntervalProcedure, gaps: tuple[float, ...]
-) -> Prediction:
-    if procedure.follows_spread:
-        raise NoPredictionError(
-            "radius",
-            f"{procedure.label} follows the spread that it sees, and has no prediction: "
-            "simulate it",
-        )
-    return _mean_path_of_arms(design, procedure, gaps)
-
-
 PREDICTIONS: dict[str, Theory] = {
     "blocks": Theory(mean_path_of_blocks, predict_blocks),
-    "intervals": Theory(_mean_path_of_intervals),
+    "intervals": Theory(_mean_path_of_arms),
     "recurrent": Theory(_mean_path_of_arms),
 }
 """What theory says, by the kind of a procedure; of any other kind it says nothing."""

@@ -183,18 +183,6 @@ def _published_constants(alpha: float, rivals: int) -> tuple[float, float]:
     return constant, math.inf if alpha == 1 else ((alpha + 1) / (alpha - 1)) ** 2
 
 
-def _interval_bounds(
-    design: Design, procedure: IntervalProcedure, others: tuple[float, ...]
-) -> Bounds:
-    if procedure.follows_spread:
-        raise InputError(
-            "rule",
-            f"{design.rule.label} follows the spread that it sees, and has no proven bound on its "
-            'decision time: leave out radius="bernstein" for the bound with the largest spread',
-        )
-    return _arm_bounds(design, procedure, others)
-
-
 def _recurrent_bounds(
     design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
 ) -> Bounds:
@@ -268,7 +256,7 @@ def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bo
 
 
 BOUNDS: Theorems = {
-    "intervals": _interval_bounds,
+    "intervals": _arm_bounds,
     "recurrent": _recurrent_bounds,
     "static": _static_bounds,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, Literal, NamedTuple
@@ -35,22 +35,12 @@ to begin, and how far it looks first."""
 SMALLEST_THRESHOLD = 1e-9
 """Evidence of 0 and less says nothing: differences above 0 are looked at."""
 
-SpreadOf = Callable[[float, float, float, float, float, float], float]
-"""(units, total, squares, sigma, low, high) -> what an arm's radius needs to know of its spread."""
-
-
-def known_spread(
-    units: float, total: float, squares: float, sigma: float, low: float, high: float
-) -> float:
-    """The sigma of the outcome model, whatever the outcomes look like."""
-    return sigma
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Which radius a rule uses and how its proof adds up.
 
-    The radius is given (units, spread, factor, count, delta), its spread comes from `spread_of`.
+    The radius is given (units, sigma, factor, count, delta).
 
     `factor` and `count` shape the radius; the proven error is `sequences * peel(delta / count)`
     with the paper's radius and `sequences * delta` with that of a mixture.
@@ -60,7 +50,6 @@ class Shape:
     count: float
     sequences: int
     radius: Radius = radius
-    spread_of: SpreadOf = known_spread
 
 
 def log_threshold(arms: int, error: float) -> float:
@@ -273,21 +262,14 @@ class IntervalProcedure(ArmProcedure):
         """How many sequences share the error."""
         return self.shape.sequences
 
-    @property
-    def follows_spread(self) -> bool:
-        """Whether the radius follows the spread of the outcomes as they are seen."""
-        return self.shape.spread_of is not known_spread
-
     def empty(self) -> Statistics:
         """Return the statistics before the first unit."""
         return Statistics.empty(self.arms)
 
     def radius_of(self, arm: ArmStatistics) -> float:
         """Return the radius of an arm, by what it has shown."""
-        outcome, shape, delta = self.outcome, self.shape, self.design.calibration.delta
-        sums = (arm.units, arm.total, arm.squares)
-        spread = shape.spread_of(*sums, outcome.sigma, outcome.low, outcome.high)
-        return shape.radius(arm.units, spread, shape.factor, shape.count, delta)
+        shape, delta = self.shape, self.design.calibration.delta
+        return shape.radius(arm.units, self.outcome.sigma, shape.factor, shape.count, delta)
 
     def shown(self, statistics: AnyStatistics) -> list[Shown]:
         """Return the units, the sum and the radius of each arm."""

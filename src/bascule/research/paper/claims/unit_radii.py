@@ -174,7 +174,7 @@ def alternative_limit(m: Measurements) -> Finding:
     """The alternative radius tends to the i.i.d. one."""
     del m
     share, levels = 0.05, (MIDDLE, 10 * MIDDLE)
-    shape = UCB().shape(OUTCOME, len(ARMS))
+    shape = UCB().shape(len(ARMS))
     ratios = [
         _at_some_units(alternative_radius, level, 0.0)
         / radius(SOME_UNITS, OUTCOME.sigma_unit, shape.factor, shape.count, math.exp(-level))

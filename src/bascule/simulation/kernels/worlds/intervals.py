@@ -18,7 +18,7 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.evidence.radius import FIRST_UNITS, Radius
-from bascule.core.procedures.intervals.procedure import IntervalProcedure, SpreadOf
+from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import (
     Steps,
     Within,
@@ -101,20 +101,17 @@ def build(
     steps: Steps,
     within: Within,
     radius_of: Radius,
-    spread_of: SpreadOf,
     draw: DrawOutcome,
     fingerprint: str,
 ) -> Kernel:
     """The loop for one rule, for any number of arms.
 
-    Radii that depend on units alone are looked up as far as the table `radii` goes; it is empty for
-    those that follow the spread.
+    Radii are looked up as far as the table `radii` goes.
     """
     score, decide = steps
 
     def play(
         state: FloatArray,
-        squares: FloatArray,
         assigned: FloatArray,
         heads: IntArray,
         nexts: IntArray,
@@ -130,7 +127,7 @@ def build(
     ) -> None:
         made_of = fingerprint  # noqa: F841
         max_units, sigma, alpha = settings.max_units, settings.sigma, settings.alpha
-        low, high, margin = settings.low, settings.high, settings.margin
+        margin = settings.margin
         factor, count, delta = settings.factor, settings.constant, settings.delta
         threshold, radii = settings.threshold, settings.radii
         (seed, first_run, runs), control = chunk, columns.control
@@ -146,7 +143,6 @@ def build(
             clear(state, 0, arms, unseen)
             for arm in range(arms):
                 assigned[arm] = 0.0
-                squares[arm] = 0.0
             units, clock, under_way = 0, 0, 0
             round_size, round_due, whole = 0, 0, True
             regret = 0.0
@@ -195,13 +191,11 @@ def build(
                     if state[uppers + arm] > -math.inf:
                         observed = state[arm] + 1.0
                         total = state[arms + arm] + values[slot]
-                        squares[arm] += values[slot] * values[slot]
                         mean = total / observed
                         if observed < radii.size:
                             wide = radii[np.uint64(observed)]
                         else:
-                            spread = spread_of(observed, total, squares[arm], sigma, low, high)
-                            wide = radius_of(observed, spread, factor, count, delta)
+                            wide = radius_of(observed, sigma, factor, count, delta)
                         urgency = state[scores + arm]
                         if not even:
                             urgency = score(mean, wide, observed, alpha)
@@ -240,13 +234,10 @@ class WorldIntervalRuns(WorldRuns):
     ) -> None:
         super().__init__(design, world, seed, runs)
         shape = procedure.shape
-        # Radii that follow the spread have no table.
-        length = 0 if procedure.follows_spread else min(self.cap, LARGEST_TABLE) + 2
-        radii = np.empty(length)
+        radii = np.empty(min(self.cap, LARGEST_TABLE) + 2)
         self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
-        if length:
-            tabulate_radii(shape.radius, self.settings)
-        rule = procedure.steps, procedure.within, shape.radius, shape.spread_of
+        tabulate_radii(shape.radius, self.settings)
+        rule = procedure.steps, procedure.within, shape.radius
         self.loop = compile_loop(build, CALLED, *rule, drawing(world))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
@@ -256,7 +247,6 @@ class WorldIntervalRuns(WorldRuns):
         calendar = tuple(np.empty(length, np.int64) for _ in range(4))
         self.loop(
             np.empty(width(self.arms)),
-            np.empty(self.arms),
             np.empty(self.arms),
             *calendar,
             np.empty(length),
