@@ -14,7 +14,6 @@ from itertools import islice
 import numpy as np
 
 import bascule as bs
-from bascule.simulation.engines.boundary import boundary
 from bascule.simulation.recurrent.engines import EngineName
 from bench.measure import Figure, compare, core_seconds, seconds
 
@@ -75,15 +74,6 @@ def _tilted_steps_per_second(tilt: float = 3, engine: EngineName = "plain") -> f
     return _steps_per_core_second(design, [0.0, 0.1], 4000, engine)
 
 
-def _boundary_seconds() -> float:
-    clocks = np.random.default_rng(0).uniform(1, 1e6, 1_000_000)
-    return seconds(lambda: boundary(clocks, 0.05))
-
-
-def _million_normals_seconds() -> float:
-    return 1_000_000 / _draws_per_second()
-
-
 def figures() -> list[Figure]:
     """Every figure of the simulator."""
     for arms in (2, 10, 1000):
@@ -91,7 +81,6 @@ def figures() -> list[Figure]:
     _tilted_steps_per_second()
     _tilted_steps_per_second(engine="fast")
     ucb = partial(_steps_per_core_second, _design(), [1.0, 0.0], RUNS)
-    _boundary_seconds()
     with tempfile.TemporaryDirectory() as folder:
         cold = _first_use(folder)
         first_use = compare(
@@ -155,14 +144,6 @@ def figures() -> list[Figure]:
                 against="UCB_2 by its only engine, which draws every outcome",
             )
             for tilt, target in ((3, 1.2), (10, 3.0))
-        ),
-        compare(
-            "boundaries of a million clocks",
-            _boundary_seconds,
-            _million_normals_seconds,
-            target="<= 80",
-            unit="s",
-            against="a million normals from NumPy (0.012 s where 80 is 1 s)",
         ),
         compare(
             "compiled loop",

@@ -26,7 +26,8 @@ from bascule.core.evidence.normal import (
     tilted_slope,
 )
 from bascule.core.types import FloatArray
-from bascule.simulation.engines.boundary import boundary
+from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.kernels.control import Kernel
 
 CLOCKS = st.floats(-3, 12).map(lambda power: 10.0**power)
 THRESHOLDS = st.floats(0.1, 2000)
@@ -173,6 +174,25 @@ def test_radius_is_the_boundary_a_unit() -> None:
     assert mixture_radius(50, 3.0, 0.01) == pytest.approx(alone, rel=1e-12)
     radii = [mixture_radius(n, 1.0, 0.05) for n in range(3, 200)]
     assert radii == sorted(radii, reverse=True)
+
+
+def build_boundaries(fingerprint: str) -> Kernel:
+    def fill(clocks: FloatArray, threshold: float, effect: float, totals: FloatArray) -> None:
+        made_of = fingerprint  # noqa: F841
+        for i in range(clocks.size):
+            if effect > 0.0:
+                totals[i] = informed_boundary(clocks[i], threshold, effect)
+            else:
+                totals[i] = mixture_boundary(clocks[i], threshold)
+
+    return fill
+
+
+def boundary(clocks: FloatArray, level: float, effect: float | None) -> FloatArray:
+    """The total that has to be reached at each clock, for a false alarm of `level` at most."""
+    totals = np.empty_like(clocks)
+    compile_loop(build_boundaries, ())(clocks, -math.log(level), effect or 0.0, totals)
+    return totals
 
 
 def ever_crossed(

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
 import bascule as bs
 from bascule.research.comparison.contenders import Family
-from bascule.research.rivals import RIVALS, MixtureAdaptive, Thompson, TotalMean, TrackAndStop
+from bascule.research.rivals import RIVALS, MixtureAdaptive, Thompson, TrackAndStop
 
 
 def design(rule: bs.design.Rule, cap: int | None = None) -> bs.Design:
@@ -54,20 +51,3 @@ def test_a_frontier_shows_peers_and_lets_them_dominate_nobody() -> None:
     assert result.of(Family.TILT)[0].efficient
     assert result.of(Family.TILT)[0].dominated_by == ()
     assert "wrong" in repr(result)
-
-
-def test_the_total_mean_is_ucb_mm_with_another_estimator() -> None:
-    def played(rule: bs.design.Rule, **more: Any) -> bs.simulation.Simulation:
-        design = bs.Design(["a", "b"], bs.Recurrent(1, 1), rule, delta=0.05, max_units=600)
-        return bs.simulate(design, [0.0, 3.0], runs=40, seed=1, **more)
-
-    total, usual = played(TotalMean(2)), played(bs.UCB(2), engine="plain")
-    assert total.design.calibration.error == 1.0
-    assert total.undecided == usual.undecided == 0
-    # The same numbers are drawn; outcomes weigh as much as units only where all ages are equal.
-    assert not np.array_equal(total.decision_time, usual.decision_time)
-    assert total.regret.mean() == pytest.approx(usual.regret.mean(), rel=0.2)
-    with pytest.raises(bs.InputError, match="no guarantee"):
-        total.design.procedure.check_live()
-    with pytest.raises(bs.InputError, match="recur"):
-        bs.Design(["a", "b"], bs.Gaussian(1), TotalMean(2))

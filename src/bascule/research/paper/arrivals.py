@@ -15,7 +15,6 @@ from bascule.core.outcomes import Gaussian, Recurrent
 from bascule.core.progress import recurrent_procedure
 from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.core.types import FloatArray, IntArray
-from bascule.research.rivals import TotalMean
 from bascule.simulation import World, simulate
 from bascule.simulation.engines.backends.threads import available_threads, play_all
 from bascule.simulation.recurrent.engines import Plain
@@ -28,7 +27,7 @@ SIZE, SPAN = -2.0, 200.0
 
 ARMS, TIE, DELTA, MOST_UNITS = ("A", "B"), (0.0, 0.0), 0.05, 2000
 OUTCOME = Recurrent(sigma_unit=1.0, sigma_noise=1.0)
-ADAPTIVE: tuple[Rule, ...] = (UCB(1.5), TotalMean(1.5))
+ADAPTIVE = UCB(1.5)
 EVEN = ETC()
 BLOCKS = Tilt(3)
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-
-from bascule.research.paper.claims.claim import Stated
-from bascule.research.paper.regenerate import SECTIONS
 
 RECORDED = "verdicts.json"
 """The verdicts of `bascule paper` with `runs` runs, written by `python -m bench.concordance`."""
@@ -57,11 +54,6 @@ def _text(name: str) -> str:
 ENTRIES: tuple[Entry, ...] = _entries()
 
 
-def judges() -> Iterator[Stated]:
-    """Return every claim, in the order of the page."""
-    return (judge for section in SECTIONS for judge in section.claims)
-
-
 @cache
 def recorded() -> dict[str, str]:
     """Return the recorded verdicts by the name of the claim."""
@@ -99,41 +91,3 @@ def plain_text() -> str:
             f"  {title:<9} {cell}" for title, cell in zip(titles[2:], cells, strict=True) if cell
         ]
     return "\n".join(parts)
-
-
-def markdown_text(runs: int) -> str:
-    """Return the concordance as a page of the documentation."""
-    lines = [
-        "# Concordance with the paper",
-        "",
-        "```{index} ! concordance, paper",
-        "```",
-        "",
-        "Where each part of the paper is in bascule. `bascule paper --list` prints the same table. "
-        f"Verdicts are those of `bascule paper` with {runs:,} runs; "
-        "[what they mean](regenerate-the-paper.md). This page is written by `python -m "
-        "bench.concordance`. Numbers of theorems, lemmas and equations are those of the AISTATS "
-        "text.",
-        "",
-        "| paper | subject | function | proof, or what is said of it | claims | command |",
-        "|---|---|---|---|---|---|",
-    ]
-    for entry in ENTRIES:
-        functions = ", ".join(f"`{name.removeprefix('bascule.')}`" for name in entry.functions)
-        claims = claims_with_verdicts(entry)
-        cells = (
-            entry.place,
-            entry.subject,
-            functions,
-            f"[{entry.page.split('#')[0].removesuffix('.md')}]({entry.page})",
-            claims,
-            f"`{entry.command}`",
-        )
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def verdicts_text(verdicts: Sequence[tuple[str, str]], runs: int, seed: int) -> str:
-    """Return the file with the verdicts."""
-    data = {"runs": runs, "seed": seed, "verdicts": dict(verdicts)}
-    return json.dumps(data, indent=2) + "\n"

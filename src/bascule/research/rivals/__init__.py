@@ -13,7 +13,6 @@ from bascule.research.rivals.rules import (
     TrackAndStop,
 )
 from bascule.research.rivals.runs import play_rival
-from bascule.research.rivals.total_mean import TotalMean, TotalMeanProcedure, play_total_mean
 from bascule.simulation.engines.choose import ENGINES
 
 __all__ = [
@@ -23,9 +22,7 @@ __all__ = [
     "Rival",
     "Thompson",
     "TopTwo",
-    "TotalMean",
     "TrackAndStop",
 ]
 
 ENGINES[RivalProcedure.kind] = play_rival
-ENGINES[TotalMeanProcedure.kind] = play_total_mean

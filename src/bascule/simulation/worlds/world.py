@@ -50,10 +50,8 @@ class Trend:
 
     def __post_init__(self) -> None:
         checks.choice("kind", self.kind, get_args(TrendKind))
-        size = checks.finite("size", self.size, "it is what the trend adds, in outcome units")
-        object.__setattr__(self, "size", size)
-        span = checks.positive("span", self.span, "it is how long the trend lasts, in units")
-        object.__setattr__(self, "span", span)
+        checks.accept(self, "size", checks.finite, "it is what the trend adds, in outcome units")
+        checks.accept(self, "span", checks.positive, "it is how long the trend lasts, in units")
 
     @property
     def words(self) -> str:
@@ -82,10 +80,9 @@ class Change:
     at: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arm", checks.whole("arm", self.arm, 0, "arms count from 0"))
-        by = checks.finite("by", self.by, "it is the change of the mean, in outcome units")
-        object.__setattr__(self, "by", by)
-        object.__setattr__(self, "at", checks.whole("at", self.at, 0, "units count from 0"))
+        checks.accept(self, "arm", checks.whole, 0, "arms count from 0")
+        checks.accept(self, "by", checks.finite, "it is the change of the mean, in outcome units")
+        checks.accept(self, "at", checks.whole, 0, "units count from 0")
 
     @property
     def words(self) -> str:
@@ -118,16 +115,12 @@ class Delay:
     event: EventOutcome = "high"
 
     def __post_init__(self) -> None:
-        mean = checks.finite("mean", self.mean, "it is how many units are assigned meanwhile")
-        if mean < 0:
-            raise InputError("mean", f"mean of a delay must be at least 0 (got {mean:g})")
-        object.__setattr__(self, "mean", mean)
+        checks.accept(self, "mean", checks.finite, "it is how many units are assigned meanwhile")
+        if self.mean < 0:
+            raise InputError("mean", f"mean of a delay must be at least 0 (got {self.mean:g})")
         checks.choice("kind", self.kind, get_args(DelayKind))
-        factor = checks.positive("high_outcomes", self.high_outcomes, "1 treats outcomes alike")
-        object.__setattr__(self, "high_outcomes", factor)
-        if self.window is not None:
-            window = checks.whole("window", self.window, 0, "units to wait for an outcome")
-            object.__setattr__(self, "window", window)
+        checks.accept(self, "high_outcomes", checks.positive, "1 treats outcomes alike")
+        checks.accept_given(self, "window", checks.whole, 0, "units to wait for an outcome")
         if self.events is not None:
             self._check_events()
         if self.longest > MOST_UNDER_WAY:
@@ -235,21 +228,16 @@ class World:
             raise InputError(
                 "arm", f"arm must be one of 0 to {len(self.start) - 1} (got {self.change.arm})"
             )
-        batch = checks.whole("batch", self.batch, 1, "1 shows every outcome", MOST_UNDER_WAY)
-        object.__setattr__(self, "batch", batch)
-        missing = checks.finite("missing", self.missing, "it is a probability")
-        if not 0 <= missing < 1:
-            raise InputError("missing", f"missing must lie within 0 and 1 (got {missing:g})")
-        object.__setattr__(self, "missing", missing)
-        correlation = checks.finite("correlation", self.correlation, "0.7 is a strong one")
-        if not -1 < correlation < 1:
+        checks.accept(self, "batch", checks.whole, 1, "1 shows every outcome", MOST_UNDER_WAY)
+        checks.accept(self, "missing", checks.finite, "it is a probability")
+        if not 0 <= self.missing < 1:
+            raise InputError("missing", f"missing must lie within 0 and 1 (got {self.missing:g})")
+        checks.accept(self, "correlation", checks.finite, "0.7 is a strong one")
+        if not -1 < self.correlation < 1:
             raise InputError(
-                "correlation", f"correlation must lie between -1 and 1 (got {correlation:g})"
+                "correlation", f"correlation must lie between -1 and 1 (got {self.correlation:g})"
             )
-        object.__setattr__(self, "correlation", correlation)
-        if self.units_per_day is not None:
-            rate = checks.positive("units_per_day", self.units_per_day, "5000 is an example")
-            object.__setattr__(self, "units_per_day", rate)
+        checks.accept_given(self, "units_per_day", checks.positive, "5000 is an example")
 
     def _checked_means(self) -> tuple[float, ...]:
         follow = None if self.noise is None else self.noise.means

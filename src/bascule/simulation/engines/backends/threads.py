@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Protocol
 
 from bascule.core.types import IntArray
 from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, new_control
+from bascule.simulation.runs import Runs
 
 CHUNKS_PER_THREAD = 8
 SMALLEST_CHUNK = 64
@@ -22,13 +22,6 @@ Progress = Callable[[int], None]
 
 Stages = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
-
-
-class Runs(Protocol):
-    """The runs of one simulation, which threads play a few at a time into shared columns."""
-
-    def play(self, first_run: int, runs: int, control: IntArray) -> None:
-        """Play some of the runs; with none, only get ready to."""
 
 
 @dataclass(frozen=True, slots=True)
