@@ -16,7 +16,6 @@ import bascule as bs
 from bascule.core.rules import Rule
 from bascule.research.comparison.coverage import promised_error, why_not_covered
 from bascule.research.rivals import (
-    DoubleKLUCB,
     MixtureAdaptive,
     Rival,
     Thompson,
@@ -43,7 +42,6 @@ RULES: tuple[Rule, ...] = (
     TopTwo(0.5),
     TopTwo(0.8),
     MixtureAdaptive(),
-    DoubleKLUCB(),
 )
 
 
@@ -128,11 +126,9 @@ promises: they can be simulated, audited (`bascule audit thompson`) and compared
 | `thompson_0.01`, as GrowthBook | Thompson sampling, each arm at least 1 % | an arm is best with posterior probability $1 - p$ |
 | `top-two`, after Qin and Russo (2024) | the first of two posterior draws with probability 0.5 or 0.8, else the next that differs | as track-and-stop, with the known variance |
 | `mad`, Liang and Bojinov (2023) | Thompson sampling mixed with an even part $N^{{-0.24}}$ | an asymptotic confidence sequence of outcomes weighted by the inverse probability of their arm |
-| `double-kl-ucb`, after Yang, Tan and Jin (2024) | the highest upper bound at level $\\log N$; with probability $1/(1 + \\log(1/p))$ the rival with the highest bound at the level of the decision | intervals at that level part |
 
-They look every tenth unit, after ten units of each arm. `double-kl-ucb` follows the summary of its
-paper, not its pseudocode. [The trade-off page](trade-off.md#what-no-rule-can-beat) has the lower
-bounds that all rules obey.
+They look every tenth unit, after ten units of each arm. [The trade-off
+page](trade-off.md#what-no-rule-can-beat) has the lower bounds that all rules obey.
 
 *Wrong* is the share of tests that declared a worse arm, or any arm where they are equal, with its
 95 % interval; **bold** where it is significantly above what is stated. *Open* is the share that was

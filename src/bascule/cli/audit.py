@@ -44,8 +44,8 @@ def command(
     rule: str = typer.Argument(
         ...,
         metavar="RULE",
-        help="ucb, etc, etc-prime or tilt; or another tool's: track-and-stop, thompson, top-two, "
-        "mad or double-kl-ucb.",
+        help="ucb, etc, etc-prime or tilt; or another tool's: track-and-stop, thompson, top-two "
+        "or mad.",
     ),
     **given: Any,
 ) -> None:

@@ -23,7 +23,7 @@ def sums_of(*arms: tuple[float, float, float]) -> FloatArray:
 
 def shares(kind: int, sums: FloatArray, arms: int, knob: float = 0.0) -> FloatArray:
     found = np.empty(arms)
-    steps.write_shares(kind, sums, arms, 0.05, knob, 0.0, found)
+    steps.write_shares(kind, sums, arms, knob, 0.0, found)
     return found
 
 

@@ -13,7 +13,7 @@ from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
 from bascule.core.rules.ucb import STALLS_BELOW
-from bascule.research.rivals import DoubleKLUCB, MixtureAdaptive, Thompson, TopTwo, TrackAndStop
+from bascule.research.rivals import MixtureAdaptive, Thompson, TopTwo, TrackAndStop
 from bascule.theory import corollary_delta
 
 ALPHAS = (1.2, 1.5, 2.0, 4.0, 16.0)
@@ -217,7 +217,7 @@ def _rules(
         return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
     if family is Family.PEERS:
         top_two = [TopTwo(leader) for leader in LEADERS]
-        return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive(), DoubleKLUCB()]
+        return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive()]
     if family is Family.GIVEN:
         return []
     return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bascule.research.rivals.rules import (
     RIVALS,
-    DoubleKLUCB,
     MixtureAdaptive,
     Rival,
     RivalProcedure,
@@ -17,7 +16,6 @@ from bascule.simulation.engines.choose import ENGINES
 
 __all__ = [
     "RIVALS",
-    "DoubleKLUCB",
     "MixtureAdaptive",
     "Rival",
     "Thompson",

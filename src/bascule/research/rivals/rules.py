@@ -187,30 +187,10 @@ class MixtureAdaptive(Rival):
     kind: Literal["mad"] = field(default="mad", kw_only=True, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class DoubleKLUCB(Rival):
-    """Double KL-UCB: two upper bounds choose the next arm, at random (Yang, Tan, Jin 2024).
-
-    One has the level `log N` and keeps regret low. The other has the level of the decision; with
-    probability `1 / (1 + log(1 / error))` it chooses a rival of the leader. The test ends when
-    intervals at that level part. This follows the authors' summary, with bounds for normal
-    outcomes.
-
-    >>> DoubleKLUCB().label
-    'double-kl-ucb'
-    """
-
-    step = steps.DOUBLE
-    source = "Yang, Tan and Jin"
-    known_spread = True
-    kind: Literal["double-kl-ucb"] = field(default="double-kl-ucb", kw_only=True, repr=False)
-
-
 RIVALS: dict[str, type[Rival]] = {
     "track-and-stop": TrackAndStop,
     "thompson": Thompson,
     "top-two": TopTwo,
     "mad": MixtureAdaptive,
-    "double-kl-ucb": DoubleKLUCB,
 }
 """Every rival by its name."""

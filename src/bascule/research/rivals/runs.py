@@ -112,7 +112,7 @@ def build(fingerprint: str) -> Kernel:
                     slot = nexts[slot]
                 if clock % LOOK == 0:
                     winner = winner_of(kind, sums, arms, error, sigma)
-                    write_shares(kind, sums, arms, error, knob, sigma, shares)
+                    write_shares(kind, sums, arms, knob, sigma, shares)
             wipe(heads, dues, units)
             if control[STOP] != 0:
                 break

@@ -12,7 +12,7 @@ import math
 
 from bascule.core.types import NOBODY, FloatArray
 
-TRACK, THOMPSON, TOP_TWO, MIXTURE, DOUBLE = range(5)
+TRACK, THOMPSON, TOP_TWO, MIXTURE = range(4)
 """The kinds of rules."""
 
 UNITS, TOTALS, SQUARES, WEIGHTED, WEIGHTED_SQUARES, SUMS = range(6)
@@ -133,7 +133,6 @@ def write_shares(
     kind: int,
     sums: FloatArray,
     arms: int,
-    error: float,
     knob: float,
     sigma: float,
     shares: FloatArray,
@@ -150,14 +149,6 @@ def write_shares(
         return
     if kind == TRACK:
         optimal_shares(sums, arms, sigma, shares)
-    elif kind == DOUBLE:
-        # One bound of each kind: for low regret, and for the decision.
-        asked = 1.0 / (1.0 + math.log(1.0 / error))
-        cautious = highest_bound(sums, arms, math.log(units), sigma, NOBODY)
-        level = deciding_level(units, arms, error)
-        deciding = highest_bound(sums, arms, level, sigma, leader_of(sums, arms))
-        for arm in range(arms):
-            shares[arm] = (1.0 - asked) * (arm == cautious) + asked * (arm == deciding)
     else:
         for arm in range(arms):
             shares[arm] = chance_to_win(sums, arms, arm, sigma)
@@ -200,23 +191,6 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
         shares[arm] /= total
 
 
-def deciding_level(units: float, arms: int, error: float) -> float:
-    """The log likelihood ratio at which an interval of one arm is taken to fail with `error`."""
-    return math.log((arms - 1.0) / error) + 3.0 * math.log(1.0 + math.log(units))
-
-
-def highest_bound(sums: FloatArray, arms: int, level: float, sigma: float, without: int) -> int:
-    """The arm with the highest upper confidence bound at this level, of all but one."""
-    best, highest = 0, -math.inf
-    for arm in range(arms):
-        bound = mean_of(sums, arms, arm) + math.sqrt(
-            2.0 * variance_of(sums, arms, arm, sigma) * level / sums[arm]
-        )
-        if bound > highest and arm != without:
-            best, highest = arm, bound
-    return best
-
-
 def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float) -> int:
     """The arm that a rule declares the winner, or nobody."""
     units = 0.0
@@ -237,12 +211,6 @@ def winner_of(kind: int, sums: FloatArray, arms: int, error: float, sigma: float
             continue
         if kind == MIXTURE:
             beaten = weighted_difference(sums, arms, leader, rival, units, error) > 0.0
-        elif kind == DOUBLE:
-            level = deciding_level(units, arms, error)
-            room = 0.0
-            for arm in (leader, rival):
-                room += math.sqrt(2.0 * variance_of(sums, arms, arm, sigma) * level / sums[arm])
-            beaten = mean_of(sums, arms, leader) - mean_of(sums, arms, rival) > room
         else:
             ratio = likelihood_ratio(sums, arms, leader, rival, sigma)
             beaten = ratio > math.log((1.0 + math.log(units)) / error)
