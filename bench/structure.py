@@ -85,7 +85,8 @@ NEW = {
         service/notifications/notify.py service/server/connection.py""",
     "Dask, GPU, quicker loops": """
         simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
-        simulation/kernels/block_differences.py simulation/kernels/gpu.py""",
+        simulation/kernels/block_differences.py simulation/kernels/gpu.py
+        simulation/kernels/two_arms.py""",
     "rules of other tools": "research/rivals/",
     "logs in databases and Spark, of any form, of many tests, with one look": """
         analysis/each.py analysis/evidence/fixed.py analysis/experiment.py analysis/log/naming.py

@@ -35,6 +35,26 @@ class RunColumns(NamedTuple):
     control: IntArray
 
 
+class IntervalSettings(NamedTuple):
+    """The settings of a loop that compares intervals, without the runs to play.
+
+    `factor`, `constant` and `delta` are numbers of the radius, and `radii` its table, which may be
+    empty.
+    """
+
+    max_units: int
+    means: FloatArray
+    sigma: float
+    alpha: float
+    factor: float
+    constant: float
+    delta: float
+    threshold: float
+    margin: float
+    radii: FloatArray
+    ziggurat: FloatArray
+
+
 def new_control() -> IntArray:
     """A control before anything happened.
 

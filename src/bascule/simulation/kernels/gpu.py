@@ -14,10 +14,11 @@ import numpy as np
 from numba import config, cuda
 from numba.extending import overload
 
-from bascule.core.procedures.intervals.state import Steps, eliminate, highest
+from bascule.core.procedures.intervals.state import Steps, highest
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.compiled import Function, used_functions
 from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Chunk, Kernel, RunColumns
+from bascule.simulation.kernels.two_arms import OUTGROWN
 from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
 
 if config.ENABLE_CUDASIM or not cuda.is_available():
@@ -35,9 +36,6 @@ _MINUS_TWO = np.float32(-2.0)
 _NOTHING = np.float32(0.0)
 _HIGH, _LOW = np.uint64(40), np.uint64(0xFFFFFF)
 
-
-OUTGROWN = -9
-"""The winner of a run in which an arm has more units than the table has radii."""
 
 UNFINISHED = -1
 """The steps of a run that outgrew the loop's table."""
@@ -129,14 +127,6 @@ _REGISTERED: set[Function] = set()
 
 
 # A test of few arms in registers
-
-
-def fits_registers(steps: Steps) -> bool:
-    """Whether a rule only reads its state to decide, so that the state need not be in memory.
-
-    A rule that takes arms out while the test goes on writes into its state.
-    """
-    return eliminate not in used_functions(steps.decide)
 
 
 def build_register_kernel(steps: Steps, arms: int) -> Any:

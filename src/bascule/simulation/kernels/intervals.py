@@ -7,7 +7,7 @@ scalars and flat arrays that the caller owns, and allocates nothing.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import Steps, clear, highest, place, width
 from bascule.core.types import NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
 from bascule.simulation.kernels.control import (
     ALIVE,
     STOP,
     WAITING,
     Chunk,
+    IntervalSettings,
     Kernel,
     RunColumns,
     finish_run,
@@ -56,26 +58,6 @@ SMALLEST_TABLE, LARGEST_TABLE = 1 << 12, 1 << 21
 
 SMALLEST_PART = 0.1
 """Radii below this part of half the smallest gap are computed where they are needed."""
-
-
-class IntervalSettings(NamedTuple):
-    """The settings of a loop that compares intervals, without the runs to play.
-
-    `factor`, `constant` and `delta` are numbers of the radius, and `radii` its table, which may be
-    empty.
-    """
-
-    max_units: int
-    means: FloatArray
-    sigma: float
-    alpha: float
-    factor: float
-    constant: float
-    delta: float
-    threshold: float
-    margin: float
-    radii: FloatArray
-    ziggurat: FloatArray
 
 
 def start_run(
@@ -312,8 +294,10 @@ class IntervalRuns(Runs):
 
     def _loop(self, endless: bool) -> Kernel:
         steps, radius_of = self.functions
-        parts = steps, self.fixed_arms, endless, self.draws, radius_of
-        return compile_loop(build, CALLED, *parts)
+        how = endless, self.draws, radius_of
+        if self.fixed_arms == 2 and two_arms.fits_registers(steps):
+            return compile_loop(two_arms.build, CALLED, steps, *how)
+        return compile_loop(build, CALLED, steps, self.fixed_arms, *how)
 
     def _units_in_table(self, means: tuple[float, ...]) -> float:
         units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))
@@ -369,3 +353,6 @@ class IntervalRuns(Runs):
         while control[ALIVE] > 0 and not control[STOP]:
             self._loop(endless=True)(*arguments)
             self._loop(endless=False)(*arguments)
+        for row in np.flatnonzero(columns.winners == two_arms.OUTGROWN).tolist():
+            chunk, columns = self.order(first_run + row, 1, control)
+            self._loop(endless=True)(*before, chunk, self.numbers, columns)

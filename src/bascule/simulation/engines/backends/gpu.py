@@ -184,6 +184,7 @@ _KERNELS: dict[tuple[Any, ...], Any] = {}
 
 def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endless: bool) -> Any:
     from bascule.simulation.kernels import gpu
+    from bascule.simulation.kernels.two_arms import fits_registers
 
     scratch, arms = played.scratch(), played.arms
     shapes = tuple(array.shape for array in scratch)
@@ -191,7 +192,7 @@ def _kernel(played: BlockRuns | IntervalRuns, draws: Draws, by_sums: bool, endle
     if key not in _KERNELS:
         by_table = not endless and draws is single_normals()
         in_registers = by_table and isinstance(played, IntervalRuns)
-        if in_registers and gpu.fits_registers(played.functions[0]):
+        if in_registers and fits_registers(played.functions[0]):
             kernel = gpu.build_register_kernel(played.functions[0], arms)
         else:
             kernel = gpu.build_kernel(played.build(draws, by_sums, endless), scratch, arms)

@@ -31,13 +31,16 @@ from bascule.core.procedures.intervals.state import (
 )
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
-from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
-from bascule.simulation.kernels.intervals import (
+from bascule.simulation.kernels.control import (
+    STOP,
+    Chunk,
     IntervalSettings,
-    interval_settings,
-    tabulate_radii,
+    Kernel,
+    RunColumns,
+    finish_run,
 )
+from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
+from bascule.simulation.kernels.intervals import interval_settings, tabulate_radii
 from bascule.simulation.kernels.worlds.unit import (
     DrawOutcome,
     Source,
