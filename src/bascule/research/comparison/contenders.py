@@ -154,14 +154,15 @@ def checked_rules(given: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tupl
     ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
     """
     known = {family.value: family for family in Family}
-    asked = [given] if isinstance(given, str | Rule) else list(given)
-    for one in asked:
-        if not isinstance(one, Rule) and one not in known:
+    asked = [given] if isinstance(given, str) else list(given)
+    names = [one for one in asked if isinstance(one, str)]
+    for name in names:
+        if name not in known:
             raise InputError(
-                "rules", f"rules must be rules, or among {', '.join(known)} (got {one!r})"
+                "rules", f"rules must be rules, or among {', '.join(known)} (got {name!r})"
             )
-    families = tuple(known[one] for one in asked if isinstance(one, str))
-    return families or USUAL, tuple(one for one in asked if isinstance(one, Rule))
+    families = tuple(known[name] for name in names)
+    return families or USUAL, tuple(one for one in asked if not isinstance(one, str))
 
 
 def checked_knobs(field: str, values: object) -> tuple[float, ...]:
