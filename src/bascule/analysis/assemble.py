@@ -60,10 +60,8 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         last_day=sums.days[-1].isoformat(),
         checks=(
             allocation.sample_ratio(reduced.arms, sums.counts(), split, one_look=request.once),
-            *checks.rows_read(reduced),
             checks.two_arms(reduced, int(sums.units.sum())),
-            *_missing_outcomes(reduced, sums),
-            *checks.outcome_values(request.strict_outcome, reduced.unfit),
+            *_of_rows(request, reduced, sums),
             checks.gaps(sums, parts[0].reading.times),
         ),
         excluded=reduced.excluded | reduced.table.excluded,
@@ -123,9 +121,7 @@ def answer(
     if request.design is None:
         made += checks.rare_arms(arms, sums.counts())
     if not name:
-        made += checks.rows_read(reduced)
-        made += _missing_outcomes(reduced, sums)
-        made += checks.outcome_values(request.strict_outcome, reduced.unfit)
+        made += _of_rows(request, reduced, sums)
     if same_age:
         made += checks.drift(part.blocks, arms, part.known)
     if request.measure is not None and reduced.replayed is None:
@@ -184,10 +180,14 @@ def answer(
     )
 
 
-def _missing_outcomes(reduced: Reduced, sums: Sums) -> list[Check]:
-    return checks.missing_outcomes(
-        reduced.arms, reduced.valueless, len(sums.days), odd_zeros=reduced.odd_zeros
-    )
+def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
+    """Checks of the rows of a log, whatever segments they are in."""
+    days, zeros = len(sums.days), reduced.odd_zeros
+    return [
+        *checks.rows_read(reduced),
+        *checks.missing_outcomes(reduced.arms, reduced.valueless, days, odd_zeros=zeros),
+        *checks.outcome_values(request.strict_outcome, reduced.unfit),
+    ]
 
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:

@@ -13,10 +13,9 @@ from typing import Annotated, Any, Literal
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate
 from bascule.core.metrics.metric import METRIC_ERROR, Goal, Harm, Metric, Role
-from bascule.core.options import Group, Option, check_given, options_of
+from bascule.core.options import Declared, Group, Option, check_given, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 PER_ROW = "row"
@@ -42,7 +41,7 @@ def _column(text: str, group: Group = "basics", **more: Any) -> Option:
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class Log(Declared):
     """Where a log is, and what has to be known to read it.
 
     >>> Log("sums.csv", count="visitors").count
@@ -118,7 +117,7 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class LogMetric:
+class LogMetric(Declared):
     """What is measured in a log: a column, and what its values make of a unit's outcome.
 
     >>> LogMetric.of("good per judged").per
@@ -161,7 +160,7 @@ class LogMetric:
         float | None,
         Option(
             "Smallest difference that matters; a test also ends when all are proven smaller.",
-            kind="number",
+            kind="positive",
         ),
     ] = None
     window: Annotated[
@@ -189,7 +188,7 @@ class LogMetric:
         float | str | None,
         Option("How much later events may be logged.", metavar="TIME", needs=("window",)),
     ] = None
-    margin: float | None = None
+    margin: Annotated[float | None, Option(kind="positive")] = None
     """How much worse than the control an arm may be, which makes the metric a guardrail."""
     error: float | None = None
     """Error of a guardrail or a secondary metric; that of the analysis if not given."""
@@ -223,10 +222,6 @@ class LogMetric:
             parts["grace"] = measure.grace or None
         return cls(metric.name, **parts)
 
-    def __post_init__(self) -> None:
-        if self.margin is not None:
-            checks.accept(self, "margin", checks.positive, "it is how much worse an arm may be")
-
     @property
     def role(self) -> Role:
         """A metric with a margin is a guardrail, another one secondary."""
@@ -257,7 +252,7 @@ class LogMetric:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class Assigned(Declared):
     """How units were assigned to the arms, where it was not one even split of single units.
 
     >>> Assigned(weights=[9, 1]).weights

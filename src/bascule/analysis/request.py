@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import NamedTuple, cast, get_args
+from typing import NamedTuple, cast
 
 from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.reading import Reading
@@ -85,10 +85,6 @@ class Request:
                 whole, design = design, next(iter(design.by_segment.values()))
         if design is not None and design.metrics:
             design = replace(design, metrics=(), decides="primary")
-        if goal is not None:
-            checks.choice("goal", goal, get_args(Goal))
-        if (block := asked.assigned.block) is not None:
-            checks.choice("block", block, get_args(Block))
         model = stated_outcome(outcome) if design is None else design.outcome
         measure = _measure(design, model, metric)
         if model is not None and model.recurring:
@@ -103,11 +99,6 @@ class Request:
             if design is None
             else design.calibration.error
         )
-        least = metric.min_effect if design is None else design.min_effect
-        if least is not None:
-            least = checks.positive(
-                "min_effect", least, "it is the smallest difference that counts"
-            )
         base = missing_number(missing) if measure is None else measure.missing_value
         if model is not None:
             if missing is None or missing == EXCLUDE:
@@ -119,7 +110,7 @@ class Request:
             design=design,
             outcome=model,
             error=level,
-            min_effect=least,
+            min_effect=metric.min_effect if design is None else design.min_effect,
             measure=measure,
             aggregate=aggregate if measure is None else measure.aggregate,
             missing=base,
@@ -129,7 +120,7 @@ class Request:
             assumed=missing is None and measure is None,
             goal=(goal or INCREASE) if design is None else design.goal,
             control=asked.control if design is None else design.control,
-            block=block,
+            block=asked.assigned.block,
             once=once,
             whole=whole,
         )
