@@ -14,7 +14,7 @@ from bascule.analysis.call import Asked, Log, LogMetric
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named, with_kind
 from bascule.analysis.log.recognise import recognised
-from bascule.analysis.log.rows import NO_ARM
+from bascule.analysis.log.rows import NO_ARM, compared
 from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
@@ -167,17 +167,10 @@ def _of_test(
     whole: Reduced, test: str, arms: list[str], control: str | None
 ) -> tuple[Reduced, tuple[str, ...]]:
     """What is known of one test, and its arms, the control first."""
-    if len(arms) < 2:
-        there = f"only {arms[0]!r}" if arms else "no arm at all"
-        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
-    if control is not None and control not in arms:
-        known = ", ".join(arms)
-        raise InputError("control", f"control must be one of {known} (got {control!r})")
+    names = compared(arms, control)
     if test not in whole.table.segments:
         raise InputError("events", "events: no row of the test can be used")
-    order = sorted(range(len(arms)), key=lambda at: (arms[at] != control, at))
-    names = tuple(arms[at] for at in order)
-    sums = whole.table.segments[test].of_arms(order)
+    sums = whole.table.segments[test].of_arms([arms.index(name) for name in names])
     table = replace(whole.table, segments={test: sums}, excluded={}, clipped=())
     spelled = replace(whole.spelled, names=names)
     return replace(whole, spelled=spelled, table=table, valueless={}, examples={}), names

@@ -67,9 +67,6 @@ def read_log(
     unit, arm, time = used.unit, used.arm, used.time
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
-    if len(arms.names) < 2:
-        there = f"only {arms.names[0]!r}" if arms.names else "no arm at all"
-        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
     about = _about_units(arm_table, arms.names, asked)
     of_events = {unit: "unit", time: "time", used.value: "metric"} if alone else {}
     if (role := {arm: "arm", **of_events}.get(about["covariate"])) and about["covariate"]:
@@ -80,10 +77,12 @@ def read_log(
         )
     times, assigned_times = times_of(events, time, asked.log.time_format), None
     if not alone:
-        times, assigned_times = _both_times(request, asked, times, assignments, arm)
+        times, assigned_times = _both_times(asked, times, assignments, arm)
     if request.measure is not None and times.column is None:
         raise InputError(
-            "window", "window needs to know when events came: name the column with their time"
+            "window",
+            "window needs to know when events came: name the column with their time, and that of "
+            "assignments if these are in another table",
         )
     if asked.log.cumulative and times.column is None:
         raise InputError("cumulative", "cumulative needs the time of rows: name its column")
@@ -197,9 +196,7 @@ def _with_denominator(events: Any, metric: LogMetric) -> tuple[Any, str | None]:
     return events.mutate(**{length: events[stop] - events[start]}), length
 
 
-def _both_times(
-    request: Request, asked: Asked, times: Times, assignments: Any, arm: str
-) -> tuple[Times, Times]:
+def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple[Times, Times]:
     """The times of events and of assignments; without one of them the other is of no use."""
     assert asked.assignments is not None
     fallback = asked.time if asked.time in assignments.columns else None
@@ -211,10 +208,6 @@ def _both_times(
     time_format = asked.log.time_format if takes_format else None
     assigned = times_of(assignments, name, time_format, "assignments_time")
     if times.column is None or assigned.column is None:
-        if request.measure is not None:
-            raise InputError(
-                "window", "window needs to know when: name the time of events and of assignments"
-            )
         return Times(None), Times(None)
     return times, assigned
 

@@ -119,11 +119,7 @@ def arms_of(
         raise InputError(
             "arm", f"arm: column {column!r} has more than {MOST_ARMS} values: is it the right one?"
         )
-    if control is not None and design_arms is None:
-        if control not in names:
-            known = ", ".join(names)
-            raise InputError("control", f"control must be one of {known} (got {control!r})")
-        names = (control, *(name for name in names if name != control))
+    names = compared(names, control if design_arms is None else None)
     place = {name: at for at, name in enumerate(names)}
     entries, respelled, total = [], {}, 0
     for row in counts:
@@ -136,6 +132,17 @@ def arms_of(
         if text != name:
             respelled[text] = int(row["rows"])
     return Arms(names, tuple(entries), respelled, total, none)
+
+
+def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
+    """Arms with the control first; refuse fewer than two, and a control that is none of them."""
+    if len(names) < 2:
+        there = f"only {names[0]!r}" if names else "no arm at all"
+        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+    if control is not None and control not in names:
+        known = ", ".join(names)
+        raise InputError("control", f"control must be one of {known} (got {control!r})")
+    return tuple(sorted(names, key=lambda name: name != control))
 
 
 def is_rare(rows: float, most: float) -> bool:
