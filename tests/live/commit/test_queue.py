@@ -8,14 +8,13 @@ from time import sleep
 import pytest
 
 from bascule.live.commit import queue
-from bascule.live.commit.jobs import Job, Reply
+from bascule.live.commit.jobs import Reply
 from bascule.live.commit.queue import CommitQueue
 
 
 def reply_of(number: int, items: int = 1) -> Reply[int]:
     """A reply that has the number of its job as the result."""
-    job = Job(number, "", lambda _, given: given, [None] * items)
-    return Reply(job, lambda _: number)
+    return Reply(number, "", lambda _, given: given, [None] * items, lambda _: number)
 
 
 def wait_for(groups: CommitQueue, number: int) -> int:
@@ -29,7 +28,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
     seen: list[list[int]] = []
     begun, go_on = Event(), Event()
 
-    def work(jobs: list[Job]) -> None:
+    def work(jobs: list[Reply[int]]) -> None:
         seen.append([job.experiment for job in jobs])
         begun.set()
         go_on.wait(10)
@@ -50,7 +49,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
 
 
 def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
-    def work(jobs: list[Job]) -> None:
+    def work(jobs: list[Reply[int]]) -> None:
         if jobs[0].experiment == 1:
             raise ValueError("bad")
 
@@ -64,7 +63,7 @@ def test_those_who_bring_much_do_not_all_go_at_once() -> None:
     seen: list[list[int]] = []
     begun, go_on = Event(), Event()
 
-    def work(jobs: list[Job]) -> None:
+    def work(jobs: list[Reply[int]]) -> None:
         seen.append([job.experiment for job in jobs])
         begun.set()
         go_on.wait(10)
@@ -84,7 +83,7 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(queue, "IDLE", 0.01)
-    done: list[Job] = []
+    done: list[Reply[int]] = []
     groups = CommitQueue(done.extend)
     for number in range(3):
         groups.submit(reply_of(number))

@@ -35,6 +35,7 @@ class Handle:
         self.store = store
         self.id = number
         self.name = name
+        self._known = store.memory.of(number)
         if loaded is not None:
             self._arms_with_values = loaded.arms
 
@@ -85,8 +86,7 @@ class Calls(Handle):
         known = self._at_hand(named)
         if known is not None:
             arm, served = known
-            name = self.arms[arm if served is None else served.arms[arm]]
-            return Reply(None, lambda _: name)
+            return Reply.ready(self.arms[arm if served is None else served.arms[arm]])
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._arm(results[0], strict))
 
@@ -106,7 +106,7 @@ class Calls(Handle):
             raise InputError("units", f"units must be a list of them (got {units!r:.60})")
         named = [*map(checked_unit, units)]
         if not named:
-            return Reply(None, lambda _: [])
+            return Reply.ready([])
         for field, given in (("contexts", contexts), ("covariates", covariates)):
             if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
@@ -136,39 +136,37 @@ class Calls(Handle):
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            evaluation_of_unit = evaluation(self._arms_with_values, *known)
-            return Reply(None, lambda _: evaluation_of_unit)
+            return Reply.ready(evaluation(self._arms_with_values, *known))
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
 
     def record(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Return the call that records outcomes."""
-        events, store = [*map(event_of, outcomes)], self.store
-        job = store.job(self.id, self.name, store.recording, events)
-        return Reply(job, lambda results: [*results])
+        events, do, actor = [*map(event_of, outcomes)], self.store.recording, self.store.actor
+        return Reply(self.id, self.name, do, events, lambda results: [*results], actor=actor)
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """Return what a unit is served if this program remembers it; no database is asked.
 
         `served` is what the units of each arm are served now, where it is not their own.
         """
-        arm = self.store.memory.of(self.id).get(unit)
+        arm = self._known.get(unit)
         return None if arm is None else evaluation(self._arms_with_values, arm, served)
 
     def _assigning(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
     ) -> Reply[Any]:
-        store = self.store
-        return Reply(store.job(self.id, self.name, store.assigning, items, enrols=True), read)
+        do, actor = self.store.assigning, self.store.actor
+        return Reply(self.id, self.name, do, items, read, actor=actor, enrols=True)
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""
-        if unit not in self.store.memory.of(self.id):
+        if unit not in self._known:
             return None
         self.store.check_open()
         served = self.store.runner.served(self.id, self.name)
         # Asked again: to look what is served may show that units are to be forgotten.
-        arm = self.store.memory.of(self.id).get(unit)
+        arm = self._known.get(unit)
         return None if arm is None else (arm, served)
 
     def _arm(self, result: Answer | InputError, strict: bool) -> str:

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.jobs import Action, Job, Reply, Result
+from bascule.live.commit.jobs import Action, Reply, Result
 from bascule.live.commit.queue import CommitQueue
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
@@ -79,19 +79,8 @@ class StoreContext:
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
-        return self.run(Reply(self.job(experiment, name, action, items), lambda results: results))
-
-    def job(
-        self,
-        experiment: int,
-        name: str,
-        action: Action,
-        items: Sequence[Any],
-        *,
-        enrols: bool = False,
-    ) -> Job:
-        """Return a job of an experiment, in the name of whoever acts now."""
-        return Job(experiment, name, action, items, acting(self._actor), enrols)
+        actor = self.actor
+        return self.run(Reply(experiment, name, action, items, lambda done: done, actor=actor))
 
     def run(self, reply: Reply[Result]) -> Result:
         """Run a call and return its result; what it changed is then on disk."""

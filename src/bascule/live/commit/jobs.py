@@ -1,11 +1,11 @@
-"""Jobs: what callers want of an experiment, and how their results are delivered."""
+"""What callers want of an experiment, and how their results are delivered."""
 
 from __future__ import annotations
 
 from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -35,30 +35,16 @@ def copy_error(error: BaseException) -> BaseException:
 
 
 @dataclass(slots=True, eq=False)
-class Job:
-    """One caller's request to an experiment, and its results once the transaction has committed.
-
-    `action` gives a result for each of the `items`, so that jobs with the same action run
-    together. Jobs that enrol units run first, so that an outcome finds a unit that was requested
-    before it. `actor` is the name for the audit log, where it is not the store's.
-    """
-
-    experiment: int
-    name: str
-    action: Action
-    items: Sequence[Any]
-    actor: str = ""
-    enrols: bool = False
-    results: Sequence[Any] = ()
-    error: BaseException | None = None
-
-
 class Reply(Generic[Result]):
-    """The result of a call, available once its transaction is on disk.
+    """A caller's request to an experiment, and its result once its transaction is on disk.
 
-    `job` is the work to commit, or None if the call needs no transaction; `read` converts the
-    results of the job to the result of the call. Wait for it with `result()` in a thread, or with
-    `await` in a coroutine. If a waiting caller is cancelled, the job is still carried out.
+    `action` gives a result for each of the `items`, so that requests with the same action run
+    together; `read` converts these to the result of the call. Requests that enrol units run first,
+    so that an outcome finds a unit that was requested before it. `actor` is the name for the audit
+    log, where it is not the store's.
+
+    Wait for it with `result()` in a thread, or with `await` in a coroutine. If a waiting caller is
+    cancelled, the request is still carried out.
 
     >>> import asyncio, bascule as bs
     >>> async def serve(test):
@@ -71,17 +57,23 @@ class Reply(Generic[Result]):
     True
     """
 
-    __slots__ = ("_failure", "_is_done", "_read", "_results", "_waiters", "job")
+    experiment: int
+    name: str
+    action: Action
+    items: Sequence[Any]
+    read: Callable[[Sequence[Any]], Result]
+    actor: str = ""
+    enrols: bool = False
+    results: Sequence[Any] = ()
+    error: BaseException | None = None
+    _is_done: bool = False
+    _waiters: list[Any] = field(default_factory=list)
+    """Locks of threads that wait, and futures of coroutines."""
 
-    def __init__(self, job: Job | None, read: Callable[[Sequence[Any]], Result]) -> None:
-        self._read = read
-        self._results: Sequence[Any] = ()
-        self._failure: BaseException | None = None
-        self._is_done = job is None
-        # Locks of threads that wait, and futures of coroutines.
-        self._waiters: list[Any] = []
-        if job is not None:
-            self.job = job
+    @classmethod
+    def ready(cls, result: Result) -> Reply[Result]:
+        """Return the reply of a call that needs no transaction."""
+        return cls(0, "", lambda _, items: items, (), lambda _: result, _is_done=True)
 
     def done(self) -> bool:
         """Whether the result is there."""
@@ -103,11 +95,11 @@ class Reply(Generic[Result]):
     def deliver(
         self, failure: BaseException | None, waiters: dict[AbstractEventLoop, list[Future[None]]]
     ) -> None:
-        """Have the result, or the error of the group or of the job; call the threads that wait.
+        """Have the result, or the error of the group or of this one; call the threads that wait.
 
         Coroutines that wait are added to `waiters`, by their event loops.
         """
-        self._failure, self._results = failure or self.job.error, self.job.results
+        self.error = failure or self.error
         with _DELIVERING:
             self._is_done = True
         for waiter in self._waiters:
@@ -131,9 +123,9 @@ class Reply(Generic[Result]):
             return not self._is_done
 
     def _outcome(self) -> Result:
-        if self._failure is not None:
-            raise copy_error(self._failure)
-        return self._read(self._results)
+        if self.error is not None:
+            raise copy_error(self.error)
+        return self.read(self.results)
 
 
 _DELIVERING = Lock()

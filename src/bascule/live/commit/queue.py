@@ -15,7 +15,7 @@ from threading import Condition, Lock, Thread
 from time import perf_counter
 from typing import Any
 
-from bascule.live.commit.jobs import Job, Reply
+from bascule.live.commit.jobs import Reply
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
 """Most jobs of a group, and most items that they may have together unless it is one job."""
@@ -33,7 +33,7 @@ class CommitQueue:
     `work` runs the jobs of a group: their results are on disk when it returns, or it raises.
     """
 
-    def __init__(self, work: Callable[[list[Job]], object]) -> None:
+    def __init__(self, work: Callable[[list[Reply[Any]]], object]) -> None:
         self._work = work
         self._queue: list[Reply[Any]] = []
         self._lock = Lock()
@@ -73,7 +73,7 @@ class CommitQueue:
             group, self._queue = self._queue[:size], self._queue[size:]
         failure: BaseException | None = None
         try:
-            self._work([reply.job for reply in group])
+            self._work(group)
         except BaseException as problem:
             failure = problem
         with self._lock:
@@ -96,7 +96,7 @@ class CommitQueue:
         """How many queued jobs make a group: fewer where each has many items."""
         size, weight = 0, 0
         for reply in self._queue[:LARGEST_GROUP]:
-            weight += len(reply.job.items)
+            weight += len(reply.items)
             if size and weight > HEAVIEST_GROUP:
                 break
             size += 1

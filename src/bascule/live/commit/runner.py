@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
 from time import perf_counter
+from typing import Any
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import Clock, ClockGuard
-from bascule.live.commit.jobs import Action, Job
+from bascule.live.commit.jobs import Action, Reply
 from bascule.live.commit.memory import Memory
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
@@ -55,7 +56,7 @@ class Runner:
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
-    def run(self, jobs: list[Job]) -> None:
+    def run(self, jobs: list[Reply[Any]]) -> None:
         """Run the jobs; they are on disk when this returns, or nothing has happened.
 
         An error in one job fails that job alone: the others are then run one by one.
@@ -133,7 +134,7 @@ class Runner:
             self.memory.forget(loaded.id)
             self._erased[loaded.id] = changes
 
-    def _run(self, jobs: list[Job]) -> None:
+    def _run(self, jobs: list[Reply[Any]]) -> None:
         try:
             with self._database.writing() as connection:
                 if not self._database.is_sqlite:
@@ -154,7 +155,7 @@ class Runner:
             self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
 
-    def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
+    def _lock_tests(self, connection: Connection, jobs: list[Reply[Any]]) -> None:
         """Let no other program enrol units in another segment of the same tests at the same time.
 
         SQLite, which has one writer at a time, needs no such lock. Before any experiment is locked,
@@ -167,7 +168,9 @@ class Runner:
         for test in sorted({self._tests[number] for number in enrolling} - {""}):
             execute(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", (test,))
 
-    def _one(self, connection: Connection, jobs: list[Job]) -> tuple[_Kept, UnitOfWork] | None:
+    def _one(
+        self, connection: Connection, jobs: list[Reply[Any]]
+    ) -> tuple[_Kept, UnitOfWork] | None:
         """Run the jobs of one experiment; return what is known of it then, and what was done."""
         experiment = jobs[0].experiment
         kept = self._kept.pop(experiment, None)
@@ -204,9 +207,9 @@ def _is_conflict(cause: BaseException | None) -> bool:
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
 
 
-def run_jobs(work: UnitOfWork, jobs: list[Job]) -> None:
+def run_jobs(work: UnitOfWork, jobs: list[Reply[Any]]) -> None:
     """Run the jobs of one experiment; those with the same action are one call over all items."""
-    alike: dict[Action, list[Job]] = {}
+    alike: dict[Action, list[Reply[Any]]] = {}
     for job in sorted(jobs, key=attrgetter("enrols"), reverse=True):
         alike.setdefault(job.action, []).append(job)
     store_actor = work.actor
