@@ -142,15 +142,7 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
 def plan_mark(form: Form, plan: Plan) -> str:
     """Return the mark of a plan: of what was asked, and of the designs to choose from."""
     rules = [chosen(plan, role).rule for role in ROLES]
-    return mark_of(form.request(), rules, [point.rule.label for point in plan.points])
-
-
-def mark_of(*parts: object) -> str:
-    """Return a short text that differs where any of the parts does.
-
-    >>> mark_of(1, 2) == mark_of(1, 2), mark_of(1, 2) == mark_of(1, 3)
-    (True, False)
-    """
+    parts = (form.request(), rules, [point.rule.label for point in plan.points])
     return sha256(repr(parts).encode()).hexdigest()[:16]
 
 
