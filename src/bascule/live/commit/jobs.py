@@ -7,15 +7,12 @@ from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
 
-Action = Callable[["UnitOfWork", Sequence[Any]], Sequence[Any]]
-"""A step of a transaction: one result for each item that it is given."""
+Action = Callable[[Any, Sequence[Any]], Sequence[Any]]
+"""A step of a transaction on its unit of work: one result for each item that it is given."""
 
 
 def copy_error(error: BaseException) -> BaseException:
