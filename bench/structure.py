@@ -77,8 +77,8 @@ NEW = {
     "erasure, backup, import and doctor": """
         cli/operation/backup.py cli/unit.py live/api/backup.py live/api/erasure.py
         live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py""",
-    "checks of single rows, and words about an experiment": """
-        live/reports/verification/row_checks.py live/steps/description.py""",
+    "checks of single rows": """
+        live/reports/verification/row_checks.py""",
     "results that many readers share": "service/reading/shared_renders.py",
     "OpenID Connect, notifications, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
