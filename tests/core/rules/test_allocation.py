@@ -160,7 +160,7 @@ def test_the_label_is_shown_wherever_a_guarantee_is() -> None:
     assert status.promise.endswith("(stated by its author)")
     assert "(stated by its author)" in str(status)
     assert analysis.guarantee == STATED
-    assert "what the author of the rule states" in guarantee(analysis)
+    assert "stated by its author" in guarantee(analysis)
 
 
 def test_a_knob_can_be_a_fraction_with_an_upper_limit() -> None:
