@@ -129,7 +129,7 @@ def test_a_report_has_the_words_of_the_model_and_no_percent(own: dict[str, Any])
     page = analysis.html()
     for words in (
         "one outcome (counts up to 20)",
-        "proven for counts up to 20",
+        "(proven, for any outcomes between 0 and 20)",
         "events, against the best arm",
     ):
         assert words in page

@@ -318,7 +318,7 @@ def test_covariates_go_and_what_can_still_be_computed_is_verified(
     assert found.agrees, found
     assert "covariates of erased units are gone, so from unit 8 on only" in str(found)
     rows = some_rows(test, "assignments")[0]
-    assert {len(row) for row in rows} == {7}
+    assert {len(row) for row in rows} == {8}
     assert (rows[6][-1], rows[7][-1]) == (6.25, None)
     notes = analyze_experiment(test).notes
     assert any("1 units were erased with their covariates" in note for note in notes)
