@@ -62,7 +62,7 @@ def fill(bs, store, clock):
     design = bs.Design(
         ["today", "short"], bs.Bernoulli(), bs.Tilt(5), max_units=60_000, measure=window
     )
-    words = "Fewer fields: more people finish their order. Ann"
+    words = "Fewer fields: more people finish their order"
     test = store.create("checkout-form", design, description=words)
     chance, buys = random.Random(8), {"today": 0.10, "short": 0.13}
     for quarter in range(48):
