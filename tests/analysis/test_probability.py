@@ -186,7 +186,7 @@ def test_a_mistake_is_one_line(options: dict[str, Any], line: str) -> None:
 
 def test_spending_with_probabilities_needs_limits() -> None:
     data = log(steady(0.3, 0.7, units=2000), [0.2, 0.5], 7, scale=12.0)
-    with pytest.raises(bs.InputError, match="probabilities need outcomes between two limits"):
+    with pytest.raises(bs.InputError, match="has no limits, which logged probabilities need"):
         bs.analyze(data, assigned=bs.Assigned(probability="p"))
     capped, whole = (
         bs.analyze(

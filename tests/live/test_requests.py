@@ -44,8 +44,9 @@ def test_metrics_of_a_request_share_its_id_and_a_repeat_is_harmless(tmp_path: Pa
         assert sorted(mean for mean in arms.values() if mean is not None) == [0.0, 1.0]
         assert test.verify().agrees
         # A log of a ratio without its design has the denominator beside the value.
-        _, outcomes, *_ = export(test, tmp_path)
-        assert {one.name: one.mean for one in bs.analyze(outcomes).arms} == arms
+        for form in ("csv", "parquet"):
+            _, outcomes, *_ = export(test, tmp_path, form)
+            assert {one.name: one.mean for one in bs.analyze(outcomes).arms} == arms
 
 
 def test_a_judgement_happened_when_its_request_did(tmp_path: Path) -> None:
@@ -73,9 +74,9 @@ def test_a_judgement_happened_when_its_request_did(tmp_path: Path) -> None:
         status = test.status()
         assert [arm.mean for arm in status.arms if arm.mean is not None] == [1.0]
         assert test.verify().agrees
-        # A log ends when its last outcome was received, which may be long after it happened.
+        # A log ends when its last outcome was received, of any metric.
         test.assign("cat")
-        test.record("cat", (1, 1), id="r3")
+        test.record("cat", (1, 1), id="r3", metric="cost")
         _, outcomes, *_ = export(test, tmp_path)
         found = bs.analyze(outcomes, design=design)
         assert [arm.counted for arm in found.arms] == [arm.matured for arm in status.arms]

@@ -144,8 +144,9 @@ def check_answers(location: object, heard: Heard) -> None:
 def rows(test: bs.Experiment, table: str) -> list[tuple[Any, ...]]:
     """All rows of a log."""
     found: list[tuple[Any, ...]] = []
-    after: int | None = -1
-    while after is not None:
+    after: tuple[int, ...] | None = None
+    while True:
         some, after = some_rows(test, table, after)
         found += some
-    return found
+        if after is None:
+            return found

@@ -208,7 +208,11 @@ def _tested(asked: Asked, request: Request, tables: Mapping[str, Any]) -> Tested
     pairs = zip(columns, files, strict=True)
     logs = [read_log(asked, one, request, tables[file], assignments) for one, file in pairs]
     rows = (log.rows for log in logs)
-    return Tested(design, tuple(one.mutate(unit=one.unit.cast("string")) for one in rows))
+    return Tested(
+        design,
+        tuple(log.table for log in logs),
+        tuple(one.mutate(unit=one.unit.cast("string")) for one in rows),
+    )
 
 
 def _of_ratio(

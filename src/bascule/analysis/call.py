@@ -314,7 +314,7 @@ class Asked:
     error: Annotated[
         float | None,
         Option(
-            "Probability, at most, that either of two equal arms wins.",
+            "Largest probability that either of two equal arms wins.",
             kind="probability",
             group="basics",
             default="5%",

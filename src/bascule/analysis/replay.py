@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The design of a test, and the events of its other metrics, in their order."""
+    """The design of a test, and the events of its other metrics, as they are and cleaned."""
 
     design: Design
+    tables: tuple[Any, ...] = ()
     events: tuple[Any, ...] = ()
 
 
@@ -93,7 +94,8 @@ def replay(
     pairs = zip(design.metric_designs, tested.events, strict=True)
     others = [_rows_of(one, its, units) for one, its in pairs]
     each = list(zip(rows, *others, strict=True))
-    last = [row["latest"] or row["first"] for row in rows] + [row["first"] for row in rows]
+    last = [row["first"] for row in rows]
+    last += [row["latest"] for unit in each for row in unit if row["latest"] is not None]
     end = until or max(last if received is None else [*last, received])
     return _replayed(design, each, _within(design, _seconds(end)))
 

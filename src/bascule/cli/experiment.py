@@ -109,7 +109,7 @@ def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
 def list_all(
     search: str = typer.Option(
         "",
-        help="Only those whose name and description have these words.",
+        help="List only experiments whose name or description has each of these words.",
         show_default=False,
     ),
     store: str = STORE,
@@ -149,7 +149,7 @@ def describe(
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Say what an experiment is about. Without a description, show it."""
+    """Set the description of an experiment. Without one, show the present description."""
     with store_at(store, there=True) as opened:
         tests = parts(opened.find(name))
         if description is not None:

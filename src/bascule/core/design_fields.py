@@ -27,7 +27,7 @@ Reports = Literal["always"]
 """That every unit of a live test reports an outcome, also one to whom nothing happened."""
 
 ERROR = Option(
-    "Probability, at most, that either of two equal arms wins, however often you look.",
+    "Largest probability that either of two equal arms wins, however often you look.",
     kind="probability",
     group="basics",
     default="5%",
@@ -38,8 +38,8 @@ GOAL = Option(
 )
 CONTROL = Option("The arm that others are compared with.", unset="the first", metavar="ARM")
 SIDES = Option(
-    "2: the error bounds that either of two equal arms wins, a two-sided error, and 5% gives 95 % "
-    "intervals. 1: that a worse arm wins.",
+    "2: the error bounds the probability that either of two equal arms wins; 5% gives 95 % "
+    "intervals. 1: it bounds the probability that a worse arm wins.",
     label="What the error bounds",
     kind="whole",
     limits=(1, 2),
@@ -47,7 +47,7 @@ SIDES = Option(
     excludes=("delta",),
 )
 HARM_ERROR = Option(
-    "Probability of removing an arm that no guardrail calls harmful, at most.",
+    "Largest probability of removing an arm that is not harmful on any guardrail.",
     label="Error of removing an arm",
     kind="probability",
     default="5%",

@@ -68,13 +68,13 @@ class Forecast:
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is not known, or lies beyond the deadline, is null."""
         low, high = self.decided_interval
-        data: dict[str, Any] = plain(
+        data: dict[str, Any] = finite_data(
             {
                 "expected_days": self.days,
                 "p50_days": self.p50_days,
                 "p90_days": self.p90_days,
                 "expected_cost": self.cost,
-                "decided_by_deadline": {**plain(self.decided), "low": low, "high": high},
+                "decided_by_deadline": {**finite_data(self.decided), "low": low, "high": high},
                 "wrong": self.wrong,
                 "runs": self.runs,
             }
@@ -378,18 +378,18 @@ def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
     )
 
 
-def plain(value: Any) -> Any:
+def finite_data(value: Any) -> Any:
     """Return a value as JSON has it: parts as their data, and null for what is not finite.
 
-    >>> plain({"days": Estimate(1.5, math.nan), "p90_days": math.inf})
+    >>> finite_data({"days": Estimate(1.5, math.nan), "p90_days": math.inf})
     {'days': {'mean': 1.5, 'se': None}, 'p90_days': None}
     """
     if isinstance(value, Estimate):
-        return plain({"mean": value.mean, "se": value.se})
+        return finite_data({"mean": value.mean, "se": value.se})
     if isinstance(value, dict):
-        return {name: plain(one) for name, one in value.items()}
+        return {name: finite_data(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [finite_data(one) for one in value]
     if hasattr(value, "to_dict"):
         return value.to_dict()
     return None if isinstance(value, float) and not math.isfinite(value) else value

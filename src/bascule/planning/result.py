@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, plain
+from bascule.planning.forecast import Forecast, finite_data
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
@@ -262,7 +262,7 @@ class Plan:
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
-            "early_signals": plain(self.early_signals),
+            "early_signals": finite_data(self.early_signals),
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,
@@ -271,7 +271,7 @@ class Plan:
             "nearest": None if self.possible else self.reach.to_dict(),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
-            "at_zero_effect": plain(self.at_zero),
+            "at_zero_effect": finite_data(self.at_zero),
             "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
             "prediction_error": None
             if missed is None
@@ -320,7 +320,10 @@ class Plan:
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:
-    return {"guardrail_days": plain(plan.guardrails), "with_guardrails": plain(plan.guarded)}
+    return {
+        "guardrail_days": finite_data(plan.guardrails),
+        "with_guardrails": finite_data(plan.guarded),
+    }
 
 
 def _case(case: WhatIf) -> dict[str, Any] | None:

@@ -149,6 +149,7 @@ def plan_rollout(
         max_units=max(6, math.floor(cap)),
     )
     for metric in guardrails:
+        # Raises if the spread is not known.
         _spread(metric)
     kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
     affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
@@ -178,7 +179,7 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
 
 @dataclass(frozen=True, slots=True)
 class _Schedule:
-    """When units come, by the steps of a ramp, up to a cap, and the days that each takes to count.
+    """Arrivals of units under a ramp, up to a cap, and the days until a unit counts.
 
     They count when their windows close. Until then others come.
     """
@@ -189,11 +190,11 @@ class _Schedule:
     cap: float
 
     def days_until(self, units: FloatArray) -> FloatArray:
-        """Return after how many days numbers of units have counted."""
+        """Return the day by which each given number of units has counted."""
         return self.wait + self.arrivals.days_until(self.steps, units)
 
     def come(self, days: FloatArray) -> FloatArray:
-        """Return how many units have come after numbers of days."""
+        """Return the number of units that have arrived by each given day."""
         return np.minimum(self.cap, self.arrivals.units_after(self.steps, days))
 
 
@@ -316,7 +317,7 @@ def _case(
     days: FloatArray,
     exposed: FloatArray,
 ) -> RolloutCase:
-    """Return what is expected, given how some rollouts ended, when, and who had a new version."""
+    """Summarise rollouts: how they ended, after how many days, and how many units they exposed."""
     ended = shipped | rolled
     return RolloutCase(
         name,

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.presenter import presenter
-from bascule.planning.forecast import plain
+from bascule.planning.forecast import finite_data
 from bascule.planning.ramp import traffic_of
 from bascule.planning.request.arrivals import Arrivals, TrafficSteps
 
@@ -75,7 +75,7 @@ class Rollout:
             "runs": self.runs,
             "played": self.played,
             "cases": {
-                case.name: plain({name: getattr(case, name) for name in names})
+                case.name: finite_data({name: getattr(case, name) for name in names})
                 for case in self.cases
             },
         }

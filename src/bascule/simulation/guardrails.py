@@ -48,7 +48,7 @@ class GuardedRuns:
 
     @property
     def false_removals(self) -> float:
-        """The share of runs in which an arm was removed that no guardrail calls harmful."""
+        """The share of runs in which an arm was removed that is not harmful on any guardrail."""
         harmful = np.zeros(len(self.design.arms), np.bool_)
         for metric in self.design.metrics:
             if metric.harm_line is not None:

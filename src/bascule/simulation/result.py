@@ -107,7 +107,7 @@ class Simulation:
 
     @property
     def wrong(self) -> BoolArray:
-        """Which runs declared an arm best that was not; with tied best arms, any decision is.
+        """Whether each run declared a wrong winner; if the best arms are tied, any winner is wrong.
 
         What counts are the means in force when the decision fell. To have found no difference that
         matters is wrong where every rival lies `min_effect` or more below the best.

@@ -12,6 +12,7 @@ import pytest
 from tests.live.conftest import START
 
 import bascule as bs
+from bascule.live.reports import diagnostics
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 WEEK = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("7d", "any"))
@@ -215,7 +216,7 @@ def test_stop_is_for_good_and_only_then_can_be_deleted(store: bs.Store) -> None:
 
 
 def test_units_that_are_pending_at_the_decision_are_part_of_its_cost(
-    store: bs.Store, clock: bs.ManualClock
+    store: bs.Store, clock: bs.ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     week = bs.Measure("7d", "any")
     design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), measure=week)
@@ -240,6 +241,9 @@ def test_units_that_are_pending_at_the_decision_are_part_of_its_cost(
     test.assign_many([f"after {i}" for i in range(50)])
     after = test.status()
     assert (after.cost, after.even_cost) == (status.cost, status.even_cost)
+    # Pages of units that came after the decision have no blocks.
+    monkeypatch.setattr(diagnostics, "READ_AT_ONCE", 20)
+    assert test.diagnostics()
 
 
 def test_status_says_what_it_cost_and_what_is_left(store: bs.Store, clock: bs.ManualClock) -> None:

@@ -51,6 +51,35 @@ def test_a_unit_is_assigned_in_its_segment_and_stays_there(
     assert "segments together" in shown["promise"]
 
 
+def test_a_judgement_finds_the_segment_of_its_request(admin: httpx.Client) -> None:
+    """By the id of a request that was stored, or that comes with it, also after an erasure."""
+    name, day = "judged-by-segment", {"window": "1d"}
+    cost = {"name": "cost", "outcome": {"kind": "ratio"}, "role": "secondary", "measure": day}
+    design = {**DESIGN, "reports": None, "outcome": {"kind": "ratio"}, "measure": day}
+    design["metrics"] = [cost]
+    given = {"name": name, "design": {**design, "segments": SEGMENTS}}
+    made = admin.post("/v1/experiments", json=given)
+    assert made.status_code == 201, made.text
+    for unit, segment in (("ann", "fr"), ("bob", "de")):
+        assigned(admin, name, unit, segment=segment)
+
+    def reasons(*outcomes: dict[str, Any]) -> list[str | None]:
+        sent = admin.post(f"/v1/experiments/{name}/outcomes", json={"outcomes": [*outcomes]})
+        return [one["reason"] for one in sent.json()["outcomes"]]
+
+    priced = {"unit": "ann", "id": "r1", "metric": "cost", "value": [0.1, 1]}
+    assert reasons(priced) == [None]
+    assert reasons({"id": "r1", "value": [1, 1]}) == [None]
+    together = {"unit": "bob", "id": "r2", "metric": "cost", "value": [0.1, 1]}
+    assert reasons({"id": "r2", "value": [0, 1]}, together) == [None, None]
+    assert reasons({**priced, "id": "r3"}) == [None]
+    assert admin.post("/v1/units/erase", json={"unit": "ann"}).status_code == 200
+    assert reasons({"id": "r3", "value": [1, 1]}, {"id": "r4", "value": [1, 1]}) == [
+        None,
+        "unknown unit",
+    ]
+
+
 def test_a_flag_takes_its_segment_from_the_context(admin: httpx.Client, test: str) -> None:
     path = "/ofrep/v1/evaluate/flags"
     context = {"targetingKey": "ann", "country": "de"}

@@ -257,11 +257,12 @@ def _rows(test: bs.Experiment, table: str) -> list[tuple[Any, ...]]:
     from bascule.live.reports.export import some_rows
 
     rows: list[tuple[Any, ...]] = []
-    after: int | None = -1
-    while after is not None:
+    after: tuple[int, ...] | None = None
+    while True:
         some, after = some_rows(test, table, after)
         rows += some
-    return rows
+        if after is None:
+            return rows
 
 
 def test_the_first_full_collections_exempt_what_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,8 +180,9 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
         if model is None or not model.limited:
             raise InputError(
                 "outcome",
-                "outcome: probabilities need outcomes between two limits: give Bounded(low, high) "
-                "(--low, --high); what lies beyond them then counts as the nearest",
+                f"outcome: {reduced.reading.value or 'events'} has no limits, which logged "
+                "probabilities need: give Bounded(low, high) (--low, --high); an outcome beyond a "
+                "limit then counts as that limit",
             )
         return bets_on_scores(model, note)
     if design is not None and intervals_hold_for_any_split(design):

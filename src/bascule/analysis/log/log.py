@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bascule.analysis.call import PER_ROW, Asked, LogMetric
+from bascule.analysis.call import PER_ROW, Asked, Assigned, LogMetric
 from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
@@ -18,6 +18,9 @@ from bascule.analysis.source.backend import run
 from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
+
+EXPORTED_RATIO = {"unit", "arm", "value", "at", "received", "id", "per"}
+"""The columns of exported outcomes of a ratio."""
 
 MOST_PAIRED_ARMS = 40
 """With more arms than this the table of sums for all pairs would be too wide."""
@@ -61,7 +64,8 @@ def read_log(
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
-    metric = _of_export(metric, events)
+    if asked.design is None and asked.assigned == Assigned():
+        metric = _of_export(metric, events)
     events, per = _with_denominator(events, metric)
     used = used or recognised(events, assignments, asked, metric, per=per)
     unit, arm, time = used.unit, used.arm, used.time
@@ -169,10 +173,10 @@ def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: s
 
 
 def _of_export(metric: LogMetric, events: Any) -> LogMetric:
-    """Return the metric with its denominator, where a log has it as exported ratios have."""
-    exported = {"value", "per"} <= set(events.columns) and metric.value in (None, "value")
-    declared = metric.per or metric.follow_up or metric.aggregate
-    return replace(metric, per="per") if exported and not declared else metric
+    """Add the denominator to the metric if the log is that of an exported ratio."""
+    is_ratio = set(events.columns) >= EXPORTED_RATIO
+    is_plain = metric in (LogMetric(goal=metric.goal), LogMetric("value", goal=metric.goal))
+    return replace(metric, per="per") if is_ratio and is_plain else metric
 
 
 def _with_denominator(events: Any, metric: LogMetric) -> tuple[Any, str | None]:
@@ -233,7 +237,7 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
         raise InputError(
             "probability",
             f"probability: a column for each arm is possible for up to {MOST_PAIRED_ARMS} arms: "
-            "give the column of the unit's own arm",
+            "analyse fewer arms",
         )
     about["probabilities"] = tuple(
         named("probability", probability[arm], list(arm_table.columns)) for arm in arms

@@ -107,7 +107,7 @@ def by_arrival(
 
 
 def _of_ones(row: Record) -> Record:
-    """What else there is to know of a sum of outcomes that are 0 or 1."""
+    """Return the squares, cubes, minimum and maximum that follow from a sum of 0/1 outcomes."""
     units, total = row["units"], row["total"]
     extremes = {"low": 0.0 if total < units else 1.0, "high": 1.0 if total > 0.0 else 0.0}
     return {"squares": total, "cubes": total, **extremes}

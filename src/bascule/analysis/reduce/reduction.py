@@ -279,7 +279,8 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
     whole, survey = tested or Tested(design), surveyed(rows)
-    replayed = replay(whole, rows, units, request.until, _last_received(log.table))
+    received = [last for one in (log.table, *whole.tables) if (last := _last_received(one))]
+    replayed = replay(whole, rows, units, request.until, max(received, default=None))
     return Reduced(
         log.arms,
         Table({"": replayed.sums}, {}),
@@ -293,7 +294,7 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
 
 
 def _last_received(table: Any) -> datetime | None:
-    """When the last outcome of an exported test came: until then units have matured."""
+    """Return when the last outcome of an exported test was received; None if not recorded."""
     if "received" not in table.columns:
         return None
     received = moment(table, times_of(table, "received", None))

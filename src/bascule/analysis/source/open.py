@@ -309,7 +309,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
         counts = ", ".join(f"{count} {form}" for form, count in forms.items()) or "none"
         raise InputError(
             field,
-            f"{field}: the folder {path} must have files of one form, Parquet, CSV or JSON (it "
+            f"{field}: {path} must have files of one form, Parquet, CSV or JSON (it "
             f"has {counts}): name one",
         )
     if len(names) == 1 and Path(names[0]).stat().st_size == 0:

@@ -101,7 +101,9 @@ def command(
 
 def _introduce(console: Console, link: str) -> None:
     from bascule.core.approximate import error_words
+    from bascule.presentation.guarantees import sentence
     from bascule.presentation.numbers import percent
+    from bascule.presentation.report import wrapped
     from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PLAN
 
     old, green = (percent(share) for share in BUY.values())
@@ -116,7 +118,9 @@ def _introduce(console: Console, link: str) -> None:
         f"A visitor who meets the old button costs {cost:.2g} sales on average.\n\n"
         "In both tests, however often you look (proven):"
     )
-    console.print(f"{error_words(DESIGNS['adaptive'].calibration.error)}.\n".capitalize())
+    for line in wrapped(sentence(error_words(DESIGNS["adaptive"].calibration.error))):
+        console.print(line)
+    console.print()
     console.print(f"The adaptive design is that of\n  bascule plan {PLAN}\n", soft_wrap=True)
     console.print(f"Watch both tests: {link}\n", soft_wrap=True)
 

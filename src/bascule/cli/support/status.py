@@ -31,4 +31,5 @@ def show_status(
         print_json(status.to_dict())
         return
     print_report(status.report(), width=0)
-    print_line(f"\n{test.description}")
+    if test.description:
+        print_line(f"\n{test.description}")

@@ -18,7 +18,7 @@ MOST = 10
 
 RESERVED = frozenset(
     (
-        *("unit", "arm", "number", "probability", "block", "time"),
+        *("unit", "arm", "number", "probability", "block", "size", "time"),
         *("value", "at", "received", "id", "per"),
     )
 )

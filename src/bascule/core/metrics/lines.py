@@ -104,7 +104,8 @@ def _read_part(part: str, options: Options) -> tuple[str, Any]:
     named = ", ".join(one for one in options if one not in WORDS)
     raise InputError(
         "part",
-        f"it has the part {part!r:.60}: write it as in {EXAMPLE!r}; with a value go {named}",
+        f"unknown part {part!r:.60}: write a metric as in {EXAMPLE!r}; parts that take a value: "
+        f"{named}",
     )
 
 

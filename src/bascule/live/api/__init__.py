@@ -13,7 +13,13 @@ from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
 from bascule.live.reports.status import ArmStatus, Status, finite
-from bascule.live.steps.inputs import NAME, check_name, checked_description, checked_unit
+from bascule.live.steps.inputs import (
+    LONGEST_DESCRIPTION,
+    NAME,
+    check_name,
+    checked_description,
+    checked_unit,
+)
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Evaluation
 from bascule.live.storage.queries import gone
@@ -22,6 +28,7 @@ from bascule.live.storage.state import Phase as State
 
 __all__ = [
     "ERASED",
+    "LONGEST_DESCRIPTION",
     "NAME",
     "OPEN",
     "ArmStatus",

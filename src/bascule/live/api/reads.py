@@ -27,12 +27,14 @@ from bascule.live.storage.state_json import DAMAGE
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.settle import is_settled
 
+# With CROSS JOIN SQLite takes the tables in this order, and finds the unit by an index.
 _ARMS = (
-    "SELECT e.id, a.arm FROM experiments e JOIN assignments a ON a.experiment = e.id AND a.unit = ?"
+    "SELECT e.id, a.arm FROM experiments e CROSS JOIN assignments a "
+    "WHERE a.experiment = e.id AND a.unit = ?"
 )
 _LINKED_ARMS = (
-    "SELECT e.id, a.arm FROM experiments e JOIN links l ON l.experiment = e.id AND l.unit = ? "
-    "JOIN assignments a ON a.experiment = e.id AND a.unit = l.identity"
+    "SELECT e.id, a.arm FROM experiments e CROSS JOIN links l CROSS JOIN assignments a "
+    "WHERE l.experiment = e.id AND l.unit = ? AND a.experiment = e.id AND a.unit = l.identity"
 )
 
 

@@ -13,7 +13,8 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
 from bascule.live.reports.status import Status
 from bascule.live.steps.inputs import checked_unit
-from bascule.live.storage.queries import homes
+from bascule.live.steps.maturity import Event
+from bascule.live.storage.queries import Rows, homes, load
 
 Result = TypeVar("Result")
 
@@ -76,6 +77,31 @@ class SegmentTests:
                 numbers = homes(connection, [*by_number], left)
             known |= {unit: by_number[number] for unit, number in numbers.items()}
         return known
+
+    def homes_of(self, events: Sequence[Event]) -> list[Experiment]:
+        """Return the test of each event: that of its unit, or of the request whose id it has.
+
+        Where neither is known, it is the test of the last segment.
+        """
+        units = self.homes([event.unit for event in events if event.unit])
+        asked = [event.id for event in events if not event.unit and event.id is not None]
+        stored: dict[str | None, Experiment] = {}
+        excluded: dict[str | None, Experiment] = {}
+        together: dict[str | None, Experiment] = {
+            one.id: units[one.unit] for one in events if one.id and one.unit in units
+        }
+        with self._store.reading() as connection:
+            for test in self.tests.values() if asked else ():
+                key = load(connection, test.id, test.name, None)[0].state.names.key
+                first, second = Rows(connection, test.id).requests(asked, key)
+                stored |= dict.fromkeys(first, test)
+                excluded |= dict.fromkeys(second, test)
+        known = excluded | together | stored
+        last = self.tests[self.segments.all[-1]]
+        return [
+            units.get(event.unit, last) if event.unit else known.get(event.id, last)
+            for event in events
+        ]
 
     def each(self, do: Callable[[Experiment], Result]) -> dict[str, Result]:
         """Call a function with every test that is in a state for it; an error if none is."""

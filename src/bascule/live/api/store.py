@@ -249,7 +249,7 @@ class Store(ErasableStore):
         """Return the experiments whose name and description have all the words."""
         with self.reading() as connection:
             described = all_descriptions(connection)
-        texts = {test: f"{test.name}\n{described.get(test.id)}" for test in self.experiments()}
+        texts = {test: f"{test.name}\n{described.get(test.id, '')}" for test in self.experiments()}
         wanted = words.casefold().split()
         return [
             test for test, text in texts.items() if all(one in text.casefold() for one in wanted)

@@ -92,7 +92,7 @@ class Reply(Generic[Result]):
     def deliver(
         self, failure: BaseException | None, waiters: dict[AbstractEventLoop, list[Future[None]]]
     ) -> None:
-        """Have the result, or the error of the group or of this one; call the threads that wait.
+        """Mark the reply as done, with the error of its group if any, and wake waiting threads.
 
         Coroutines that wait are added to `waiters`, by their event loops.
         """

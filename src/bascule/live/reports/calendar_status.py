@@ -70,7 +70,7 @@ def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
     # Of a block that is not complete, the outcomes are known but not compared.
     arms = [one + rest for one, rest in zip(statistics.arms, state.block.sums, strict=True)]
     means = [arm.known_mean for arm in arms]
-    pending = max(0, sum(state.ending.enrolled) - state.folding.folded)
+    pending = max(0, sum(state.ending.enrolled) - state.folding.folded) if design.measure_on else 0
     return FinalFigures(
         state.folding.folded,
         pending,

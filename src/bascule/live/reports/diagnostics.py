@@ -199,7 +199,8 @@ def _allocation(connection: Connection, stored: Loaded) -> AllocationStatistics 
     while rows := log.assigned_from(first, READ_AT_ONCE):
         first = rows[-1].number + 1
         some = [row.arm for row in rows if row.deal is not None]
-        allocation += AllocationStatistics.of(some, list(islice(wanted, len(some))))
+        if some:
+            allocation += AllocationStatistics.of(some, list(islice(wanted, len(some))))
     return allocation
 
 

@@ -37,12 +37,18 @@ _TABLES = {
         "WHERE experiment = ? AND number > ? ORDER BY number LIMIT ?"
     ),
     "outcomes": (
-        "SELECT o.id, o.number, unit, arm, value, at, received, event, per FROM outcomes o "
+        "SELECT o.number, o.id, o.number, unit, arm, value, at, received, event, per "
+        "FROM outcomes o "
         "JOIN assignments a ON a.experiment = o.experiment AND a.number = o.number "
-        "WHERE o.experiment = ? AND coalesce(metric, '') = ? AND o.id > ? ORDER BY o.id LIMIT ?"
+        "WHERE o.experiment = ? AND coalesce(metric, '') = ? AND (o.number, o.id) > (?, ?) "
+        "ORDER BY o.number, o.id LIMIT ?"
     ),
 }
-"""Rows of each table, each after the number by which it is found again."""
+"""The query for the rows of each table, in the order of an index; its first columns are their key,
+after which the next page begins."""
+
+START = {"assignments": (-1,), "outcomes": (-1, -1)}
+"""A key before all others."""
 
 
 def export(
@@ -102,10 +108,10 @@ def columns_of(design: Design, table: str, metric: str | None = None) -> tuple[s
 def some_rows(
     experiment: Experiment,
     table: str,
-    after: int = -1,
+    after: tuple[int, ...] | None = None,
     names: bool = True,
     metric: str | None = None,
-) -> tuple[list[tuple[Any, ...]], int | None]:
+) -> tuple[list[tuple[Any, ...]], tuple[int, ...] | None]:
     """Rows of the assignments or outcomes, and where to go on from; None at the end.
 
     Times are written as text. Outcomes are those of a metric, the primary one if none is named.
@@ -134,22 +140,23 @@ def _rows(
     design: Design,
     table: str,
     metric: str | None = None,
-    after: int = -1,
+    after: tuple[int, ...] | None = None,
     names: bool = True,
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a table in order, each after the number by which it is found again."""
+    """Yield rows of a table in order, each after its key."""
+    key = after or START[table]
     of_metric = () if table == "assignments" else (metric or "",)
     read = partial(fetch, connection, _TABLES[table], experiment, *of_metric)
     covariates = [None] * len(design.covariates or ())
     deals: dict[int, Deal] = {}
-    while rows := read(after, ROWS_AT_ONCE):
-        after = rows[-1][0]
-        for place, number, unit, arm, *rest in rows:
+    while rows := read(*key, ROWS_AT_ONCE):
+        for row in rows:
+            key, (number, unit, arm, *rest) = tuple(row[: len(key)]), row[len(key) :]
             named = unit if names else f"unit-{number}", design.arms[arm]
             if table == "outcomes":
                 value, at, received, event, per = rest
                 times, ratio = (moment(at), moment(received)), () if per is None else (per,)
-                yield place, *named, value, *times, event if names else None, *ratio
+                yield key, *named, value, *times, event if names else None, *ratio
                 continue
             probability, deal, time, known = rest
             # Those of erased units are gone.
@@ -157,7 +164,7 @@ def _rows(
             if deal is not None and deal not in deals:
                 deals = Rows(connection, experiment).find_deals(deal, deal + BLOCKS_AT_ONCE)
             size = len(deals[deal].slots) if deal in deals else None
-            yield place, *named, number, probability, deal, size, moment(time), *values
+            yield key, *named, number, probability, deal, size, moment(time), *values
 
 
 @contextmanager
@@ -211,7 +218,7 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     from pyarrow import parquet
 
     kinds = dict.fromkeys(("number", "block", "size"), pyarrow.int64())
-    kinds |= dict.fromkeys(("probability", "value"), pyarrow.float64())
+    kinds |= dict.fromkeys(("probability", "value", "per"), pyarrow.float64())
     kinds |= dict.fromkeys(("time", "at", "received"), pyarrow.timestamp("us", "UTC"))
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
     schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])

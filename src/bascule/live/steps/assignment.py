@@ -250,7 +250,7 @@ class NextBlocks:
         self._last: tuple[tuple[Design, ExperimentState, Block], ...] = ()
 
     def __call__(self, design: Design, state: ExperimentState) -> Block:
-        """The block that comes after what was seen."""
+        """Return the next block of the test; reuse the last one if the statistics are the same."""
         for its, before, block in self._last:
             if its is design and _saw_the_same(before, state):
                 return block

@@ -81,7 +81,7 @@ def checked_description(text: object) -> str:
     >>> checked_description("Green sells more")
     'Green sells more'
     """
-    if not isinstance(text, str) or not "".join(text.split()).isprintable():
+    if not isinstance(text, str) or not re.sub(r"[\n\r\t]", "", text).isprintable():
         raise InputError(
             "description", f"description must be printable text (got {shown_value(text):.60})"
         )

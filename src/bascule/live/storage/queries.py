@@ -15,6 +15,7 @@ from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import is_storable
+from bascule.live.steps.pseudonyms import pseudonym
 from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState, Phase
@@ -69,6 +70,9 @@ _TAKEN = (
     "SELECT event, number, outcomes.value, metric, per FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED"
 )
+Requests = dict[str, tuple[str, float]]
+"""The unit and the time of each request, by its id."""
+
 _REQUESTS = (
     "SELECT event, number, min(outcomes.at) FROM LISTED outcomes "
     "WHERE experiment = ? AND event IS_LISTED GROUP BY event, number"
@@ -297,17 +301,23 @@ class Rows(NamedTuple):
             for event, number, value, metric, per in rows
         }
 
-    def requests(self, ids: list[str]) -> dict[str, tuple[str, float]]:
-        """Return whose the first outcomes with these ids are, and when they happened."""
-        taken = [tuple(row) for row in self._listed(_REQUESTS, ids)]
-        numbers = {number for _, number, _ in taken}
-        names = dict(map(tuple, self._listed(_NAMED, sorted(numbers))))
-        return {event: (names[number], at) for event, number, at in taken if number in names}
+    def requests(self, ids: list[str], key: str) -> tuple[Requests, Requests]:
+        """Return whose the first stored and the first excluded events with these ids are.
 
-    def excluded_requests(self, ids: list[str]) -> dict[str, tuple[str, float]]:
-        """Return whose the first excluded events with these ids are, and when they happened."""
-        rows = sorted(map(tuple, self._listed(_EXCLUDED_REQUESTS, ids)), key=itemgetter(2))
-        return {event: (unit, at) for event, unit, at in reversed(rows)}
+        Ids of erased units are stored as pseudonyms of the `key` of the experiment.
+        """
+        hidden = {pseudonym(key, name): name for name in ids} if key else {}
+        asked = [*ids, *hidden]
+        taken = [tuple(row) for row in self._listed(_REQUESTS, asked)]
+        names = dict(map(tuple, self._listed(_NAMED, sorted({number for _, number, _ in taken}))))
+        stored = {event: (names[number], at) for event, number, at in taken if number in names}
+        rows = sorted(map(tuple, self._listed(_EXCLUDED_REQUESTS, asked)), key=itemgetter(2))
+        excluded = {event: (unit, at) for event, unit, at in reversed(rows)}
+        first, second = (
+            {hidden.get(name, name): request for name, request in one.items()}
+            for one in (stored, excluded)
+        )
+        return first, second
 
     def answered(self, numbers: list[int]) -> set[tuple[int, str | None]]:
         """Which of the units have an event, with the metrics that they have one of."""

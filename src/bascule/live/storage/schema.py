@@ -90,7 +90,7 @@ DIALECTS = {
         "BY_KEY": "",
     },
 }
-"""What words of the schema stand for.
+"""The SQL that replaces each placeholder of the schema, by database.
 
 `NUMBERED` rows never get the number of a deleted one: a handle on a deleted experiment must not
 find another one. Rows `BY_KEY` are stored in the order of their key alone: a third less to write.

@@ -202,7 +202,7 @@ class Ending(NamedTuple):
     """From a decision on, withheld or not, the statistics with the units folded since; those of the
     state stay as they are."""
     enrolled: tuple[int, ...] = ()
-    """The units of each arm that were there at the decision."""
+    """Number of units of each arm that were enrolled at the decision."""
 
 
 class Names(NamedTuple):

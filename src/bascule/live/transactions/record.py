@@ -138,14 +138,10 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     happened when the request did, unless it has a time itself.
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
-    key = work.state.names.key
-    hidden = {pseudonym(key, name): name for name in asked} if key else {}
-    names = [*asked, *hidden]
+    stored, excluded = work.rows.requests(asked, work.state.names.key)
+    together = {one.id: (one.unit, one.at) for one in reversed(events) if one.unit and one.id}
     # A stored outcome comes before one of this batch, and that before one that was excluded.
-    found: dict[str, tuple[str, float | None]] = {**work.rows.excluded_requests(names)}
-    found |= {one.id: (one.unit, one.at) for one in reversed(events) if one.unit and one.id}
-    found |= work.rows.requests(names)
-    known = {hidden.get(name, name): request for name, request in found.items()}
+    known = {**excluded, **together, **stored}
     return [event if event.unit else _of_request(event, known) for event in events]
 
 

@@ -174,10 +174,10 @@ class RequestFields:
 
     @property
     def played_outcome(self) -> Outcome:
-        """The outcome model that stands for this one in a simulation.
+        """The outcome model of the simulation, in which a unit gives one outcome per arrival.
 
-        There each unit gives one outcome whenever another unit arrives. What it gives meanwhile in
-        truth, more than one or less, has the same average with this much less noise, or more.
+        One simulated outcome stands for the average of the real outcomes between two arrivals, so
+        its noise is divided by the square root of their expected number.
         """
         if not self.outcome.recurring:
             return self.outcome

@@ -17,7 +17,7 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
-from bascule.planning.forecast import plain
+from bascule.planning.forecast import finite_data
 from bascule.planning.request.request import PlanRequest
 from bascule.theory.proven.unit_solve import clock_until
 
@@ -39,7 +39,7 @@ class FixedHorizon:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        data: dict[str, Any] = plain(asdict(self))
+        data: dict[str, Any] = finite_data(asdict(self))
         return {"expected_days": data.pop("days"), "expected_cost": data.pop("cost"), **data}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bascule.core.errors import InputError
-from bascule.planning.forecast import Forecast, design_of, plain, predicted
+from bascule.planning.forecast import Forecast, design_of, finite_data, predicted
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import with_horizon
 from bascule.planning.search.choose import NEARLY, Candidate
@@ -61,7 +61,7 @@ class Pace:
             "design": point.design.to_dict(),
             **point.forecast.to_dict(),
             "unwon_while_waiting": self.unwon,
-            "at_zero_effect": plain(zero),
+            "at_zero_effect": finite_data(zero),
         }
 
 

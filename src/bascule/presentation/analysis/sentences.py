@@ -49,7 +49,7 @@ def outcome(analysis: Analysis) -> str:
 
 
 def decided_before(analysis: Analysis) -> str:
-    """Say that a decision stands whose interval has come to contain 0 since; or nothing."""
+    """Explain a decision whose interval contains 0 by now; return an empty text otherwise."""
     rivals, day = against(analysis), analysis.decided
     is_apart = not rivals or not rivals[0].now.known or rivals[0].now.apart
     has_winner = analysis.decision is not None and analysis.decision.arm is not None
@@ -57,7 +57,7 @@ def decided_before(analysis: Analysis) -> str:
         return ""
     return (
         f"The decision was reached on {stamp(analysis, day)}, when the interval of "
-        f"{rivals[0].name} lay on one side of 0, and stands."
+        f"{rivals[0].name} did not contain 0. The decision remains valid."
     )
 
 

@@ -18,6 +18,7 @@ from bascule.presentation.numbers import count, duration, number, percent
 from bascule.presentation.report import Cells, Table
 
 if TYPE_CHECKING:
+    from bascule.core.design import Design
     from bascule.planning.result import Plan
 
 WINDOWS = (1.0, 3.0, 7.0, 14.0)
@@ -43,12 +44,18 @@ def column_words(day: str) -> str:
     )
 
 
+def grace_days(design: Design) -> float:
+    """Return the most days for which outcomes of a design may come after a window."""
+    measures = (design.measure, *(metric.measure for metric in design.metrics))
+    return max(0.0 if one is None else float(one.grace) for one in measures) / DAY
+
+
 def windows(
     crowd: Returning,
     steps: TrafficSteps,
     deadline: float,
     needed: Callable[[float], float],
-    grace: float = 0.0,
+    grace: float,
 ) -> Table:
     """Return what windows of other lengths would count and take, given the users they need.
 
@@ -89,7 +96,8 @@ def plan_windows(plan: Plan) -> Table | None:
             return math.inf
         return max(time_needed(other), crowd.users_needed(plan.design, days, least=0.0))
 
-    return windows(crowd, ((0.0, request.share),), request.deadline_days, needed)
+    steps, grace = ((0.0, request.share),), grace_days(plan.design)
+    return windows(crowd, steps, request.deadline_days, needed, grace)
 
 
 def plan_words(plan: Plan) -> list[str]:

@@ -11,7 +11,7 @@ from bascule.core.calendar import DAY
 from bascule.planning.request.arrivals import Returning
 from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import count, duration, percent
-from bascule.presentation.plan.returning import arrival_words, column_words, windows
+from bascule.presentation.plan.returning import arrival_words, column_words, grace_days, windows
 from bascule.presentation.report import Cells, Report, Table
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def report(plan: Rollout) -> Report:
     notes = [*_promises(plan), DAYS, origin(plan)]
     if isinstance(plan.arrivals, Returning):
         needed = partial(plan.arrivals.users_needed, plan.design)
-        measures = [one.measure for one in plan.design.metrics if one.measure is not None]
-        grace = max((float(one.grace) for one in measures), default=0.0) / DAY
+        grace = grace_days(plan.design)
         tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed, grace))
         notes.append(arrival_words(plan.arrivals, plan.deadline_days))
         notes.append(column_words("an unchanged version is out on average"))

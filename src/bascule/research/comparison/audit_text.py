@@ -65,7 +65,7 @@ def notes(audit: Audit) -> tuple[str, ...]:
     cap = audit.design.max_units or math.inf
     if any(row.decision_time.mean > cap for row in audit.rows):
         lines.append(
-            "Units are all that came until the end, also beyond the cap while others were late."
+            "The units include those that arrived after the cap, while outcomes were still pending."
         )
     return (*lines, "Open: undecided at the cap. Brackets and ± are 95 % intervals.")
 

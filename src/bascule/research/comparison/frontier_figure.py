@@ -39,7 +39,7 @@ MARK, NAME_SIZE = 6.5, 9.0
 """The sizes of a mark and of the name beside it."""
 
 HALF_MARK = 3.9
-"""Half of what a mark with its edge takes."""
+"""Half the size of a mark, including its edge."""
 
 DIRECTIONS, DISTANCES = 16, (8.0, 14.0, 22.0, 32.0)
 """The places that are tried for a name: this many around its point, at each of these distances."""

@@ -123,7 +123,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 OUTSIDE = (*CALLED, *(each for each in vars(steps).values() if isinstance(each, FunctionType)))
-"""Functions that the loop leaves outside, to be compiled sooner."""
+"""Functions that are compiled apart from the loop, so that the loop compiles faster."""
 
 
 class RivalRuns(WorldRuns):

@@ -211,7 +211,7 @@ async def describe(request: Request, name: str, caller: Admin) -> Response:
     entry = await find(request, caller, name)
     given = await read(request, models.Description)
     await change(request, caller, entry.test.describe, given.description)
-    return DataResponse(given.model_dump())
+    return DataResponse({"description": given.description.strip()})
 
 
 def _with_infinity(data: object) -> object:

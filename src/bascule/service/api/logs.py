@@ -138,13 +138,13 @@ async def _csv(
     metric: str | None,
 ) -> AsyncIterator[str]:
     """The rows, some at a time, so that memory does not grow with their number."""
-    rows: list[tuple[Any, ...]] = [columns_of(entry.design, table, metric)]
-    after: int | None = -1
+    yield "".join(csv_lines([columns_of(entry.design, table, metric)], spreadsheet))
+    after: tuple[int, ...] | None = None
     while True:
+        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
         yield "".join(csv_lines(rows, spreadsheet))
         if after is None:
             return
-        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
 
 
 def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:

@@ -137,13 +137,12 @@ async def receipts_of(
     """
     fit = {at: event for at, event in enumerate(events) if isinstance(event, Event)}
     receipts = {at: event for at, event in enumerate(events) if isinstance(event, Receipt)}
-    homes: dict[str, Experiment] = {}
     if isinstance(test, SegmentTests):
-        homes = await calls.short(test.homes, [event.unit for event in fit.values()])
-        test = test.tests[test.segments.all[-1]]
+        homes = await calls.short(test.homes_of, [*fit.values()])
+    else:
+        homes = [test] * len(fit)
     by_test: dict[int, tuple[Experiment, list[int]]] = {}
-    for at, event in fit.items():
-        its = homes.get(event.unit, test)
+    for at, its in zip(fit, homes, strict=True):
         by_test.setdefault(its.id, (its, []))[1].append(at)
     for its, places in by_test.values():
         recording = its.soon.record_many([fit[at] for at in places])

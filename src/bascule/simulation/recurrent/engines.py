@@ -44,7 +44,7 @@ Tables = tuple[FloatArray, FloatArray]
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """What a run needs to know of how its units are played: every outcome of each is drawn."""
+    """Settings for simulating units one by one: every outcome of every unit is drawn."""
 
     outcome: Outcome
     weight: Weight
@@ -115,11 +115,11 @@ class Fast(Plain):
         return self._powers(room)[2]
 
     def find(self, radius_of: UnitRadius) -> Find:
-        """Computed where it depends on units alone, else in a table by the clock."""
+        """Return the radius: computed from the units, or read from a table by the clock."""
         return computed(radius_of) if self.weight is equal_weight else by_clock
 
     def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
-        """By the clock, if that is not the number of units."""
+        """Return a table of radii by the clock; it is empty if the clock is the number of units."""
         if self.weight is equal_weight:
             return np.empty(0)
         spreads, radii = self.outcome.unit_spreads, np.empty(POINTS * looks)

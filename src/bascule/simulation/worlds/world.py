@@ -231,7 +231,9 @@ class World:
         checks.accept(self, "batch", checks.whole, 1, "1 shows every outcome", MOST_UNDER_WAY)
         checks.accept(self, "missing", checks.finite, "it is a probability")
         if not 0 <= self.missing < 1:
-            raise InputError("missing", f"missing must lie within 0 and 1 (got {self.missing:g})")
+            raise InputError(
+                "missing", f"missing must be at least 0 and below 1 (got {self.missing:g})"
+            )
         checks.accept(self, "correlation", checks.finite, "0.7 is a strong one")
         if not -1 < self.correlation < 1:
             raise InputError(

@@ -25,7 +25,7 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
-from bascule.live.api import checked_unit
+from bascule.live.api import LONGEST_DESCRIPTION, checked_unit
 from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.options import PLAN, Number
 
@@ -115,7 +115,7 @@ class PlainModel(Model):
 # What is sent
 
 
-Text = Annotated[str, Field(max_length=10_000, examples=["Green sells more. Ann, q3"])]
+Text = Annotated[str, Field(max_length=LONGEST_DESCRIPTION, examples=["Green sells more. Ann, q3"])]
 
 
 class Description(Model):
@@ -156,7 +156,7 @@ class Knob(BaseModel):
 
 
 class DroppedArm(Model):
-    """An arm to drop; `to` is what its users get, instead of the control."""
+    """An arm to drop, and the arm `to` that its users get; the control if `to` is omitted."""
 
     arm: str = Field(examples=["green"])
     to: str | None = None

@@ -63,7 +63,7 @@ from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
 LARGEST_TABLE = 1 << 16
-"""Radii that are computed before the runs start; an arm that outgrows them has each computed."""
+"""Most radii that are tabulated before the runs; later radii are computed when needed."""
 
 EMPTY = -1
 """Where the calendar has nothing."""
