@@ -90,6 +90,8 @@ def test_a_minimum_duration_later_than_all_looks_is_found_at_the_next_one(reache
     status = game.test.status()
     assert status.decision is not None
     assert status.decision.time == START + 9 * DAY
+    # Units that were waiting at the decision count no more, and are not pending.
+    assert status.final is None or status.final.pending == 0
     assert game.test.verify().agrees
 
 

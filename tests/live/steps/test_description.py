@@ -19,7 +19,7 @@ def test_a_description_is_changed_found_and_exported(store: bs.Store, tmp_path: 
     button.describe("Green")
     button.describe(" Green sells more\nAnn, checkout ")
     assert button.description == "Green sells more\nAnn, checkout"
-    found = [[test.name for test in store.search(words)] for words in ("ANN green", "b", "red")]
+    found = [[test.name for test in store.search(words)] for words in ("ANN green", "b", "none")]
     assert found == [["button"], ["button", "banner"], []]
     assert [entry["action"] for entry in button.audit()][-2:] == ["describe", "describe"]
     assert banner.verify().agrees
@@ -33,7 +33,12 @@ def test_a_description_is_changed_found_and_exported(store: bs.Store, tmp_path: 
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [("a" * 10_001, "at most 10,000 characters"), ("a\0b", "printable"), (7, "printable text")],
+    [
+        ("a" * 10_001, "at most 10,000 characters"),
+        ("a\0b", "printable"),
+        ("a\x1fb", "printable"),
+        (7, "printable text"),
+    ],
 )
 def test_a_description_that_cannot_be_is_refused(store: bs.Store, given: Any, words: str) -> None:
     test = store.create("button", DESIGN)
