@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.outcomes.noise import Noise, Normal
 
 RUNS = 20_000

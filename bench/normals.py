@@ -6,9 +6,8 @@ import math
 
 import numpy as np
 
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import Kernel
-from bascule.simulation.random.streams import (
+from bascule.simulation.kernels.compiled import Kernel, compile_loop
+from bascule.simulation.random import (
     WORDS,
     fill_normals,
     outside_layer,

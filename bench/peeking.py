@@ -24,7 +24,7 @@ from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
-from bascule.analysis.reduce.scores import Scores
+from bascule.analysis.reduce.moments import Scores
 from bascule.analysis.reduce.sums import Growth, Sums, Table
 from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import bascule as bs
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.outcomes.noise import Normal
 from bascule.planning.request.words import question_of
 from bascule.planning.search.fixed_horizon import fixed_horizon

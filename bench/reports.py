@@ -19,7 +19,7 @@ from tests.service.running import Service
 
 import bascule as bs
 from bascule.live.api import export
-from bascule.service.auth.sessions import make_link, use_link
+from bascule.service.auth.keys import make_link, use_link
 from bench.live_places import place
 from bench.measure import Figure, core_seconds
 

@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 
 import bascule as bs
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.recurrent.runs import EngineName
 from bench.measure import Figure, compare, core_seconds, seconds
 
 DRAWS = 4_000_000

@@ -49,12 +49,12 @@ print("%d in %d files" % statistics.median_low(seen[1:]))
 NEW = {
     "guardrails, secondary metrics and guarded rollouts": """
         core/metrics/guard_rule.py core/metrics/guardrails.py core/metrics/metric.py
-        live/reports/metric_status.py planning/ramp.py planning/request/arrivals.py
+        live/reports/metric_status.py planning/rollout_result.py planning/request/arrivals.py
         planning/rollout.py planning/rollout_result.py
         simulation/engines/guarded.py simulation/guardrails.py
         simulation/kernels/guarded.py theory/guardrails.py""",
     "covariates and ratio metrics": """
-        core/covariates/ core/outcomes/ratio.py analysis/evidence/adjusted.py
+        core/covariates.py core/outcomes/ratio.py analysis/evidence/adjusted.py
         analysis/reduce/moments.py simulation/kernels/covariates.py""",
     "segments": """
         core/enrolment/segments.py live/api/segments.py planning/segments.py""",
@@ -67,19 +67,19 @@ NEW = {
         core/evidence/families/four_sums.py theory/prediction/many_arms.py
         theory/prediction/paths/noisy_paths.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
-        core/metrics/contrasts.py
-        core/procedures/intervals/bounds.py""",
+        core/metrics/effects.py
+        core/procedures/intervals/state.py""",
     "rules and outcome models of users, and their contract": """
-        contract.py core/registry.py simulation/engines/plain.py""",
+        contract.py core/registry.py simulation/engines/choose.py""",
     "audiences, layers, holdouts and linked names": """
         core/enrolment/audience.py core/enrolment/targeting.py live/storage/delivery.py
-        live/transactions/link.py""",
+        live/transactions/erase.py""",
     "erasure, backup, import and doctor": """
         cli/operation/backup.py cli/unit.py live/api/backup.py live/api/erasure.py
         live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py""",
     "checks of single rows": """
         live/reports/verification/row_checks.py""",
-    "results that many readers share": "service/reading/shared_renders.py",
+    "results that many readers share": "service/reading/shared.py",
     "OpenID Connect, notifications, assistants, slow clients": """
         cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
         service/notifications/notify.py service/server/connection.py""",
@@ -89,12 +89,12 @@ NEW = {
         simulation/kernels/two_arms.py""",
     "rules of other tools": "research/rivals/",
     "logs in databases and Spark, of any form, of many tests, with one look": """
-        analysis/each.py analysis/evidence/fixed.py analysis/experiment.py analysis/log/naming.py
+        analysis/each.py analysis/evidence/fixed.py analysis/exported.py analysis/log/naming.py
         analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
-        analysis/source/backend.py analysis/source/csv_files.py""",
+        analysis/source/places.py analysis/source/csv_files.py""",
     "notebooks, glossary of the page, numbers as people write them": """
-        core/inputs/written_numbers.py presentation/notebook.py
-        service/page/glossary.py""",
+        core/inputs/checks.py presentation/pages.py
+        service/page/words.py""",
 }
 """Modules and folders that serve only features that the first edition did not have."""
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 import bascule as bs
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.recurrent.runs import EngineName
 from bench.measure import Figure, compare, core_seconds
 
 MILLION = 1_000_000

@@ -25,7 +25,7 @@ def main(path: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     import bascule as bs
-    from bascule.service.auth.sessions import make_link
+    from bascule.service.auth.keys import make_link
     from bascule.service.server.app import make_app
     from bascule.service.server.run import address, listen
     from bascule.service.settings import Settings

@@ -5,7 +5,7 @@ from .analysis.api import analyze
 from .analysis.call import Assigned, Log, LogMetric
 from .analysis.each import analyze_each
 from .analysis.experiment import analyze_experiment
-from .core.covariates.model import Covariate
+from .core.covariates import Covariate
 from .core.design import Design
 from .core.enrolment.audience import Audience, Holdout, Layer
 from .core.enrolment.bucket import bucket, buckets

@@ -35,7 +35,7 @@ from bascule.live.reports.export import export
 from bascule.planning import plan
 from bascule.simulation import simulate, trace, trace_stages
 from bascule.simulation.engines.choose import is_compiled
-from bascule.simulation.random.streams import WORDS, seed_stream
+from bascule.simulation.random import WORDS, seed_stream
 from bascule.simulation.trace import outcome_source
 
 RUNS = 5

@@ -8,11 +8,10 @@ from __future__ import annotations
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.ending import Ending, ending, remove_arm
-from bascule.core.metrics.contrasts import Contrast, contrasts
-from bascule.core.metrics.effects import Effect, effects
+from bascule.core.metrics.effects import Contrast, Effect, contrasts, effects
 from bascule.core.metrics.guardrails import MetricView, metric_views
 from bascule.core.procedures.base import Block, Decision, Interval
-from bascule.core.procedures.static.procedure import Look
+from bascule.core.procedures.static import Look
 from bascule.core.progress import (
     close_stage,
     decision,

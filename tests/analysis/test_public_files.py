@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.analysis.log.question import Question
+from bascule.analysis.log.reading import Question
 
 
 def trial() -> Any:

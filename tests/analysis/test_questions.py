@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.analysis.log.question import Question
+from bascule.analysis.log.reading import Question
 
 DAYS = [f"2026-03-{day:02}" for day in range(1, 15) for _ in "ab"]
 BY_DAY: dict[str, Any] = {"day": DAYS, "variant": ["control", "green"] * 14}

@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.analysis.call import call_of
-from bascule.analysis.log.question import Question
+from bascule.analysis.log.reading import Question
 
 UNITS = 600
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.procedures.recurrent.estimators import (
+from bascule.core.procedures.recurrent import (
     mean_of_means,
     outcome_weight,
     precision_mean,

@@ -17,7 +17,7 @@ import typer
 
 import bascule
 from bascule.cli.main import app
-from bascule.service.page.glossary import terms
+from bascule.service.page.words import terms
 
 DOCS = Path(__file__).parents[2] / "docs"
 LOADED_BY_A_PAGE = re.compile(r"<(?:script|link|img|iframe)\b[^>]*https?://", re.IGNORECASE)

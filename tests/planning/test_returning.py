@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.planning.ramp import checked_ramp, traffic_of
 from bascule.planning.request.arrivals import Returning
+from bascule.planning.rollout_result import checked_ramp, traffic_of
 from bascule.planning.search.stages import stages
 from bascule.planning.segments import of_smallest
 

@@ -14,9 +14,8 @@ from bascule.planning.forecast import (
     predicted,
     predicted_at_zero,
 )
+from bascule.planning.search.alternatives import reach, saving_of
 from bascule.planning.search.fixed_horizon import fixed_horizon
-from bascule.planning.search.reach import reach
-from bascule.planning.search.saving import saving_of
 from bascule.planning.search.stages import stages
 from bascule.presentation.plan.question import conditions
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.simulation.random.draws import ZERO_OR_ONE
-from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
+from bascule.simulation.random import WORDS, ZERO_OR_ONE, seed_stream, ziggurat_table
 
 
 def simulate(

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import bascule as bs
-from bascule.core.procedures.static.population import scale
+from bascule.core.procedures.static import scale
 from bascule.core.progress import static_procedure
 from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.trace import normals

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.procedures.recurrent.estimators import precision_weight
-from bascule.theory.proven.unit_solve import arm_units_until, clock_until, widest_radius
+from bascule.core.procedures.recurrent import precision_weight
+from bascule.theory.solve import arm_units_until, clock_until, widest_radius
 
 SPREAD = st.one_of(st.just(0.0), st.floats(1e-3, 10))
 SPREADS = st.tuples(SPREAD, SPREAD).filter(lambda pair: max(pair) > 0)

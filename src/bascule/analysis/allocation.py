@@ -8,12 +8,11 @@ from itertools import combinations
 import numpy as np
 
 from bascule.analysis.checks import LEVEL, looks_words
-from bascule.analysis.reduce.scores import Scores
+from bascule.analysis.reduce.moments import Scores
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
-from bascule.core.diagnostics.result import p_at_look, shown
-from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
+from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_look, shown
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 

@@ -22,8 +22,7 @@ from bascule.analysis.result import Analysis, ArmAnswer, Check
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
-from bascule.core.metrics.contrasts import Contrast, contrasts
-from bascule.core.metrics.effects import Effect, signed
+from bascule.core.metrics.effects import Contrast, Effect, contrasts, signed
 from bascule.core.metrics.metric import Goal
 from bascule.core.outcomes import Gaussian
 from bascule.core.statistics import ArmStatistics

@@ -17,8 +17,7 @@ from bascule.analysis.source.places import RAGGED_LINE
 from bascule.core.approximate import percent
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.diagnostics.drift import shift, trend
-from bascule.core.diagnostics.result import p_at_look, shown
-from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
+from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_look, shown
 from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome

@@ -18,9 +18,8 @@ from bascule.analysis.log.rows import NO_ARM, compared
 from bascule.analysis.reduce.reduction import reduced
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Analysis
-from bascule.analysis.source.backend import run, stored
 from bascule.analysis.source.open import MEMORY, connections, open_tables
-from bascule.analysis.source.places import Unreadable
+from bascule.analysis.source.places import Unreadable, run, stored
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 

@@ -12,8 +12,7 @@ from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.sums import Block, Table
 from bascule.analysis.replay import Replayed
 from bascule.core.design import Design
-from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
-from bascule.core.design_parts import check_kind, checked_sides
+from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Aggregate, Measure

@@ -15,8 +15,7 @@ from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.inputs.files import write_whole
-from bascule.core.metrics.contrasts import Contrast
-from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guardrails import Standing
 from bascule.core.metrics.metric import Decides
 from bascule.core.presenter import presenter

@@ -22,12 +22,12 @@ from bascule.cli.support.console import (
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
-from bascule.core.metrics.lines import line_parts
+from bascule.core.metrics.metric import line_parts
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
-    from bascule.analysis.log.question import Question
+    from bascule.analysis.log.reading import Question
 
 METRIC = options_of(LogMetric)
 PARAMETERS = {
@@ -104,7 +104,7 @@ def command(
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis.api import analyze
-    from bascule.analysis.log.question import Question
+    from bascule.analysis.log.reading import Question
     from bascule.core.inputs.files import csv_text, write_whole
 
     files = {name: given.get(name) for name in FILES}

@@ -12,8 +12,7 @@ import typer
 from bascule.cli.support.console import confirm, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option
-from bascule.cli.support.status import show_status
-from bascule.cli.support.stores import NAME, STORE, YES, parts, store_at
+from bascule.cli.support.stores import NAME, STORE, YES, parts, show_status, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.measure import Aggregate
@@ -325,7 +324,7 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
 
 def _measure(design: Design, given: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe, or None."""
-    from bascule.core.inputs.written_numbers import amount
+    from bascule.core.inputs.checks import amount
     from bascule.core.metrics.measure import Measure
 
     if "window" not in given:

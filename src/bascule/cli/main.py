@@ -19,7 +19,7 @@ from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simul
 from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import visible
 from bascule.core.errors import InputError, StoreError
-from bascule.core.inputs.written_numbers import is_grouped
+from bascule.core.inputs.checks import is_grouped
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 

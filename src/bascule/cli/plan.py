@@ -23,9 +23,8 @@ from bascule.cli.support.console import (
     write_files,
 )
 from bascule.cli.support.declared import declared, named, read
-from bascule.core.inputs.written_numbers import read_number
-from bascule.core.metrics.lines import metric_of
-from bascule.core.metrics.metric import Metric
+from bascule.core.inputs.checks import read_number
+from bascule.core.metrics.metric import Metric, metric_of
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Numeric
 from bascule.planning.api import plan
@@ -204,8 +203,8 @@ def _plan_segments(
 
 
 def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
-    from bascule.planning.ramp import ramp_of
     from bascule.planning.rollout import plan_rollout
+    from bascule.planning.rollout_result import ramp_of
 
     numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}

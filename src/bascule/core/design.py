@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.calendar import DAY, WEEK, announced_after
 from bascule.core.cohorts import ArmCohorts
-from bascule.core.covariates.adjustment import REACH, Adjustment
-from bascule.core.covariates.model import Covariate, checked_covariates
-from bascule.core.design_fields import (
+from bascule.core.covariates import REACH, Adjustment, Covariate, checked_covariates
+from bascule.core.design_parts import (
     DEFAULT_ERROR,
     DEFAULT_HARM_ERROR,
     INCREASE,
-    DesignFields,
-)
-from bascule.core.design_parts import (
     ONE_SIDED,
     TWO_SIDED,
+    DesignFields,
     check_control,
     check_covariates,
     check_deadline,

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.written_numbers import read_amount
+from bascule.core.inputs.checks import read_amount
 from bascule.core.registry import Registered, Registry
 
 Group = Literal["basics", "outcome", "advanced", "output"]

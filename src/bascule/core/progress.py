@@ -36,8 +36,8 @@ from bascule.core.procedures.base import (
 )
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.procedures.static.procedure import Look, StaticProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure
+from bascule.core.procedures.static import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 

@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, NoPredictionError
 from bascule.core.gaps import gaps_of
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.rules import Rule
 from bascule.core.types import NOBODY, FloatArray
 from bascule.planning.request.request import PlanRequest

@@ -18,6 +18,7 @@ from bascule.planning.forecast import Forecast, finite_data
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
+from bascule.planning.search.alternatives import Pace, Reach, SignalSaving, paces, saving_of
 from bascule.planning.search.candidates import even_split, series
 from bascule.planning.search.choose import (
     NEARLY,
@@ -26,9 +27,6 @@ from bascule.planning.search.choose import (
     best_in_time,
 )
 from bascule.planning.search.fixed_horizon import FixedHorizon
-from bascule.planning.search.paces import Pace, paces
-from bascule.planning.search.reach import Reach
-from bascule.planning.search.saving import SignalSaving, saving_of
 from bascule.simulation import Estimate
 from bascule.theory.guardrails import units_within_margin
 from bascule.theory.limit import least_regret, spread_between

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.design_fields import DEFAULT_HARM_ERROR, Reports
+from bascule.core.design_parts import DEFAULT_HARM_ERROR, Reports
 from bascule.core.errors import InputError
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks
@@ -29,11 +29,10 @@ from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
-from bascule.planning.ramp import Ramp, checked_ramp, traffic_of
 from bascule.planning.request.arrivals import Arrivals, Returning, Steady, TrafficSteps
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
-from bascule.planning.rollout_result import Rollout, RolloutCase
+from bascule.planning.rollout_result import Ramp, Rollout, RolloutCase, checked_ramp, traffic_of
 from bascule.simulation import simulate
 from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread

@@ -14,8 +14,7 @@ from bascule.presentation.guarantees import (
 from bascule.presentation.numbers import Amounts, count, known, percent
 
 if TYPE_CHECKING:
-    from bascule.core.metrics.contrasts import Contrast
-    from bascule.core.metrics.effects import Effect
+    from bascule.core.metrics.effects import Contrast, Effect
     from bascule.live.reports.metric_status import MetricStatus
     from bascule.live.reports.status import Status
 

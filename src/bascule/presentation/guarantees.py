@@ -9,8 +9,7 @@ from bascule.core.approximate import ROUNDING, at_most, error_words
 from bascule.core.design import Design
 from bascule.core.design_parts import TWO_SIDED
 from bascule.core.evidence.calibration import Calibration
-from bascule.core.metrics.contrasts import Contrast
-from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import Amounts, known, relative
 

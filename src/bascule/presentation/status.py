@@ -16,8 +16,8 @@ from bascule.presentation.differences import (
     difference_lines,
     effect_words,
 )
+from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import margin_words
-from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import (
     Amounts,
     amount,

@@ -8,8 +8,7 @@ from bascule.simulation.engines.backends.cluster import use_executor
 from bascule.simulation.engines.backends.gpu import use_device
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.result import Estimate, Simulation
-from bascule.simulation.trace import Step, trace
-from bascule.simulation.trace_stages import Stage, trace_stages
+from bascule.simulation.trace import Stage, Step, trace, trace_stages
 from bascule.simulation.worlds.world import Change, Delay, Trend, World
 
 __all__ = [

@@ -36,8 +36,8 @@ from bascule.simulation.engines.backends.threads import (
 from bascule.simulation.engines.choose import runs_of
 from bascule.simulation.engines.guarded import guarded_play, metric_means
 from bascule.simulation.feasible import check_feasible
-from bascule.simulation.random.streams import checked_seed
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.random import checked_seed
+from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World

@@ -11,7 +11,7 @@ from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.static.procedure import StaticProcedure
+from bascule.core.procedures.static import StaticProcedure
 from bascule.core.progress import static_procedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
@@ -22,8 +22,7 @@ from bascule.theory.prediction.paths.straight_path import (
     units_to_convince,
 )
 from bascule.theory.prediction.predict import with_known_spread
-from bascule.theory.proven.solve import units_until
-from bascule.theory.proven.unit_solve import arm_units_until
+from bascule.theory.solve import arm_units_until, units_until
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""

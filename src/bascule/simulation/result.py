@@ -16,7 +16,7 @@ from bascule.core.presenter import presenter
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.engines.backends.cluster import Columns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.worlds.world import World
 from bascule.theory import Bounds, Prediction, bounds, least_regret, predict, published_bounds
 from bascule.theory.limit import spread_between

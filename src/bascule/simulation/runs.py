@@ -12,8 +12,8 @@ from bascule.core.design import Design
 from bascule.core.gaps import gaps_of
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.feasible import units_cap
-from bascule.simulation.kernels.control import Chunk, RunColumns
-from bascule.simulation.random.streams import ziggurat_table
+from bascule.simulation.kernels.compiled import Chunk, RunColumns
+from bascule.simulation.random import ziggurat_table
 from bascule.simulation.worlds.world import World
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]

@@ -14,11 +14,19 @@ The slips of the paper, with the reading taken here, are listed in docs/research
 from __future__ import annotations
 
 from bascule.core.evidence.calibration import level_for, peel
+from bascule.theory.bounds import (
+    Bounds,
+    bounds,
+    c_alpha,
+    corollary,
+    corollary_delta,
+    delta_tilde,
+    published_bounds,
+    sharper_c_alpha,
+)
 from bascule.theory.limit import least_regret, oracle_information
 from bascule.theory.prediction.predict import mean_path, predict
 from bascule.theory.prediction.prediction import Prediction
-from bascule.theory.proven.bounds import Bounds, bounds, c_alpha, published_bounds, sharper_c_alpha
-from bascule.theory.proven.corollary import corollary, corollary_delta, delta_tilde
 from bascule.theory.static import smallest_gap
 
 __all__ = [

@@ -12,7 +12,7 @@ import math
 from bascule.core.design import Design
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.static.procedure import pair_scales
+from bascule.core.procedures.static import pair_scales
 from bascule.core.progress import static_procedure
 
 FAR = 1e15

@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.analysis.evidence.fixed import Mean, one_look
-from bascule.core.diagnostics.tails import student_quantile, student_tail
+from bascule.core.diagnostics.result import student_quantile, student_tail
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.covariates.adjustment import RIDGE, Adjustment, Sums
+from bascule.core.covariates import RIDGE, Adjustment, Sums
 
 ONE = Adjustment((bs.Covariate("x"),), 0.0)
 TWO = Adjustment((bs.Covariate("x"), bs.Covariate("w")), 0.0)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.core.covariates.model import known_of
+from bascule.core.covariates import known_of
 
 AGE, SPEND = bs.Covariate("age", 0, 100, missing=40), bs.Covariate("spend")
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.diagnostics.periods import cells_of, join, joined, variances_of
+from bascule.core.diagnostics.drift import cells_of, join, joined, variances_of
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, norm
 
-from bascule.core.diagnostics.tails import chi_square_tail, normal_tails
+from bascule.core.diagnostics.result import chi_square_tail, normal_tails
 
 DEGREES = [1, 2, 3, 4, 5, 10, 41, 100, 999, 20_000]
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bascule.core.evidence.bernstein import (
+from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import (
     CURVES,
     PRICES,
     TILTS,
@@ -17,7 +18,6 @@ from bascule.core.evidence.bernstein import (
     expected,
     most_squares,
 )
-from bascule.core.evidence.normal import mixture_boundary
 
 
 def test_the_lines_share_the_level() -> None:

@@ -8,7 +8,6 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bascule.core.evidence.bernstein import most_squares
 from bascule.core.evidence.days import (
     COSTS,
     SLOPES,
@@ -17,6 +16,7 @@ from bascule.core.evidence.days import (
     lines_boundary,
     weighted_charges,
 )
+from bascule.core.evidence.radius import most_squares
 
 STEEP = slice(0, 8)
 """The slopes that one small day can tell apart from 0."""

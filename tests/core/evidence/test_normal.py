@@ -26,8 +26,7 @@ from bascule.core.evidence.normal import (
     tilted_slope,
 )
 from bascule.core.types import FloatArray
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import Kernel
+from bascule.simulation.kernels.compiled import Kernel, compile_loop
 
 CLOCKS = st.floats(-3, 12).map(lambda power: 10.0**power)
 THRESHOLDS = st.floats(0.1, 2000)

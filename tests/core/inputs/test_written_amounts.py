@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bascule import InputError
-from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.inputs.checks import amount, tidy
 from bascule.planning.request.checks import lift_of
 
 REMEDY = "give a number"

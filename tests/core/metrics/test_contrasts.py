@@ -7,7 +7,7 @@ import math
 import pytest
 
 import bascule as bs
-from bascule.core.metrics.contrasts import Contrast, contrasts, mean_radius
+from bascule.core.metrics.effects import Contrast, contrasts, mean_radius
 
 
 def _seen(*arms: tuple[int, float, float]) -> bs.progress.Statistics:

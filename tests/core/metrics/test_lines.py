@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bascule as bs
-from bascule.core.metrics.lines import metric_of
+from bascule.core.metrics.metric import metric_of
 
 
 def test_a_line_has_a_name_an_outcome_and_what_is_asked_of_it() -> None:

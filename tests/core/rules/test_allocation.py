@@ -17,7 +17,7 @@ from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, BlockAllocation, Rule
 from bascule.core.rules.allocation import FINAL
-from bascule.presentation.analysis.sentences import guarantee
+from bascule.presentation.analysis.headline import guarantee
 
 ARMS = ["control", "green"]
 OUTCOMES = [bs.Gaussian(2), bs.Bernoulli(), bs.Bounded(0, 5), bs.Numeric(1.5), bs.Ratio(0.5, 2, 1)]

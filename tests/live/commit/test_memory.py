@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.live.commit.memory import ENTRY_BYTES, Memory
+from bascule.live.commit.runner import ENTRY_BYTES, Memory
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-9, reports="always")
 

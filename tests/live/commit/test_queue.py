@@ -8,8 +8,7 @@ from time import sleep
 import pytest
 
 from bascule.live.commit import queue
-from bascule.live.commit.jobs import Reply
-from bascule.live.commit.queue import CommitQueue
+from bascule.live.commit.queue import CommitQueue, Reply
 
 
 def reply_of(number: int, items: int = 1) -> Reply[int]:

@@ -11,8 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.service.auth.keys import create_key, list_keys
-from bascule.service.auth.sessions import make_link
+from bascule.service.auth.keys import create_key, list_keys, make_link
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
 

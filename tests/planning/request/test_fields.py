@@ -11,7 +11,7 @@ import typer
 from bascule import InputError, PlanRequest
 from bascule.cli import plan as command
 from bascule.cli.main import app
-from bascule.core.metrics.lines import metric_of
+from bascule.core.metrics.metric import metric_of
 from bascule.core.options import NUMBERS
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import plan_request

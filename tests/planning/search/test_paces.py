@@ -11,10 +11,9 @@ import pytest
 import bascule as bs
 from bascule.planning.forecast import design_of, predicted
 from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.alternatives import paces, saving_of
 from bascule.planning.search.candidates import with_horizon
 from bascule.planning.search.choose import Candidate
-from bascule.planning.search.paces import paces
-from bascule.planning.search.saving import saving_of
 from bascule.simulation import Estimate
 
 

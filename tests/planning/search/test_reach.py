@@ -9,8 +9,8 @@ from tests.planning.playing import played
 
 import bascule as bs
 from bascule.planning.forecast import design_of
+from bascule.planning.search.alternatives import reach, time_needed
 from bascule.planning.search.candidates import soonest
-from bascule.planning.search.reach import reach, time_needed
 
 EASY = bs.PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
 HARD = bs.PlanRequest(bs.Gaussian(1), 0, 0.2, units_per_day=20, deadline_days=10)

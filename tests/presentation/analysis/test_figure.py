@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.presentation.analysis.series import against, costs, decision_place
+from bascule.presentation.analysis.figure import against, costs, decision_place
 from bascule.presentation.figures import rendered
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.presentation.analysis.sentences import guarantee
+from bascule.presentation.analysis.headline import guarantee
 from bascule.presentation.numbers import relative
 
 PHONE, DESK = 390, 1100

@@ -11,7 +11,7 @@ import bascule as bs
 from bascule.presentation.figures import rendered
 from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier
-from bascule.research.comparison.frontier_figure import draw_frontier
+from bascule.research.comparison.frontier_report import draw_frontier
 
 
 @pytest.fixture(scope="module")

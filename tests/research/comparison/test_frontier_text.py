@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 import bascule as bs
-from bascule.research.comparison import frontier_text as words
+from bascule.research.comparison import frontier_report as words
 from bascule.research.comparison.contenders import Family, LeftOut
 from bascule.research.comparison.frontier import Frontier
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from bascule.core.cohorts import ArmCohorts
-from bascule.core.procedures.recurrent.estimators import (
+from bascule.core.procedures.recurrent import (
     equal_weight,
     mean_of_means,
     outcome_weight,
     total_mean,
 )
 from bascule.research.paper import units
-from bascule.research.paper.claims.total_mean import TOTAL_MEAN
+from bascule.research.paper.claims.units import TOTAL_MEAN
 from bascule.research.paper.estimators import (
     LEVEL,
     RULE,

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from bascule.core.procedures.recurrent.shapes import algorithm_2_radius, alternative_radius
+from bascule.core.procedures.recurrent import algorithm_2_radius, alternative_radius
 from bascule.research.paper.claims.unit_radii import (
     UNIT_RADII,
     additional,

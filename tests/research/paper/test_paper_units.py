@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
+from bascule.core.procedures.recurrent import equal_weight, outcome_weight
 from bascule.core.rules import UCB
 from bascule.research.paper import units
 from bascule.research.paper.claims.claim import Claim
@@ -18,7 +18,7 @@ from bascule.research.paper.figures.curves import figure4
 from bascule.research.paper.figures.figure3 import STAGES, draw, lines, share, table
 from bascule.research.paper.measure import Measurements
 from bascule.simulation import Estimate, Simulation, simulate
-from bascule.simulation.trace_stages import trace_stages
+from bascule.simulation.trace import trace_stages
 
 KNOWN_RUNS = 1000
 KNOWN = {

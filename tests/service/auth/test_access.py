@@ -11,12 +11,14 @@ from tests.service.running import DESIGN, FLAG, Service
 
 import bascule as bs
 from bascule.service.auth.access import COOKIE
-from bascule.service.auth.keys import create_key, list_keys, revoke_key
-from bascule.service.auth.sessions import (
+from bascule.service.auth.keys import (
     Session,
+    create_key,
     find_session,
+    list_keys,
     make_link,
     open_session,
+    revoke_key,
     use_link,
 )
 from bascule.service.settings import Settings

@@ -12,7 +12,7 @@ from tests.service.running import Service
 
 import bascule as bs
 from bascule.service.auth.access import COOKIE
-from bascule.service.auth.sessions import open_session
+from bascule.service.auth.keys import open_session
 
 PHONE, DESK = 390, 1200
 BUYS = {"control": 10, "variant": 3, "third": 9}

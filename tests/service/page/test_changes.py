@@ -6,8 +6,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.errors import InputError
-from bascule.service.page.changes import arm_changes, ask, changes, make
-from bascule.service.page.knob import forecast_table, offered
+from bascule.service.page.changes import arm_changes, ask, changes, forecast_table, make, offered
 
 GAUSSIAN = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
 

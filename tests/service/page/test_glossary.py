@@ -8,7 +8,7 @@ import httpx
 import pytest
 from tests.service.running import Service
 
-from bascule.service.page.glossary import anchor, term, terms
+from bascule.service.page.words import anchor, term, terms
 
 
 def test_terms_are_plain_text() -> None:

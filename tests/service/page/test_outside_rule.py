@@ -19,9 +19,9 @@ from bascule.core.outcomes.noise import Beta
 from bascule.core.procedures.base import Setting
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.rules import RULES, Knob, Rule
-from bascule.presentation.notebook import design_report
+from bascule.presentation.pages import design_report
+from bascule.service.page.changes import meaning, offered, slider
 from bascule.service.page.creation.plans import rule_name
-from bascule.service.page.knob import meaning, offered, slider
 
 
 @dataclass(frozen=True, slots=True)

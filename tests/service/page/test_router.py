@@ -14,9 +14,8 @@ import pytest
 from tests.service.running import DESIGN, Service
 
 import bascule as bs
-from bascule.service.auth.keys import create_key
-from bascule.service.auth.sessions import make_link
-from bascule.service.reading.shared_renders import FRESH
+from bascule.service.auth.keys import create_key, make_link
+from bascule.service.reading.shared import FRESH
 
 EVIL = "<script>window.hurt=1</script>"
 HTML = {"accept": "text/html"}

@@ -14,8 +14,8 @@ from bascule.live.reports.time_left import TimeLeft
 from bascule.planning.forecast import played
 from bascule.planning.request.read import plan_request
 from bascule.planning.search.candidates import even_split
-from bascule.presentation.notebook import design_report
 from bascule.presentation.numbers import Amounts
+from bascule.presentation.pages import design_report
 from bascule.presentation.status import has_evidence, report
 from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PER_HOUR
 from bascule.service.page import views, words

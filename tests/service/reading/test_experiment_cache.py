@@ -5,8 +5,8 @@ from __future__ import annotations
 import bascule as bs
 from bascule.live.api.reads import read_summaries
 from bascule.service.auth.access import Caller
-from bascule.service.page.fragments import list_fragments
-from bascule.service.reading.experiment_cache import ExperimentCache
+from bascule.service.page.render import list_fragments
+from bascule.service.reading.shared import ExperimentCache
 from bascule.service.reading.store_calls import StoreCalls
 
 DAY = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))

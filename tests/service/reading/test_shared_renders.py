@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import pytest
 
-from bascule.service.reading import shared_renders
-from bascule.service.reading.shared_renders import (
+from bascule.service.reading import shared
+from bascule.service.reading.shared import (
     AT_ONCE,
     BUSY,
     MOST_KEPT,
@@ -63,7 +63,7 @@ def test_twenty_viewers_cause_one_render() -> None:
 
 
 def test_a_render_is_made_again_when_it_is_a_second_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_renders, "FRESH", 0.05)
+    monkeypatch.setattr(shared, "FRESH", 0.05)
 
     async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work(0.0)
@@ -136,6 +136,6 @@ def test_pages_have_one_turn_after_the_other_while_units_are_assigned() -> None:
         # All wait for one render, and none is answered in the same turn as another.
         await asyncio.gather(*(view() for _ in range(10)))
         assert work.runs == 1
-        assert min(b - a for a, b in pairwise(times)) >= shared_renders.TURN * 0.9
+        assert min(b - a for a, b in pairwise(times)) >= shared.TURN * 0.9
 
     played(play)

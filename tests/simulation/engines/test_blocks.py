@@ -10,10 +10,10 @@ from scipy.stats import ks_2samp
 
 import bascule as bs
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.simulation.random.draws import hits
-from bascule.simulation.random.streams import (
+from bascule.simulation.random import (
     WORDS,
     fill_normals,
+    hits,
     seed_stream,
     ziggurat_table,
 )

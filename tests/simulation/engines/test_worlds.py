@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.progress import block_procedure, interval_procedure
-from bascule.simulation.kernels.control import new_control
+from bascule.simulation.kernels.compiled import new_control
 from bascule.simulation.kernels.worlds import blocks as world_block_kernel
 from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns

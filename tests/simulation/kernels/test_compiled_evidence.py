@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from bascule.core.evidence.bernstein import bernstein_radius
 from bascule.core.evidence.betting import BETS, bet, log_wealth
 from bascule.core.evidence.normal import (
     informed_boundary,
@@ -14,9 +13,9 @@ from bascule.core.evidence.normal import (
     mixture_boundary,
     mixture_radius,
 )
+from bascule.core.evidence.radius import bernstein_radius
 from bascule.core.evidence.two_arms import log_two_arms
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import Kernel
+from bascule.simulation.kernels.compiled import Kernel, compile_loop
 
 
 def build(fingerprint: str) -> Kernel:

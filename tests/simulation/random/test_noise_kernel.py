@@ -11,15 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from bascule.simulation.random.noise_kernel import (
+from bascule.simulation.random import (
+    WORDS,
     beta,
     exponential,
+    fill_normals,
     gamma,
     normal,
     pick,
+    seed_stream,
     student_t,
+    ziggurat_table,
 )
-from bascule.simulation.random.streams import WORDS, fill_normals, seed_stream, ziggurat_table
 
 ZIGGURAT = ziggurat_table()
 CELL = np.empty(1)

@@ -15,9 +15,9 @@ from bascule.core.evidence.radius import radius
 from bascule.core.progress import interval_procedure
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.simulation.kernels.intervals import CALLED, build
-from bascule.simulation.random.draws import NORMAL
-from bascule.simulation.random.streams import (
+from bascule.simulation.random import (
     LAYERS,
+    NORMAL,
     ROW,
     WORDS,
     advance,

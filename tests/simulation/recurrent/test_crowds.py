@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.procedures.recurrent.estimators import equal_weight, precision_weight
+from bascule.core.procedures.recurrent import equal_weight, precision_weight
 from bascule.core.types import FloatArray
-from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
-from bascule.simulation.recurrent.engines import UNSEEN, Fast, Plain
+from bascule.simulation.random import WORDS, seed_stream, ziggurat_table
+from bascule.simulation.recurrent.runs import UNSEEN, Fast, Plain
 
 STAGES = 24
 WEIGHTS = {"means": equal_weight, "precise": precision_weight}

@@ -11,8 +11,8 @@ import pytest
 
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.recurrent.crowds import advance, clear, draws, tables, width
 from bascule.simulation.recurrent.exponential_sum import ExponentialSum, fit
-from bascule.simulation.recurrent.noise import advance, clear, draws, tables, width
 
 Loop = Callable[..., None]
 

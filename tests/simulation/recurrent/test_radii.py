@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.looks import look_part
-from bascule.core.procedures.recurrent.shapes import (
+from bascule.core.procedures.recurrent import (
     UnitRadius,
     algorithm_2_radius,
     clock_radius,
     even_clock_radius,
 )
 from bascule.core.types import FloatArray
-from bascule.simulation.recurrent.engines import Fast
-from bascule.simulation.recurrent.radii import by_clock
+from bascule.simulation.recurrent.kernel import by_clock
+from bascule.simulation.recurrent.runs import Fast
 
 LEVEL = math.log(40)
 MIXTURE = Fast(bs.Recurrent(1, 2), bs.UCB(2, radius="mixture").unit_shape(2).weight)

@@ -13,7 +13,7 @@ import pytest
 
 import bascule as bs
 from bascule.simulation.engines.backends import threads as engine
-from bascule.simulation.recurrent.engines import EngineName, Fast, Plain
+from bascule.simulation.recurrent.runs import EngineName, Fast, Plain
 
 WAYS: tuple[EngineName, ...] = ("fast", "plain")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bascule.core.evidence.radius import radius
 from bascule.core.rules import Shape
-from bascule.theory.proven.solve import units_until, units_within
+from bascule.theory.solve import units_until, units_within
 
 UCB_SHAPE = Shape(factor=2.0, count=3.0, sequences=2)
 

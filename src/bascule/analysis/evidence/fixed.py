@@ -13,7 +13,7 @@ from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
-from bascule.core.diagnostics.tails import normal_tails, student_quantile, student_tail
+from bascule.core.diagnostics.result import normal_tails, student_quantile, student_tail
 from bascule.core.numerics import turning_point
 
 WELCH, SCORE = "Welch's t-test", "the score test"

@@ -14,10 +14,10 @@ from itertools import combinations
 import numpy as np
 
 from bascule.analysis.reduce.sums import Sums
-from bascule.core.evidence.bernstein import expected, most_squares
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.evidence.normal import mixture_boundary
+from bascule.core.evidence.radius import expected, most_squares
 from bascule.core.evidence.spread import (
     FEWEST_UNITS,
     daily_variances,

@@ -14,8 +14,7 @@ from bascule.analysis.log.recognise import Recognised, recognised, start_of
 from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.request import Request
-from bascule.analysis.source.backend import run
-from bascule.analysis.source.places import Unreadable
+from bascule.analysis.source.places import Unreadable, run
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from bascule.analysis.source.backend import run
+from bascule.analysis.source.places import run
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 

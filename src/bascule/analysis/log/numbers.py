@@ -6,7 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.backend import (
+from bascule.analysis.source.places import (
     BLANK_TEXTS,
     is_duckdb,
     points,

@@ -29,7 +29,7 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
-from bascule.analysis.log.question import COUNTS_RISE, OTHER_SUMS, Question
+from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, Question
 from bascule.analysis.log.sample import MOSTLY, NO_NAME, Sample
 from bascule.analysis.log.times import FORMAT_HINT
 from bascule.core.errors import InputError

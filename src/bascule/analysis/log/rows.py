@@ -12,7 +12,7 @@ from typing import Any
 from bascule.analysis.call import PER_ROW
 from bascule.analysis.log.numbers import PLAIN, Written, number, worded
 from bascule.analysis.log.times import Times, moment
-from bascule.analysis.source.backend import run
+from bascule.analysis.source.places import run
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 

@@ -12,7 +12,7 @@ from typing import Any
 from bascule.analysis.log.naming import DATES, IDENTITY, MOST_KINDS, ROW_NUMBERS, plain
 from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
 from bascule.analysis.log.times import LATEST_DAY, moment, times_of
-from bascule.analysis.source.backend import BLANK_TEXTS, run
+from bascule.analysis.source.places import BLANK_TEXTS, run
 from bascule.core.errors import InputError
 
 SAMPLE = 20_000

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from bascule.analysis.source.backend import is_duckdb, run
+from bascule.analysis.source.places import is_duckdb, run
 from bascule.core.errors import InputError
 
 LATEST_DAY = 100_000

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bascule.analysis.log.question import COUNTS_RISE, OTHER_SUMS
+from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS
 from bascule.analysis.log.rows import Arms, coded, good
 from bascule.analysis.log.sample import rise
-from bascule.analysis.reduce.moments import moment_sums
-from bascule.analysis.reduce.scores import OF_ASSIGNED, score_sums
+from bascule.analysis.reduce.moments import OF_ASSIGNED, moment_sums, score_sums
 from bascule.analysis.reduce.units import aggregated, counting, joined, placed
 from bascule.analysis.request import Request, Unfit, Valueless
-from bascule.analysis.source.backend import Record, run
+from bascule.analysis.source.places import Record, run
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Outcome
 

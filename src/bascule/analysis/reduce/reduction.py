@@ -12,9 +12,10 @@ from datetime import time as time_of_day
 from typing import Any, TypeVar, cast
 
 from bascule.analysis.log.log import Log
-from bascule.analysis.log.question import OTHER_SUMS
+from bascule.analysis.log.reading import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
 from bascule.analysis.log.times import moment, times_of
+from bascule.analysis.reduce.moments import OF_ASSIGNED
 from bascule.analysis.reduce.query import (
     ask_about_growth,
     by_arrival,
@@ -24,7 +25,6 @@ from bascule.analysis.reduce.query import (
     unfit_outcomes,
     without_value,
 )
-from bascule.analysis.reduce.scores import OF_ASSIGNED
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Table, table_of
 from bascule.analysis.reduce.units import (
     Survey,
@@ -43,8 +43,7 @@ from bascule.analysis.reduce.units import (
 )
 from bascule.analysis.replay import Tested, covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.source.backend import is_opened_here, run, stored
-from bascule.analysis.source.places import RAGGED_LINE
+from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
 from bascule.core.errors import InputError
 
 Count = TypeVar("Count")

@@ -9,11 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bascule.analysis.reduce.moments import PLACE, POWERS, check_rows, moments_of
-from bascule.analysis.reduce.scores import PARTS, Scores
-from bascule.analysis.reduce.scores import laid_out as scores_of
+from bascule.analysis.reduce.moments import PARTS, PLACE, POWERS, Scores, check_rows, moments_of
+from bascule.analysis.reduce.moments import laid_out as scores_of
 from bascule.analysis.reduce.units import TWO_ARMS, TWO_SEGMENTS
-from bascule.analysis.source.backend import Record
+from bascule.analysis.source.places import Record
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import FloatArray

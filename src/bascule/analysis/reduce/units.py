@@ -9,7 +9,7 @@ import numpy as np
 
 from bascule.analysis.log.rows import REASONS, Arms, Columns, good
 from bascule.analysis.reduce.moments import check_covered
-from bascule.analysis.source.backend import batches, is_duckdb, is_opened_here, run
+from bascule.analysis.source.places import batches, is_duckdb, is_opened_here, run
 from bascule.core.inputs.checks import LARGEST
 from bascule.core.metrics.measure import Measure
 

@@ -21,8 +21,16 @@ from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.backend import BLANK_TEXTS, KINDS, points, run, surely, unclear_points
-from bascule.analysis.source.places import Unreadable, first_line
+from bascule.analysis.source.places import (
+    BLANK_TEXTS,
+    KINDS,
+    Unreadable,
+    first_line,
+    points,
+    run,
+    surely,
+    unclear_points,
+)
 from bascule.core.errors import InputError
 
 SNIFFED = 200_000

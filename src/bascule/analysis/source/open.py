@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.backend import OPENED_HERE
 from bascule.analysis.source.csv_files import (
     OLDER,
     EncodingError,
@@ -29,6 +28,7 @@ from bascule.analysis.source.places import (
     DATABASES,
     ELSEWHERE,
     INSTALL,
+    OPENED_HERE,
     Connections,
     Source,
     Unreadable,

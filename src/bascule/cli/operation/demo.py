@@ -72,7 +72,7 @@ def command(
     needed()
     from bascule.live.api import ManualClock, Store
     from bascule.service import demo_shop
-    from bascule.service.auth.sessions import make_link
+    from bascule.service.auth.keys import make_link
     from bascule.service.server.run import serving
     from bascule.service.settings import Settings
 

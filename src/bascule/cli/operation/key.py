@@ -98,7 +98,7 @@ def link(
     store: str = STORE,
 ) -> None:
     """Print a link that signs in to the page once, as an admin, within an hour."""
-    from bascule.service.auth.sessions import make_link
+    from bascule.service.auth.keys import make_link
 
     with store_at(store, there=True) as opened:
         print_line(f"{address.rstrip('/')}/sign-in?token={make_link(opened, time.time())}")

@@ -137,8 +137,7 @@ def needed() -> None:
 
 
 def _greet(store: Store, address: str) -> None:
-    from bascule.service.auth.keys import list_keys
-    from bascule.service.auth.sessions import make_link
+    from bascule.service.auth.keys import list_keys, make_link
 
     typer.echo(f"bascule is at {address}")
     if sys.stdout.isatty():

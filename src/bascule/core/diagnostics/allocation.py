@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bascule.core.diagnostics.result import Diagnostic, checked_level, shown
-from bascule.core.diagnostics.tails import chi_square_tail
+from bascule.core.diagnostics.result import Diagnostic, checked_level, chi_square_tail, shown
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.types import FloatArray

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from bascule.core.evidence.bernstein import PRICES, TILTS
+from bascule.core.evidence.radius import PRICES, TILTS
 from bascule.core.types import FloatArray
 
 SLOPES: FloatArray = np.array(TILTS)

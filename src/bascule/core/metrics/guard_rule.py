@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bascule.core.procedures.intervals.bounds import STEPS_PER_E_FOLD, is_due
+from bascule.core.procedures.intervals.state import STEPS_PER_E_FOLD, is_due
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 OPEN, WITHIN, HARMED = range(3)

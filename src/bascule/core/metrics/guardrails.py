@@ -20,7 +20,7 @@ from bascule.core.evidence.families.rows import Difference
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
-from bascule.core.procedures.intervals.bounds import intersected
+from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 

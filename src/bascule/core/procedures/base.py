@@ -19,7 +19,7 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.outcomes import Outcome, Pair
-from bascule.core.procedures.intervals.bounds import (
+from bascule.core.procedures.intervals.state import (
     MOST_ARMS,
     Bounds,
     intersected,

@@ -16,13 +16,17 @@ from typing import Annotated, Literal
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
+from bascule.core.procedures import recurrent
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.intervals.margin import rounds_within
 from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
-from bascule.core.procedures.intervals.state import Steps, eliminate, parted, round_complete
-from bascule.core.procedures.recurrent import shapes as units
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.procedures.recurrent.shapes import UnitShape
+from bascule.core.procedures.intervals.state import (
+    Steps,
+    eliminate,
+    parted,
+    round_complete,
+    rounds_within,
+)
+from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape
 from bascule.core.rules.base import Rule, calibrate_intervals
 from bascule.core.rules.mixture import StopName, calibrate_mixture, mixture_interval
 from bascule.core.rules.ucb import even_score
@@ -79,7 +83,9 @@ class ETC(Rule):
 
     def unit_shape(self, arms: int) -> UnitShape:
         """Return the radius and the proof where outcomes recur: one difference for each pair."""
-        return units.even_mixture(arms) if self.stop == "mixture" else units.even_split(arms)
+        return (
+            recurrent.even_mixture(arms) if self.stop == "mixture" else recurrent.even_split(arms)
+        )
 
     def procedure(self, design: Setting) -> IntervalProcedure | RecurrentProcedure:
         """Return how an even split with elimination proceeds."""
@@ -95,7 +101,7 @@ class ETC(Rule):
     ) -> Calibration:
         """Calibrate by peeling, for the intervals of `shape`; each pair with a mixture's."""
         if outcome.recurring:
-            return units.calibrate_units(self.unit_shape(arms), error, delta)
+            return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.stop == "mixture":
             return calibrate_mixture(self.shape(arms), error, delta)
         return calibrate_intervals(self.shape(arms), error, delta)

@@ -10,8 +10,7 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.procedures.recurrent.shapes import refuse_without_noise
+from bascule.core.procedures.recurrent import RecurrentProcedure, refuse_without_noise
 from bascule.core.rules.base import Rule
 from bascule.core.rules.ucb import UCB
 

@@ -21,7 +21,8 @@ from bascule.core.numerics import turning_point
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.static.population import (
+from bascule.core.procedures.static import (
+    StaticProcedure,
     Threshold,
     any_time,
     mixture,
@@ -29,7 +30,6 @@ from bascule.core.procedures.static.population import (
     open_look,
     planned_looks,
 )
-from bascule.core.procedures.static.procedure import StaticProcedure
 from bascule.core.rules.base import Rule, refuse_delta
 
 StaticStop = Literal["horizon", "intervals", "looks", "mixture"]

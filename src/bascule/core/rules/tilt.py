@@ -25,8 +25,7 @@ from bascule.core.evidence.families.four_sums import FOUR_SUMS
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD
 from bascule.core.evidence.families.ratio import RATIO
 from bascule.core.evidence.families.rows import Family
-from bascule.core.evidence.horizon import normal_constant
-from bascule.core.evidence.reach import power_of_each, reach_for
+from bascule.core.evidence.horizon import normal_constant, power_of_each, reach_for
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting

@@ -17,17 +17,18 @@ from bascule.core.evidence.calibration import Calibration
 from bascule.core.evidence.looks import GROWTH
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
+from bascule.core.procedures import recurrent
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.intervals.margin import (
+from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
+from bascule.core.procedures.intervals.state import (
+    Steps,
     intervals_within,
+    parted,
+    round_complete,
     rounds_within,
     two_arms_within,
 )
-from bascule.core.procedures.intervals.procedure import IntervalProcedure, Shape
-from bascule.core.procedures.intervals.state import Steps, parted, round_complete
-from bascule.core.procedures.recurrent import shapes as units
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.procedures.recurrent.shapes import UnitShape
+from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape
 from bascule.core.rules import mixture
 from bascule.core.rules.base import Knob, Rule, calibrate_intervals, refuse_delta
 from bascule.core.rules.mixture import RadiusName, StopName
@@ -127,13 +128,13 @@ class UCB(Rule):
     def unit_shape(self, arms: int) -> UnitShape:
         """Return the radius and the proof for units whose outcomes recur."""
         if self.radius == "mixture":
-            return units.mixture(arms)
+            return recurrent.mixture(arms)
         if self.radius == "looks":
-            return units.planned_looks(arms, self.growth or GROWTH)
+            return recurrent.planned_looks(arms, self.growth or GROWTH)
         if self.radius == "alternative":
-            return units.alternative(arms)
+            return recurrent.alternative(arms)
         # At infinity the split is even whatever the outcomes, and the proof has no gap.
-        return units.algorithm_2(arms, "proven" if math.isinf(self.alpha) else "as published")
+        return recurrent.algorithm_2(arms, "proven" if math.isinf(self.alpha) else "as published")
 
     @property
     def words(self) -> str:
@@ -184,7 +185,7 @@ class UCB(Rule):
     ) -> Calibration:
         """Calibrate by peeling, for the intervals of `shape`; by parts of the error otherwise."""
         if outcome.recurring:
-            return units.calibrate_units(self.unit_shape(arms), error, delta)
+            return recurrent.calibrate_units(self.unit_shape(arms), error, delta)
         if self.radius != "paper":
             return mixture.calibrate_mixture(self.shape(arms), error, delta)
         if self.stop == "mixture":
@@ -211,7 +212,7 @@ class UCB(Rule):
                 "give both, or leave out the stop",
             )
         if self.radius == "paper":
-            units.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
+            recurrent.refuse_without_noise(outcome, f'UCB({self.alpha:g}, radius="alternative")')
 
     def check_size(self, arms: int, max_units: int | None) -> None:
         """Only alpha above 1 bounds the decision time; the stop of a mixture asks for more."""

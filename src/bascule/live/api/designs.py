@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bascule.core.design import Design
-from bascule.core.design_fields import Reports
+from bascule.core.design_parts import Reports
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
-from bascule.core.design_fields import Reports
+from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError

@@ -11,8 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.jobs import Action, Reply, Result
-from bascule.live.commit.queue import CommitQueue
+from bascule.live.commit.queue import Action, CommitQueue, Reply, Result
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
 from bascule.live.transactions.enrol import assign

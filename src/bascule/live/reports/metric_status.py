@@ -9,8 +9,8 @@ from bascule.core.approximate import about
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.coverage import coverages
+from bascule.core.metrics.effects import Contrast, contrasts
 from bascule.core.metrics.guardrails import (
     MetricView,
     Standing,

@@ -16,9 +16,8 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ending import ending, is_futile, winner_promise
-from bascule.core.metrics.contrasts import Contrast, contrasts
 from bascule.core.metrics.coverage import coverages
-from bascule.core.metrics.effects import Effect, advantages, effects_of, signed
+from bascule.core.metrics.effects import Contrast, Effect, advantages, contrasts, effects_of, signed
 from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import presenter
@@ -26,12 +25,6 @@ from bascule.core.procedures.base import AnyStatistics, EndReason, Signals, Sign
 from bascule.core.progress import intervals
 from bascule.core.statistics import Statistics
 from bascule.live.control import places_left
-from bascule.live.reports.calendar_status import (
-    FinalFigures,
-    Withheld,
-    final_of,
-    withheld_of,
-)
 from bascule.live.reports.forecast import lead, shown_means, units_left
 from bascule.live.reports.metric_status import (
     CovariateStatus,
@@ -43,7 +36,16 @@ from bascule.live.reports.metric_status import (
     waiting_words,
 )
 from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
-from bascule.live.reports.waiting import Waiting, ended_by, stalled_since, waiting_of
+from bascule.live.reports.waiting import (
+    FinalFigures,
+    Waiting,
+    Withheld,
+    ended_by,
+    final_of,
+    stalled_since,
+    waiting_of,
+    withheld_of,
+)
 from bascule.live.steps.serving import everyones_arm
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase, Verdict

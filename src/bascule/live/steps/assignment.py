@@ -17,8 +17,8 @@ from bascule.core.progress import next_arm, next_block
 from bascule.core.statistics import ArmStatistics
 from bascule.live.control import blocks_to_begin
 from bascule.live.steps.growth import with_mark
+from bascule.live.steps.maturity import used_by
 from bascule.live.steps.serving import ENROLMENT, shipped
-from bascule.live.steps.signals import used_by
 from bascule.live.steps.stages import joined
 from bascule.live.storage.deals import Deal, Parts, Used, chances_in, largest_in, with_blocks
 from bascule.live.storage.state import ExperimentState

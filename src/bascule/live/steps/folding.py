@@ -25,7 +25,7 @@ from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.steps.signals import without_block
+from bascule.live.steps.maturity import without_block
 from bascule.live.storage.deals import Deal, is_struck, with_blocks
 from bascule.live.storage.state import ExperimentState, Front, OpenBlock, Verdict
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from bascule.core.covariates.model import Known, known_of
+from bascule.core.covariates import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
 from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context, checked_context

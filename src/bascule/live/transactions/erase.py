@@ -1,4 +1,8 @@
-"""Erase units: names, event ids, times, covariates and excluded outcomes go; what counted stays.
+"""Names of units: link two of one person, and erase units, of which only the count stays.
+
+A name that was linked is replaced by its identity before anything else looks at it: assignments and
+outcomes of both names belong to one unit from then on. Links of an experiment are changed by its
+transactions alone, one after the other, so programs that race see one order.
 
 A unit that has counted leaves one anonymous number behind, which its arm's sums are made of: the
 statistics stay what they are, and can still be computed again from the log. Of a unit that has not
@@ -11,18 +15,54 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from bascule.core.calendar import DAY
-from bascule.live.steps.maturity import unit_outcome
+from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
-from bascule.live.steps.signals import heard_after_erasure, with_event
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 
 if TYPE_CHECKING:
     from bascule.live.steps.assignment import Assignment
     from bascule.live.transactions.unit_of_work import UnitOfWork
+
+
+class Linked(NamedTuple):
+    """The arm that both names have now, None before the first is assigned.
+
+    `moved` is the arm of the name that had another one until now: what it reported so far stays
+    with that arm.
+    """
+
+    arm: int | None
+    moved: int | None = None
+
+
+def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[Linked]:
+    """Link the names of each pair, and return what arm they have."""
+    work.write("assignments")
+    return [_link(work, first, other) for first, other in pairs]
+
+
+def _link(work: UnitOfWork, first: str, other: str) -> Linked:
+    names = work.rows.identities([first, other])
+    here, there = names.get(first, first), names.get(other, other)
+    rows = work.rows.find_units([here, there])
+    if here == there:
+        return Linked(rows[here].arm if here in rows else None)
+    # The name that was assigned first is the unit; before that, the name that was given first.
+    number = {name: rows[name].number for name in (here, there) if name in rows}
+    root = min(number, key=number.__getitem__) if number else here
+    gone = there if root == here else here
+    work.rows.add_link(gone, root)
+    arm, before = (rows[name].arm if name in rows else None for name in (root, gone))
+    has_moved = before is not None and before != arm
+    known = work.state.names
+    known = known._replace(links=known.links + 1, relinked=known.relinked + int(has_moved))
+    work.state = work.state._replace(names=known)
+    return Linked(arm, before if has_moved else None)
+
 
 _RENAME = "UPDATE assignments SET unit = ? WHERE experiment = ? AND number = ?"
 _IDS = "SELECT outcomes.id, event FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"

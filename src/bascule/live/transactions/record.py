@@ -18,9 +18,9 @@ from bascule.live.steps.maturity import (
     Receipt,
     judge_time,
     judge_value,
+    with_event,
 )
 from bascule.live.steps.pseudonyms import is_erased, pseudonym
-from bascule.live.steps.signals import with_event
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.state import ExperimentState

@@ -25,9 +25,8 @@ from bascule.live.steps.folding import (
     with_front,
 )
 from bascule.live.steps.growth import is_exhausted
-from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome
+from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome, with_delay
 from bascule.live.steps.serving import moved_to
-from bascule.live.steps.signals import with_delay
 from bascule.live.storage.queries import Events, Loaded, Rows
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json

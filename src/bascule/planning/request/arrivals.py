@@ -12,7 +12,7 @@ from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.metric import Metric
 from bascule.core.outcomes import Outcome
 from bascule.core.types import FloatArray

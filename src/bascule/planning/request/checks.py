@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from bascule.core.covariates.model import Covariate
+from bascule.core.covariates import Covariate
 from bascule.core.design import MOST_UNITS
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
-from bascule.core.inputs.written_numbers import amount, read_amount, tidy
+from bascule.core.inputs.checks import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bascule.core.calendar import DAY
-from bascule.core.covariates.model import Covariate
+from bascule.core.covariates import Covariate
 from bascule.core.design import MOST_UNITS
-from bascule.core.design_fields import DEFAULT_ERROR
+from bascule.core.design_parts import DEFAULT_ERROR
 from bascule.core.gaps import rival_gaps
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Bernoulli, Outcome, Recurrent
 from bascule.core.procedures.blocks.signals import EarlySignals

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
-from bascule.core.covariates.model import Covariate
-from bascule.core.design_fields import CONTROL, ERROR, GOAL, HARM_ERROR, SIDES
+from bascule.core.covariates import Covariate
+from bascule.core.design_parts import CONTROL, ERROR, GOAL, HARM_ERROR, SIDES
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of
 from bascule.core.outcomes import OUTCOMES, Outcome

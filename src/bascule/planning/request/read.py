@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from bascule.core.errors import InputError
-from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.inputs.checks import amount, tidy
 from bascule.core.options import check_given
 from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
 from bascule.planning.request.fields import BASELINE, LIFT

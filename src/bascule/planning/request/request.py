@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from bascule.core.calendar import DAY, announced_after
-from bascule.core.covariates.model import Covariate
+from bascule.core.covariates import Covariate
 from bascule.core.design import Design
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
-from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.inputs.checks import amount, tidy
 from bascule.core.metrics.measure import Measure
 from bascule.core.options import check_given
 from bascule.core.outcomes import OUTCOMES, Beta, Outcome

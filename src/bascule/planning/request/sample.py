@@ -13,7 +13,7 @@ import numpy as np
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness
 from bascule.core.inputs import checks
-from bascule.core.inputs.written_numbers import amount, tidy
+from bascule.core.inputs.checks import amount, tidy
 from bascule.core.types import FloatArray
 
 FEWEST = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.outcomes import Outcome
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bascule.core.errors import InfeasibleError, InputError
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.planning.forecast import (
     Forecast,

@@ -19,7 +19,7 @@ from typing import Any
 
 from bascule.planning.forecast import finite_data
 from bascule.planning.request.request import PlanRequest
-from bascule.theory.proven.unit_solve import clock_until
+from bascule.theory.solve import clock_until
 
 ROUNDS = 50
 """More than it takes to find units that agree with the length of their own test."""

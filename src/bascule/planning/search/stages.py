@@ -9,7 +9,7 @@ from dataclasses import replace
 from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError
 from bascule.core.inputs import checks
-from bascule.core.inputs.written_numbers import tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.rules import Rule
 from bascule.planning.forecast import (
     Forecast,
@@ -21,19 +21,14 @@ from bascule.planning.forecast import (
 )
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
-from bascule.planning.search.candidates import (
-    by_theory,
-    search,
-    series,
-    soonest,
-)
+from bascule.planning.search.alternatives import reach, time_needed
+from bascule.planning.search.candidates import by_theory, search, series, soonest
 from bascule.planning.search.choose import Candidate, accepted, best_in_time, nearest
 from bascule.planning.search.fixed_horizon import fixed_horizon
-from bascule.planning.search.reach import reach, time_needed
 from bascule.planning.sweep import Budget, Sweep, unit_weight
 from bascule.simulation.engines.backends.threads import Stages
 from bascule.simulation.engines.guarded import can_compile
-from bascule.simulation.random.streams import checked_seed
+from bascule.simulation.random import checked_seed
 from bascule.theory.guardrails import metric_spread
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}

@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 from bascule.analysis.reduce.sums import CAPPED
 from bascule.core.approximate import at_most, two_digits
-from bascule.presentation.analysis import sentences
-from bascule.presentation.analysis.figure import standing_intervals
+from bascule.presentation.analysis import headline as sentences
+from bascule.presentation.analysis.figure import (
+    against,
+    amounts_of,
+    has_days,
+    stamp,
+    standing_intervals,
+)
 from bascule.presentation.analysis.headline import metric_words
-from bascule.presentation.analysis.series import against, amounts_of, has_days, stamp
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, number, percent, relative
 from bascule.presentation.report import Cells, Drawable, Fact, Report, Table
@@ -19,7 +24,7 @@ if TYPE_CHECKING:
     from bascule.analysis.each import LogAnswer, LogCollection
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, Score
-    from bascule.core.metrics.contrasts import Contrast
+    from bascule.core.metrics.effects import Contrast
 
 MOST_PAIRS = 10
 """The most differences in a table; the others are in the data."""

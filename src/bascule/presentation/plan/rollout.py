@@ -11,7 +11,7 @@ from bascule.core.calendar import DAY
 from bascule.planning.request.arrivals import Returning
 from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import count, duration, percent
-from bascule.presentation.plan.returning import arrival_words, column_words, grace_days, windows
+from bascule.presentation.plan.question import arrival_words, column_words, grace_days, windows
 from bascule.presentation.report import Cells, Report, Table
 
 if TYPE_CHECKING:

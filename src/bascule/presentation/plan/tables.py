@@ -15,7 +15,7 @@ from bascule.presentation.report import Cells, Table
 if TYPE_CHECKING:
     from bascule.core.rules import Rule
     from bascule.planning.result import Plan, WhatIf
-    from bascule.planning.search.paces import Pace
+    from bascule.planning.search.alternatives import Pace
 
 FIRST_LOOK = 200
 """Up to this number, simulated tests are a first look, and too few to be shown as a result."""

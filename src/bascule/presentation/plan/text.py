@@ -17,8 +17,7 @@ from bascule.presentation.numbers import (
     duration,
     percent,
 )
-from bascule.presentation.plan.question import conditions
-from bascule.presentation.plan.returning import plan_windows, plan_words
+from bascule.presentation.plan.question import conditions, plan_windows, plan_words
 from bascule.presentation.plan.tables import (
     comparison,
     frontier,

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
-from bascule.core.design_fields import DEFAULT_ERROR, INCREASE
-from bascule.core.design_parts import ONE_SIDED, checked_sides
+from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, ONE_SIDED, checked_sides
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps

@@ -17,9 +17,8 @@ from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation import World, simulate
 from bascule.simulation.engines.backends.threads import available_threads, play_all
-from bascule.simulation.recurrent.engines import Plain
 from bascule.simulation.recurrent.kernel import EVERY_OUTCOME, join_members
-from bascule.simulation.recurrent.runs import UnitRuns
+from bascule.simulation.recurrent.runs import Plain, UnitRuns
 from bascule.simulation.worlds.world import Trend
 
 SIZE, SPAN = -2.0, 200.0

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.procedures.recurrent.estimators import Weight
+from bascule.core.procedures.recurrent import Weight
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.types import FloatArray
@@ -56,7 +56,7 @@ class Errors:
 def variance(ages: Sequence[float], weight: Weight) -> float:
     """The variance of a mean of units with these ages, if nothing else told them apart.
 
-    >>> from bascule.core.procedures.recurrent.estimators import equal_weight, outcome_weight
+    >>> from bascule.core.procedures.recurrent import equal_weight, outcome_weight
     >>> variance([4, 4], equal_weight) == variance([4, 4], outcome_weight)
     True
     """

@@ -16,9 +16,8 @@ from bascule.research.paper.claims.conclusion import CONCLUSIONS
 from bascule.research.paper.claims.iid import IID_CLAIMS
 from bascule.research.paper.claims.many_arms import MANY_ARMS
 from bascule.research.paper.claims.static_populations import STATIC_CLAIMS
-from bascule.research.paper.claims.total_mean import TOTAL_MEAN
 from bascule.research.paper.claims.unit_radii import UNIT_RADII
-from bascule.research.paper.claims.units import MEASURED
+from bascule.research.paper.claims.units import MEASURED, TOTAL_MEAN
 from bascule.research.paper.figures.curves import figure1, figure4
 from bascule.research.paper.figures.figure2 import figure2
 from bascule.research.paper.figures.figure3 import figure3

@@ -20,8 +20,14 @@ from bascule.research.rivals.steps import (
     write_shares,
 )
 from bascule.simulation.engines.choose import Order
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.compiled import (
+    STOP,
+    Chunk,
+    Kernel,
+    RunColumns,
+    compile_loop,
+    finish_run,
+)
 from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
 from bascule.simulation.kernels.worlds.unit import (
     Source,
@@ -30,7 +36,7 @@ from bascule.simulation.kernels.worlds.unit import (
     outcome_of,
     source_of,
 )
-from bascule.simulation.random.streams import seed_stream, uniform
+from bascule.simulation.random import seed_stream, uniform
 from bascule.simulation.runs import Runs, WorldRuns, ring
 from bascule.simulation.worlds.world import World
 

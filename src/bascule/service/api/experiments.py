@@ -15,8 +15,7 @@ from pydantic import BaseModel
 from bascule.core.approximate import error_words
 from bascule.live.api import Experiment, SegmentTests, Status, Store, decided_headline
 from bascule.presentation.guarantees import bound_words
-from bascule.service.api.bodies import read, read_json, take
-from bascule.service.api.calls import Admin, Viewer, calls_of, change, find
+from bascule.service.api.calls import Admin, Viewer, calls_of, change, find, read, read_json, take
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described

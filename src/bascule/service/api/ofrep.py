@@ -16,8 +16,7 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable
 from bascule.live.api import Evaluation, Store
 from bascule.live.api.reads import Summary, arms_of_unit
-from bascule.service.api.bodies import checked, read_json
-from bascule.service.api.calls import allow_test
+from bascule.service.api.calls import allow_test, checked, read_json
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import body

@@ -7,7 +7,7 @@ import asyncio
 from fastapi import APIRouter, Request, Response
 from starlette.requests import ClientDisconnect
 
-from bascule.service.api.bodies import read
+from bascule.service.api.calls import read
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer

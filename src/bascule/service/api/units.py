@@ -15,8 +15,7 @@ from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import ERASED, Event, Experiment, Receipt, SegmentTests, Store
-from bascule.service.api.bodies import checked, read
-from bascule.service.api.calls import Admin, allow_test, calls_of, change
+from bascule.service.api.calls import Admin, allow_test, calls_of, change, checked, read
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described

@@ -40,10 +40,9 @@ from fastapi import Depends, Request, Response
 from starlette.datastructures import ImmutableMultiDict
 
 from bascule.live.api import Store
-from bascule.service.auth import sessions
-from bascule.service.auth.keys import Key, Keyring, Role
+from bascule.service.auth import keys
+from bascule.service.auth.keys import Key, Keyring, Role, Session
 from bascule.service.auth.rate_limits import source
-from bascule.service.auth.sessions import Session
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import Problem, header
 from bascule.service.settings import MOST_FIELDS, Settings, is_loopback
@@ -226,7 +225,7 @@ async def sign_in_with_key(request: Request, key: str) -> Session:
     if key_of_caller.role == "client":
         raise Problem(403, "a client's key is for programs: sign in with a viewer's or admin's")
     return await _calls(request).short(
-        sessions.open_session,
+        keys.open_session,
         state.store,
         key_of_caller.id,
         time.time(),
@@ -239,7 +238,7 @@ async def sign_in_with_link(request: Request, token: str) -> Session:
     check_same_site(request)
     state = request.app.state
     session = await _calls(request).short(
-        sessions.use_link, state.store, token, time.time(), state.settings.session_hours
+        keys.use_link, state.store, token, time.time(), state.settings.session_hours
     )
     if session is None:
         state.guesses.take(_source(request))
@@ -266,7 +265,7 @@ async def sign_out(request: Request, response: Response) -> None:
     token = request.cookies.get(COOKIE)
     if token is not None:
         store: Store = request.app.state.store
-        await _calls(request).short(sessions.close_session, store, token, time.time())
+        await _calls(request).short(keys.close_session, store, token, time.time())
     response.delete_cookie(COOKIE, path="/")
 
 
@@ -285,7 +284,7 @@ async def _in_session(request: Request) -> Caller:
     if token is None:
         raise Problem(401, "sign in first", headers=CHALLENGE)
     state = request.app.state
-    session = await _calls(request).short(sessions.find_session, state.store, token, time.time())
+    session = await _calls(request).short(keys.find_session, state.store, token, time.time())
     if session is None:
         state.guesses.take(_source(request))
         raise Problem(401, "this session has ended: sign in again", headers=CHALLENGE)

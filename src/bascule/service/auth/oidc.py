@@ -16,7 +16,7 @@ from fastapi import Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from bascule.core.errors import InputError
-from bascule.service.auth import access, sessions
+from bascule.service.auth import access, keys
 from bascule.service.auth.keys import Role
 from bascule.service.responses import Problem
 from bascule.service.settings import MAILBOX, Settings, is_loopback
@@ -114,7 +114,7 @@ async def finish(request: Request) -> Response:
     caller = json.dumps({"name": email, "role": role})
     calls, store = request.app.state.calls, request.app.state.store
     session = await calls.short(
-        sessions.open_session, store, None, time.time(), settings.session_hours, caller
+        keys.open_session, store, None, time.time(), settings.session_hours, caller
     )
     answer = HTMLResponse(DONE)
     access.remember(answer, request, session)

@@ -1,4 +1,4 @@
-"""Rendering of templates into responses, and fragments of a page that are updated.
+"""Rendering of templates into responses, and of fragments that are updated.
 
 A fragment carries its own version in a hidden field named `seen`. The poll sends these fields, and
 the answer has only the fragments whose version is another one; htmx puts them in place. So nothing
@@ -7,7 +7,7 @@ is read out, redrawn or loses its focus unless it says something new.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2s
@@ -18,15 +18,27 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from bascule.presentation.numbers import amount, duration, percent
-from bascule.presentation.pages import environment
+from bascule.core.approximate import at_most
+from bascule.core.enrolment.segments import Member
+from bascule.live.api import OPEN, SegmentTests, Status, Store, decided_headline
+from bascule.live.api.reads import Summary, alarm_names
+from bascule.presentation.figures import Intervals
+from bascule.presentation.numbers import Amounts, amount, duration, percent
+from bascule.presentation.pages import design_report, environment
+from bascule.presentation.report import Fact
+from bascule.presentation.status import has_evidence, report
+from bascule.service.auth.access import Caller
+from bascule.service.page import views, words
+from bascule.service.page.changes import arm_changes, changes, forecast_table, offered, slider
+from bascule.service.page.charts import allocation_chart, effect_charts, points_for
 from bascule.service.page.creation import options
-from bascule.service.page.glossary import term
+from bascule.service.page.creation.plans import rule_name
+from bascule.service.page.words import term
+from bascule.service.reading.shared import ExperimentCache
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from bascule.service.auth.access import Caller
     from bascule.service.responses import Problem
 
 
@@ -129,3 +141,163 @@ def static_address(name: str) -> str:
     """
     content = files("bascule.service.page").joinpath("static", *name.split("/")).read_bytes()
     return f"/static/{name}?{blake2s(content, digest_size=6).hexdigest()}"
+
+
+def list_fragments(
+    directory: ExperimentCache, entries: Sequence[Summary], caller: Caller, search: str = ""
+) -> dict[str, Fragment]:
+    """The list of tests that the caller may see, or of those that have the words of a search.
+
+    A test with segments is one line, unless only some of them may be seen or have the words.
+    """
+    allowed = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
+    by_name = {entry.name: entry for entry in allowed}
+    if search:
+        names = {test.name for test in directory.store.search(search)}
+        by_name = {name: entry for name, entry in by_name.items() if name in names}
+    listing = directory.statuses(list(by_name.values()))
+    alarms = alarm_names(directory.store)
+    lines: list[tuple[Status, views.ListEntry]] = []
+    parts: dict[str, tuple[Member, dict[str, tuple[Status, views.ListEntry]]]] = {}
+    for status in listing.statuses:
+        entry = by_name[status.name]
+        mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
+        line = views.line(entry.design, status, mismatch)
+        member = entry.loaded.delivery.member
+        if member is None or not caller.sees(member.test):
+            lines.append((status, line))
+        else:
+            parts.setdefault(member.test, (member, {}))[1][member.segment] = status, line
+    for member, tests in parts.values():
+        is_whole = len(tests) == len(member.segments.all)
+        lines += [views.whole_line(member, tests)] if is_whole else tests.values()
+    shown = {"lines": views.in_order(lines), "settling": listing.settling}
+    return {"tests": fragment("tests", **shown, caller=caller, search=search)}
+
+
+@dataclass(frozen=True, slots=True)
+class TestParts:
+    """The parts of a test's page that all callers of a role share, and what its buttons need."""
+
+    fragments: Mapping[str, Fragment]
+    actions: Mapping[str, Any]
+    facts: Sequence[Fact]
+    description: str
+    whole: str | None = None
+
+    def for_caller(self, caller: Caller) -> dict[str, Fragment]:
+        """Return all fragments; the buttons carry the CSRF token of the caller's session."""
+        return {**self.fragments, "actions": fragment("actions", caller=caller, **self.actions)}
+
+
+def shared_caller(caller: Caller) -> Caller:
+    """Return a caller who sees what this one sees, without anything of its session.
+
+    >>> shared_caller(Caller("ann", "viewer", None, "secret"))
+    Caller(name='', role='viewer', experiments=None, csrf=None)
+    """
+    return Caller("", caller.role, caller.experiments)
+
+
+def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
+    """Render the parts of a test's page that are updated while it is open."""
+    test = store.get(name)
+    status, design, audit = test.status(), test.design, test.audit()
+    is_open, may = status.state in OPEN, caller.may("admin")
+    turns = test.forecast(offered(design)) if is_open else ()
+    logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
+    mismatch = views.has_mismatch(logged)
+    said, amounts = report(status, mismatch), Amounts.of(design.outcome, design.goal)
+    history = test.history(points_for(len(design.arms)))
+    parts = [
+        fragment("said", text=words.announcement(status, mismatch)),
+        fragment(
+            "banner",
+            tone=words.tone(status, mismatch),
+            report=said,
+            state=words.STATES[status.state],
+            rule=rule_name(design),
+            guarantee=words.guarantee_kind(design, status),
+            evidence=round(100 * status.evidence) if is_open and has_evidence(status) else None,
+        ),
+        fragment(
+            "arms",
+            name=name,
+            report=said,
+            intervals=views.drawn(
+                [one for one in said.figures if isinstance(one, Intervals)], design.arms
+            ),
+            begins=status.units == 0,
+            covariates=[one.name for one in design.covariates or ()],
+        ),
+        fragment(
+            "effects",
+            charts=effect_charts(status, history, amounts),
+            decides=design.decides,
+            guarded=bool(design.guardrails),
+        ),
+        fragment("allocation", chart=allocation_chart(status, history), arms=design.arms),
+        fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
+        fragment("audit", rows=views.audit_rows(audit)),
+        # The slider is apart from its forecasts: these change while somebody holds it.
+        fragment(
+            "knob", name=name, knob=slider(design) if is_open else None, may=may, is_open=is_open
+        ),
+        fragment(
+            "outlook",
+            forecast=forecast_table(design, status, turns),
+            has_knob=is_open and slider(design) is not None,
+        ),
+    ]
+    by_arm = arm_changes(status) if may else {}
+    actions = {
+        "name": name,
+        "changes": changes(status) if may else [],
+        "arms": list(by_arm.items()),
+        "may": may,
+    }
+    facts, audience, member = [*design_report(design).facts], test.audience, test.member
+    if audience is not None:
+        facts.append(Fact("who gets in", audience.words))
+    if member is not None:
+        share = f"the error of all segments together is {at_most(member.error)}"
+        facts.append(Fact("segment", f"{member.segment} of {member.test}; {share}"))
+    return TestParts(
+        {part.id: part for part in parts},
+        actions,
+        facts,
+        test.description,
+        None if member is None else member.test,
+    )
+
+
+def segment_fragments(directory: ExperimentCache, tests: SegmentTests) -> dict[str, Fragment]:
+    """Render what is decided in the tests of segments, and a line for each."""
+    statuses = {segment: test.status() for segment, test in tests.tests.items()}
+    lines, alarms = [], alarm_names(directory.store)
+    for segment, one in statuses.items():
+        its = tests.tests[segment]
+        mismatch = views.has_mismatch(alarms.get(its.id, ()))
+        lines.append((segment, views.line(its.design, one, mismatch)))
+    rendered = fragment(
+        "segments",
+        headline=decided_headline(statuses),
+        promise=tests.promise,
+        tone=words.tone_of_segments(statuses.values()),
+        lines=lines,
+    )
+    return {"segments": rendered}
+
+
+def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
+    """Diagnostics, which are computed from the whole log."""
+    test = store.get(name)
+    diagnosed = test.diagnostics()
+    return {
+        "alarm": fragment("alarm", alarms=views.alarms(diagnosed, test.state not in OPEN)),
+        "diagnostics": fragment(
+            "diagnostics",
+            lines=views.diagnostic_words(diagnosed),
+            excluded=views.excluded_words(test.excluded_counts()),
+        ),
+    }

@@ -14,12 +14,22 @@ from bascule.live.api import SegmentTests
 from bascule.service.api.calls import allow_test, calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
-from bascule.service.page import fragments
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Plans, plan_mark, plan_view
-from bascule.service.page.glossary import anchor, terms
-from bascule.service.page.render import changed, page, parts, render
+from bascule.service.page.render import (
+    TestParts,
+    changed,
+    diagnostic_fragments,
+    list_fragments,
+    page,
+    parts,
+    render,
+    segment_fragments,
+    shared_caller,
+    test_parts,
+)
+from bascule.service.page.words import anchor, terms
 from bascule.service.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
@@ -80,7 +90,7 @@ async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Resp
     """Return the diagnostics of a test, if they have changed."""
     await allow_test(request, caller, name)
     entry = await request.app.state.directory.find(name)
-    key, look = ("diagnostics", entry.test.id), fragments.diagnostic_fragments
+    key, look = ("diagnostics", entry.test.id), diagnostic_fragments
     parts = await renders_of(request).get(key, look, request.app.state.store, name)
     return _new_parts(request, parts)
 
@@ -277,12 +287,12 @@ async def sign_out(request: Request) -> Response:
 
 async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, Any]:
     directory = request.app.state.directory
-    shared = fragments.shared_caller(caller)
+    shared = shared_caller(caller)
 
     async def render() -> Mapping[str, Any]:
         entries = await directory.all(age=0.0)
         calls = calls_of(request)
-        return await calls.long(fragments.list_fragments, directory, entries, shared, search)
+        return await calls.long(list_fragments, directory, entries, shared, search)
 
     if search:
         return await render()
@@ -290,19 +300,19 @@ async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, A
     return parts
 
 
-async def _test_parts(request: Request, name: str, caller: Caller) -> fragments.TestParts:
-    shared = fragments.shared_caller(caller)
+async def _test_parts(request: Request, name: str, caller: Caller) -> TestParts:
+    shared = shared_caller(caller)
     # By its number: a test may have the name of one that was deleted.
     entry = await request.app.state.directory.find(name)
     return await renders_of(request).get(
-        ("test", entry.test.id, shared), fragments.test_parts, request.app.state.store, name, shared
+        ("test", entry.test.id, shared), test_parts, request.app.state.store, name, shared
     )
 
 
 async def _segment_parts(request: Request, tests: SegmentTests) -> Mapping[str, Any]:
     directory = request.app.state.directory
     key = ("segments", tests.name)
-    return await renders_of(request).get(key, fragments.segment_fragments, directory, tests)
+    return await renders_of(request).get(key, segment_fragments, directory, tests)
 
 
 async def _caller_or_none(request: Request) -> Caller | None:

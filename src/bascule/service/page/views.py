@@ -15,8 +15,8 @@ from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.enrolment.segments import Member
 from bascule.live.api import OPEN, State, Status, Turn, audit_words, decided_headline
+from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import difference_words
-from bascule.presentation.intervals import Intervals
 from bascule.presentation.numbers import Amounts, amount, count, known, lost, percent, when
 from bascule.presentation.report import Table
 from bascule.presentation.status import MISMATCH, TELLING, diagnostic_lines, has_evidence, report

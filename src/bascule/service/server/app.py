@@ -32,13 +32,11 @@ from bascule.service import page
 from bascule.service.api import experiments, logs, ofrep, plans, units
 from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
-from bascule.service.auth.keys import Keyring
+from bascule.service.auth.keys import Keyring, write_probe
 from bascule.service.auth.rate_limits import Buckets
-from bascule.service.auth.sessions import write_probe
 from bascule.service.page.creation.plans import Plans
 from bascule.service.planner import Planner
-from bascule.service.reading.experiment_cache import ExperimentCache
-from bascule.service.reading.shared_renders import SharedRenders, UnitRequests
+from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.responses import Problem, problem_of, refusal
 from bascule.service.server import background

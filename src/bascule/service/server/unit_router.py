@@ -15,7 +15,7 @@ from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bascule.service.api import ofrep, units
-from bascule.service.reading.shared_renders import UnitRequests
+from bascule.service.reading.shared import UnitRequests
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 

@@ -32,12 +32,11 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
 from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels import guarded as kernel
 from bascule.simulation.kernels.blocks import block_settings, compiled_params, room_for
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP
+from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP, compile_loop
 from bascule.simulation.kernels.intervals import BURST
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, outcome_of, world_numbers
-from bascule.simulation.random.streams import WORDS, seed_stream
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.random import WORDS, seed_stream
+from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.runs import Runs
 from bascule.simulation.trace import Values, outcome_source
 from bascule.simulation.worlds.world import World

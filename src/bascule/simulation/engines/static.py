@@ -19,13 +19,19 @@ from bascule.core.evidence.normal import (
     tail_series,
     tilted,
 )
-from bascule.core.procedures.static.population import Threshold, winner, within
-from bascule.core.procedures.static.procedure import StaticProcedure, pair_scales
+from bascule.core.procedures.static import StaticProcedure, Threshold, pair_scales, winner, within
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.feasible import last_stage
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, Chunk, Kernel, RunColumns
-from bascule.simulation.random.streams import (
+from bascule.simulation.kernels.compiled import (
+    FINISHED,
+    STEPS,
+    STOP,
+    Chunk,
+    Kernel,
+    RunColumns,
+    compile_loop,
+)
+from bascule.simulation.random import (
     WORDS,
     WordArray,
     fill_normals,

@@ -13,9 +13,8 @@ from bascule.core.evidence.families.known_spread import decides
 from bascule.core.evidence.families.rows import Params
 from bascule.core.procedures.blocks.steps import Share, lead_of
 from bascule.core.types import NOBODY, FloatArray
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
-from bascule.simulation.random.draws import NORMAL
-from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
+from bascule.simulation.kernels.compiled import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.random import DONE, NORMAL, WordArray, outside_layer, seed_stream
 
 
 def build(share_of: Share, fingerprint: str) -> Kernel:

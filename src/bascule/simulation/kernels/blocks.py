@@ -28,19 +28,21 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import block_differences
-from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import (
+from bascule.simulation.kernels.compiled import (
     FINISHED,
     STEPS,
     STOP,
     Chunk,
     Kernel,
     RunColumns,
+    arms_to_fix,
+    compile_loop,
 )
-from bascule.simulation.random.draws import NORMAL, Draws
-from bascule.simulation.random.streams import (
+from bascule.simulation.random import (
     DONE,
+    NORMAL,
     WORDS,
+    Draws,
     WordArray,
     begin_uniform,
     outside_layer,

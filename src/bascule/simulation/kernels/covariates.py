@@ -11,11 +11,10 @@ import math
 
 import numpy as np
 
-from bascule.core.covariates.adjustment import width
+from bascule.core.covariates import width
 from bascule.core.design import Design
 from bascule.core.types import FloatArray
-from bascule.simulation.random.noise_kernel import normal
-from bascule.simulation.random.streams import WordArray
+from bascule.simulation.random import WordArray, normal
 from bascule.simulation.worlds.world import World
 
 CORRELATION, MOST, COUNT = 0, 1, 2

@@ -16,10 +16,18 @@ from numba.extending import overload
 
 from bascule.core.procedures.intervals.state import Steps, highest
 from bascule.core.types import NOBODY, FloatArray
-from bascule.simulation.kernels.compiled import Function, used_functions
-from bascule.simulation.kernels.control import ALIVE, CONTROL_SIZE, STEPS, Chunk, Kernel, RunColumns
+from bascule.simulation.kernels.compiled import (
+    ALIVE,
+    CONTROL_SIZE,
+    STEPS,
+    Chunk,
+    Function,
+    Kernel,
+    RunColumns,
+    used_functions,
+)
 from bascule.simulation.kernels.two_arms import OUTGROWN
-from bascule.simulation.random.streams import WORDS, Word, WordArray, advance, seed_stream
+from bascule.simulation.random import WORDS, Word, WordArray, advance, seed_stream
 
 if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log

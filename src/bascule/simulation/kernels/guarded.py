@@ -30,14 +30,22 @@ from bascule.core.metrics.guard_rule import (
     standing_of,
 )
 from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
-from bascule.core.procedures.intervals.bounds import narrowed
+from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings, finish_blocks
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns
+from bascule.simulation.kernels.compiled import STOP, Chunk, Kernel, RunColumns
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
-from bascule.simulation.random.noise_kernel import beta, gamma, normal, pick, student_t
-from bascule.simulation.random.streams import WordArray, fill_normals, seed_stream
+from bascule.simulation.random import (
+    WordArray,
+    beta,
+    fill_normals,
+    gamma,
+    normal,
+    pick,
+    seed_stream,
+    student_t,
+)
 
 KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, NUMBERS = range(7)
 """Places in the numbers of a guardrail, and how many there are: which of the families of evidence

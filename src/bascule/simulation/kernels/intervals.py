@@ -25,8 +25,7 @@ from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import Steps, clear, highest, place, width
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import two_arms
-from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import (
+from bascule.simulation.kernels.compiled import (
     ALIVE,
     STOP,
     WAITING,
@@ -34,11 +33,13 @@ from bascule.simulation.kernels.control import (
     IntervalSettings,
     Kernel,
     RunColumns,
+    arms_to_fix,
+    compile_loop,
     finish_run,
 )
-from bascule.simulation.random.draws import Draws
-from bascule.simulation.random.streams import (
+from bascule.simulation.random import (
     WORDS,
+    Draws,
     WordArray,
     outside_layer,
     seed_stream,

@@ -16,17 +16,16 @@ import numpy as np
 from bascule.core.evidence.radius import Radius
 from bascule.core.procedures.intervals.state import Steps, eliminate, highest
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.compiled import used_functions
-from bascule.simulation.kernels.control import (
+from bascule.simulation.kernels.compiled import (
     STOP,
     Chunk,
     IntervalSettings,
     Kernel,
     RunColumns,
     finish_run,
+    used_functions,
 )
-from bascule.simulation.random.draws import Draws
-from bascule.simulation.random.streams import DONE, WordArray, outside_layer, seed_stream
+from bascule.simulation.random import DONE, Draws, WordArray, outside_layer, seed_stream
 
 STRETCH = 4096
 """Units between two looks at whether to stop."""

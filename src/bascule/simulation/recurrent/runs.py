@@ -1,8 +1,11 @@
-"""Runs with recurring outcomes."""
+"""Runs with recurring outcomes: every outcome drawn, or units kept as sums of powers."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,17 +13,174 @@ from bascule.core.design import Design
 from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
+from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.state import width
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
+from bascule.core.procedures.recurrent import RecurrentProcedure, UnitRadius, Weight, equal_weight
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.kernels.compiled import arms_to_fix, compile_loop
-from bascule.simulation.kernels.control import ALIVE, STOP, WAITING
-from bascule.simulation.random.streams import WORDS
-from bascule.simulation.recurrent.engines import Plain
-from bascule.simulation.recurrent.kernel import BURST, CALLED, UnitSettings, build
+from bascule.simulation.kernels.compiled import ALIVE, STOP, WAITING, arms_to_fix, compile_loop
+from bascule.simulation.random import WORDS
+from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
+from bascule.simulation.recurrent.crowds import tables as noise_tables
+from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
+from bascule.simulation.recurrent.kernel import (
+    BURST,
+    CALLED,
+    EVERY_OUTCOME,
+    FIRST_CLOCK,
+    MEMBER,
+    PER_LOG,
+    POINTS,
+    Crowd,
+    Find,
+    UnitSettings,
+    build,
+    build_by_clock,
+    build_tables,
+    by_clock,
+    computed,
+)
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 from bascule.theory import mean_path
+
+EngineName = Literal["fast", "plain"]
+"""How units are played: by sums of powers, or outcome by outcome."""
+
+UNSEEN = 1e-4
+"""How far, relative to itself, the spread of an arm's mean may be off at the horizon: so little
+that runs by the million would be needed to notice."""
+
+FINER, COARSER = 1e-3, 1e-2
+"""The accuracy of the sums of powers, at least and at most, whatever the horizon."""
+
+Tables = tuple[FloatArray, FloatArray]
+"""The table and the shares that a crowd is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Settings for simulating units one by one: every outcome of every unit is drawn."""
+
+    outcome: Outcome
+    weight: Weight
+    name: EngineName = "plain"
+    crowd: Crowd = EVERY_OUTCOME
+
+    def room(self, expected: float) -> float:
+        """Little, since a run that needs more costs little up to there."""
+        return max(256.0, 2.0 * expected)
+
+    def memory(self, arms: int, room: int) -> int:  # noqa: ARG002
+        """Return how many numbers a run takes: some for each unit."""
+        return MEMBER * room
+
+    def tables(self, room: int) -> Tables:
+        """The weights of a unit by its number of outcomes."""
+        tables = np.empty(room + 1), np.empty(room + 1)
+        tabulate = compile_loop(build_tables, CALLED, self.weight)
+        tabulate(*tables, *self.outcome.unit_spreads)
+        return tables
+
+    def accuracy(self, room: int) -> float:  # noqa: ARG002
+        """Nothing is approximated."""
+        return 0.0
+
+    def find(self, radius_of: UnitRadius) -> Find:
+        """As the rule has it."""
+        return computed(radius_of)
+
+    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:  # noqa: ARG002
+        """None are kept."""
+        return np.empty(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fast(Plain):
+    """Units as sums of powers of their ages; noise and units are normal."""
+
+    name: EngineName = "fast"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "crowd", MEANS if self.even else PRECISE)
+
+    def room(self, expected: float) -> float:
+        """Ample, since four times the room takes two more terms."""
+        return math.inf if math.isnan(expected) else max(1024.0, 8.0 * expected)
+
+    @property
+    def even(self) -> bool:
+        """Whether all units count the same, and the clock is their number."""
+        return self.weight is equal_weight or self.outcome.unit_spreads[1] == 0
+
+    def memory(self, arms: int, room: int) -> int:
+        """Return how many numbers a run takes: some for each arm, whatever its units."""
+        width: Callable[[int, int], int] = means_width if self.even else precise_width
+        return width(arms, len(self._powers(room)[0]))
+
+    def tables(self, room: int) -> Tables:
+        """What `noise` needs of the powers; with precisions as weights, what `PRECISE` does."""
+        nodes, weights, _ = self._powers(room)
+        if self.even:
+            return noise_tables(np.array(nodes), np.array(weights))
+        of_first = self.weight(1.0, *self.outcome.unit_spreads)
+        return np.array(nodes), np.array([*weights, of_first, 1.0 / self._spreads[1]])
+
+    def accuracy(self, room: int) -> float:
+        """The largest relative error of a unit's variance, or clock, up to an age of `room`."""
+        return self._powers(room)[2]
+
+    def find(self, radius_of: UnitRadius) -> Find:
+        """Return the radius: computed from the units, or read from a table by the clock."""
+        return computed(radius_of) if self.weight is equal_weight else by_clock
+
+    def radii(self, radius_of: UnitRadius, room: int, looks: int, level: float) -> FloatArray:
+        """Return a table of radii by the clock; it is empty if the clock is the number of units."""
+        if self.weight is equal_weight:
+            return np.empty(0)
+        spreads, radii = self.outcome.unit_spreads, np.empty(POINTS * looks)
+        longest = room * self.weight(float(room), *spreads)
+        last = min(POINTS - 1, math.ceil(math.log(longest / FIRST_CLOCK) * PER_LOG) + 3)
+        tabulate = compile_loop(build_by_clock, CALLED, radius_of)
+        tabulate(radii, last, looks > 1, *spreads, level)
+        return radii
+
+    @property
+    def _spreads(self) -> tuple[float, float]:
+        """Standard deviations of the units and of their noise, over the larger one."""
+        of_unit, of_noise = self.outcome.unit_spreads
+        return of_unit / self.outcome.sigma, of_noise / self.outcome.sigma
+
+    def _accuracy_wanted(self, room: int) -> float:
+        """An error that hardly moves the spread of a mean at the horizon.
+
+        With n units of all ages the units' own means have the variance `sigma_unit**2 / n` in the
+        mean of their means, and the noise `sigma_noise**2 * log(n) / n**2`. With precisions as
+        weights the variance is one over the clock.
+        """
+        if not self.even:
+            return 2.0 * UNSEEN
+        units = max(2.0, room / 2.0)
+        of_unit = self.outcome.unit_spreads[0] ** 2 * units
+        of_noise = self.outcome.unit_spreads[1] ** 2 * math.log(units)
+        return min(COARSER, max(FINER, 2.0 * UNSEEN * (of_unit + of_noise) / of_noise))
+
+    def _powers(self, room: int) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+        """Nodes, weights and accuracy for `1 / age`, or for what a unit's weight gains, from age 2.
+
+        With few ages the weights need not be positive: a longer horizon costs no more terms.
+        """
+        of_unit, of_noise = (spread**2 for spread in self._spreads)
+        if of_noise == 0:
+            return (1.0,), (0.0,), 0.0
+        shift = 1.0 if self.even else of_noise / of_unit if of_unit else math.inf
+        if shift > 1e16:
+            # So little does a unit's own mean matter that every outcome counts the same.
+            return (1.0,), (1.0 / of_noise,), 0.0
+        ages = max(FEW_AGES + 1, room - 1)
+        powers = fit(ages, self._accuracy_wanted(room), shift, differences=not self.even)
+        scale = 1.0 if self.even else shift / of_unit
+        return powers.nodes, tuple(scale * weight for weight in powers.weights), powers.accuracy
+
 
 MORE = 4
 """How many times more room a run gets that has used up what it had."""

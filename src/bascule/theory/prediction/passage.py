@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.evidence.reach import OVERSHOOT
+from bascule.core.evidence.horizon import OVERSHOOT
 from bascule.core.types import FloatArray
 
 RATIO, CLOCKS, PARTS = 1.06, 40, 4

@@ -18,10 +18,10 @@ from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.intervals.procedure import ArmProcedure
+from bascule.theory.bounds import checked_gaps
 from bascule.theory.prediction.block_tests import mean_path_of_blocks, predict_blocks
 from bascule.theory.prediction.paths.straight_path import interval_units
 from bascule.theory.prediction.prediction import Prediction, Question, of_units
-from bascule.theory.proven.bounds import checked_gaps
 
 QUICK_STRIDE = 2.5
 """How many times as long as usual the steps of a quick prediction are."""

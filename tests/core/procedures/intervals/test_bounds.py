@@ -11,7 +11,7 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.families.rows import pair_index
-from bascule.core.procedures.intervals.bounds import MOST_ARMS, intersected, with_lower_end
+from bascule.core.procedures.intervals.state import MOST_ARMS, intersected, with_lower_end
 from bascule.live.storage.state_json import statistics_from_json, statistics_to_json
 
 ONCE = [

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import bascule as bs
-from bascule.core.procedures.recurrent.estimators import mean_of_means, precision_mean
+from bascule.core.procedures.recurrent import mean_of_means, precision_mean
 from bascule.core.progress import recurrent_procedure
 
 RULES: tuple[Any, ...] = (

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import bascule as bs
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.evidence.radius import radius
-from bascule.core.procedures.recurrent import shapes as units
-from bascule.core.procedures.recurrent.shapes import (
+from bascule.core.procedures import recurrent as units
+from bascule.core.procedures.recurrent import (
     algorithm_2_radius,
     alternative_radius,
     clock_radius,

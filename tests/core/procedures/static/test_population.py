@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.evidence.radius import lg
-from bascule.core.procedures.static.population import (
+from bascule.core.procedures.static import (
     FIRST_CLOCK,
     Threshold,
     any_time,

@@ -7,7 +7,7 @@ import pytest
 
 import bascule as bs
 from bascule.simulation.kernels.gpu import fill_single_normals
-from bascule.simulation.random.streams import WORDS, seed_stream, ziggurat_table
+from bascule.simulation.random import WORDS, seed_stream, ziggurat_table
 
 
 def test_a_machine_without_a_gpu_says_so() -> None:

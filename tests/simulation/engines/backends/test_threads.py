@@ -20,9 +20,9 @@ from bascule.core.progress import interval_procedure
 from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
 from bascule.simulation.kernels import intervals as interval_runs
-from bascule.simulation.kernels.control import STOP, Chunk, RunColumns, new_control
+from bascule.simulation.kernels.compiled import STOP, Chunk, RunColumns, new_control
 from bascule.simulation.kernels.intervals import build
-from bascule.simulation.random.draws import NORMAL
+from bascule.simulation.random import NORMAL
 
 RULES = (
     *(bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()),

@@ -19,7 +19,7 @@ from bascule.simulation.kernels.worlds.unit import (
     source_of,
     world_numbers,
 )
-from bascule.simulation.random.streams import WORDS, WordArray, seed_stream
+from bascule.simulation.random import WORDS, WordArray, seed_stream
 
 
 def numbers(outcome: Any = None, **parts: Any) -> tuple[FloatArray, FloatArray]:

@@ -59,7 +59,7 @@ from bascule.core.procedures.blocks.steps import (
     steps_of,
     units_of_leader,
 )
-from bascule.core.procedures.intervals.bounds import MOST_ARMS
+from bascule.core.procedures.intervals.state import MOST_ARMS
 from bascule.core.statistics import ArmStatistics, Statistics
 
 USES: tuple[SignalUse, ...] = ("gentle", "on", "off")

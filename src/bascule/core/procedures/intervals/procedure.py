@@ -16,8 +16,8 @@ from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Interval, Procedure
-from bascule.core.procedures.intervals.bounds import MOST_ARMS
 from bascule.core.procedures.intervals.state import (
+    MOST_ARMS,
     Steps,
     Within,
     highest,

@@ -5,16 +5,24 @@ ends.
 
 The functions take the whole array and where a test or a stretch begins, so that the same code runs
 on one test here, on many interleaved ones in the simulator, and on a graphics card.
+
+An interval that holds at all times at once (a confidence sequence) may be intersected with all
+earlier ones at no cost. The intersections are kept with the statistics, so that an interval that is
+shown never grows, and an arm that was beaten stays beaten. docs/research/ends.md has the proofs.
+
+docs/research/ends.md has the proof. The margin is in outcome units.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from bascule.core.evidence.families.rows import pair_index
+from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.types import NOBODY, FloatArray
 
 Score = Callable[[float, float, float, float], float]
@@ -162,3 +170,140 @@ def place(
     state[np.uint64(scores + arm)] = score
     state[np.uint64(lowers + arm)] = mean - radius
     state[np.uint64(uppers + arm)] = mean + radius
+
+
+Bounds = tuple[tuple[float, float], ...]
+"""The lower and upper end of every difference, in the order of `itertools.combinations`."""
+
+MOST_ARMS = 20
+"""Up to this many arms all pairs are kept; with more, intervals come from the current evidence."""
+
+STEPS_PER_E_FOLD = 20
+"""Intervals that are expensive to compute are kept once in 5 % more units."""
+
+
+def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
+    """Return whether enough units have come to keep the intervals again.
+
+    That is `steps` times while the units grow by a factor of e, and always at the start.
+
+    >>> is_due(10, 11), is_due(10_000, 10_001), is_due(10_000, 10_600)
+    (True, False, True)
+    """
+    if before < steps or after < steps:
+        return True
+    return math.floor(steps * math.log(after)) > math.floor(steps * math.log(before))
+
+
+def narrowed(low: float, high: float, now_low: float, now_high: float) -> tuple[float, float]:
+    """Return the intersection of a kept interval with the current one.
+
+    Where the two have nothing in common, one of them is wrong, which happens with at most the
+    probability that is stated; the kept one stays.
+
+    >>> narrowed(0.0, 2.0, -1.0, 1.5), narrowed(0.0, 1.0, 2.0, 3.0)
+    ((0.0, 1.5), (0.0, 1.0))
+    """
+    lowest, highest = max(low, now_low), min(high, now_high)
+    return (lowest, highest) if lowest <= highest else (low, high)
+
+
+def intersected(kept: Bounds, current: Iterable[tuple[float, float]]) -> Bounds:
+    """Return each kept interval, `narrowed` by the current one; the current ones if none are kept.
+
+    >>> intersected(((0.0, 2.0), (0.0, 1.0)), [(-1.0, 1.5), (2.0, 3.0)])
+    ((0.0, 1.5), (0.0, 1.0))
+    """
+    current = tuple(current)
+    if not kept:
+        return current
+    return tuple(narrowed(*before, *now) for before, now in zip(kept, current, strict=True))
+
+
+def with_lower_end(
+    bounds: Sequence[tuple[float, float]], arms: int, above: int, below: int
+) -> Bounds:
+    """Return the bounds with one arm at least as good as another.
+
+    >>> with_lower_end([(-1.0, 2.0)], 2, above=0, below=1), with_lower_end([(-1.0, 2.0)], 2, 1, 0)
+    (((0.0, 2.0),), ((-1.0, 0.0),))
+    """
+    changed = list(bounds)
+    at = pair_index(arms, above, below)
+    low, high = changed[at]
+    limit = max if above < below else min
+    changed[at] = (limit(low, 0.0), limit(high, 0.0))
+    return tuple(changed)
+
+
+def lower_end(bounds: Sequence[tuple[float, float]], arms: int, above: int, below: int) -> float:
+    """Return the lower end of the difference of two arms, in either order.
+
+    >>> lower_end([(-1.0, 2.0)], 2, 0, 1), lower_end([(-1.0, 2.0)], 2, 1, 0)
+    (-1.0, -2.0)
+    """
+    low, high = bounds[pair_index(arms, above, below)]
+    return low if above < below else -high
+
+
+def with_dropped(
+    bounds: Bounds, arms: int, dropped: Iterable[int], removed: frozenset[int]
+) -> Bounds:
+    """Return the bounds with each newly dropped arm below the arm that has beaten it.
+
+    Its interval says so already but for rounding: the arm that has beaten it is the one whose
+    difference from it has the highest lower end.
+    """
+    for arm in dropped:
+        rivals = [other for other in range(arms) if other != arm and other not in removed]
+        best = max(rivals, key=lambda other: lower_end(bounds, arms, other, arm))
+        bounds = with_lower_end(bounds, arms, best, arm)
+    return bounds
+
+
+def intervals_within(
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+) -> bool:
+    """Intervals: from the lowest end to the highest of all active arms."""
+    _, lowers, uppers = stretches(first, arms)
+    lowest = math.inf
+    highest = -math.inf
+    for arm in range(arms):
+        upper = state[uppers + arm]
+        if upper > -math.inf:
+            highest = max(highest, upper)
+            lowest = min(lowest, state[lowers + arm])
+    return highest - lowest < margin
+
+
+def rounds_within(
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+) -> bool:
+    """Intervals of an even split, which are compared after full rounds only."""
+    complete = round_complete(state, first, arms)
+    return complete and intervals_within(state, first, arms, sigma, threshold, margin)
+
+
+def two_arms_within(
+    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+) -> bool:
+    """The evidence of two arms for arbitrary sampling, against either end of the margin."""
+    _, _, uppers = stretches(first, arms)
+    within = True
+    for i in range(arms):
+        for j in range(i + 1, arms):
+            upper_i = state[uppers + i]
+            upper_j = state[uppers + j]
+            if within and upper_i > -math.inf and upper_j > -math.inf:
+                units_i = units_of(state, first, i)
+                units_j = units_of(state, first, j)
+                both = units_i > 0.0 and units_j > 0.0
+                within = both and upper_i < math.inf and upper_j < math.inf
+                if within:
+                    difference = total_of(state, first, arms, i) / units_i
+                    difference -= total_of(state, first, arms, j) / units_j
+                    room = (margin - abs(difference)) / sigma
+                    within = room > 0.0
+                    if within:
+                        within = log_two_arms(room, units_i, units_j, threshold) >= threshold
+    return within

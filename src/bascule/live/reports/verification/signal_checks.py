@@ -11,8 +11,8 @@ from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
 from bascule.live.reports.verification.row_checks import Findings, readable_runs, short
 from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.maturity import sizes_of, with_delay, with_events
 from bascule.live.steps.replay import Replay
-from bascule.live.steps.signals import sizes_of, with_delay, with_events
 from bascule.live.storage.deals import Deal, Early, Used
 from bascule.live.storage.queries import Loaded, Rows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
+from bascule.core.procedures.recurrent import PUBLISHED_FACTOR
 from bascule.core.progress import interval_procedure
 from bascule.core.rules import ETC, UCB, ETCPrime
 from bascule.core.statistics import ArmStatistics

@@ -17,9 +17,9 @@ from typing import get_args
 
 import numpy as np
 
-from bascule.core.diagnostics.tails import student_quantile
+from bascule.core.diagnostics.result import student_quantile
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.recurrent.shapes import PUBLISHED_FACTOR
+from bascule.core.procedures.recurrent import PUBLISHED_FACTOR
 from bascule.core.types import FloatArray
 from bascule.research.paper.claims.claim import Finding, Measured, Stated, Verdict, judged
 from bascule.research.paper.measure import Measurements, Quantity

@@ -23,8 +23,8 @@ from bascule.research.paper.claims.judging import (
 )
 from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.theory import c_alpha
-from bascule.theory.proven.published import published_shape
-from bascule.theory.proven.solve import units_within
+from bascule.theory.bounds import published_shape
+from bascule.theory.solve import units_within
 
 LEVELS = (4.0, 12.0)
 """log(1/delta) at which these claims are measured."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from bascule.core.evidence.radius import FIRST_UNITS, radius
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.recurrent.shapes import (
+from bascule.core.procedures.recurrent import (
     UnitRadius,
     algorithm_2_radius,
     alternative_radius,

@@ -1,18 +1,48 @@
-"""Figures 1 and 4: regret and decision time of several rules against log(1/delta)."""
+"""Figures 1 and 4: regret and decision time of several rules; the style of all figures."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks, pretty
+from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
 from bascule.research.paper import iid, units
-from bascule.research.paper.figures.style import draw_estimates, set_heading
 from bascule.research.paper.measure import CsvRow, Measurements, Quantity, Sheet
+from bascule.simulation import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+DARK = "#333333"
+COLOURS = (SERIES[3].colour, SERIES[1].colour)
+"""One an arm."""
+
+
+def set_heading(figure: Figure, text: str) -> None:
+    """Write a line above all panels that says what is drawn."""
+    figure.suptitle(text, x=0.01, ha="left", fontsize=11, color=DARK)
+
+
+def draw_estimates(
+    axes: Axes, places: Sequence[float], cells: Sequence[Estimate], series: Series, **more: Any
+) -> None:
+    """Draw a curve of means with bars of two standard errors."""
+    style = {"color": series.colour, "linestyle": series.dash, "marker": series.marker, **more}
+    axes.errorbar(
+        places,
+        [cell.mean for cell in cells],
+        yerr=[2 * cell.se for cell in cells],
+        markersize=5.5,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        linewidth=1.7,
+        elinewidth=1.0,
+        **style,
+    )
+
 
 PANELS: tuple[tuple[Quantity, str, str], ...] = (
     ("regret", "Regret at the decision", "regret (outcome units)"),

@@ -16,7 +16,7 @@ from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
 from bascule.presentation.figures import new_figure, pretty
-from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
+from bascule.research.paper.figures.curves import COLOURS, DARK, set_heading
 from bascule.research.paper.iid import ARMS, MEANS, design
 from bascule.research.paper.measure import CsvRow, Measurements, Sheet
 from bascule.simulation import trace

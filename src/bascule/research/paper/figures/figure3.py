@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, outcome_weight
+from bascule.core.procedures.recurrent import Weight, equal_weight, outcome_weight
 from bascule.core.rules import UCB
 from bascule.presentation.figures import new_figure, pretty
-from bascule.research.paper.figures.style import COLOURS, DARK, set_heading
+from bascule.research.paper.figures.curves import COLOURS, DARK, set_heading
 from bascule.research.paper.measure import CsvRow, Measurements, Sheet
 from bascule.research.paper.units import ARMS, MEANS, MIDDLE, OUTCOME, design
-from bascule.simulation.trace_stages import trace_stages
+from bascule.simulation.trace import trace_stages
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,8 +9,7 @@ from typing import Any, Literal, get_type_hints
 from pydantic import BaseModel, create_model
 
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.metrics.contrasts import Contrast
-from bascule.core.metrics.effects import Effect
+from bascule.core.metrics.effects import Contrast, Effect
 from bascule.live.api import (
     ArmStatus,
     HistoryPoint,

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from bascule.core.design import Design
-from bascule.core.design_fields import Reports
+from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure

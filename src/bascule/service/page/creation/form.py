@@ -10,10 +10,9 @@ from typing import Any
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
-from bascule.core.inputs.written_numbers import amount
-from bascule.core.metrics.lines import metric_of
+from bascule.core.inputs.checks import amount
 from bascule.core.metrics.measure import Measure
-from bascule.core.metrics.metric import Metric
+from bascule.core.metrics.metric import Metric, metric_of
 from bascule.core.options import check_given, make, options_of
 from bascule.core.outcomes import OUTCOMES, Bounded, Outcome
 from bascule.core.rules import RULES, Rule, Tilt

@@ -13,8 +13,8 @@ from bascule.core.design import Design
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.engines.backends.threads import PROGRESS_SECONDS, Effort, Progress
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.kernels.control import STEPS, new_control
-from bascule.simulation.recurrent.engines import EngineName
+from bascule.simulation.kernels.compiled import STEPS, new_control
+from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
 

@@ -17,7 +17,7 @@ from bascule.core.types import IntArray
 from bascule.simulation.engines.backends.threads import Effort, Progress
 from bascule.simulation.kernels.blocks import BlockRuns
 from bascule.simulation.kernels.intervals import IntervalRuns
-from bascule.simulation.random.draws import NORMAL, Draws
+from bascule.simulation.random import NORMAL, Draws
 from bascule.simulation.runs import Runs
 
 Device = Literal["cpu", "cuda"]

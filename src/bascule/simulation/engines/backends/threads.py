@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from bascule.core.types import IntArray
-from bascule.simulation.kernels.control import FINISHED, STEPS, STOP, new_control
+from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP, new_control
 from bascule.simulation.runs import Runs
 
 CHUNKS_PER_THREAD = 8

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.calendar import announced_after
-from bascule.core.covariates.adjustment import adjusted, coefficients
-from bascule.core.covariates.adjustment import fold as fold_covariates
-from bascule.core.covariates.adjustment import observe as observe_covariates
+from bascule.core.covariates import adjusted, coefficients
+from bascule.core.covariates import fold as fold_covariates
+from bascule.core.covariates import observe as observe_covariates
 from bascule.core.design import MOST_UNITS, Design
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.procedure import BlockProcedure
@@ -41,8 +41,14 @@ from bascule.simulation.kernels.blocks import (
     deal_slots,
     room_for,
 )
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.compiled import (
+    STOP,
+    Chunk,
+    Kernel,
+    RunColumns,
+    compile_loop,
+    finish_run,
+)
 from bascule.simulation.kernels.covariates import (
     COUNT,
     MOST,
@@ -75,15 +81,17 @@ from bascule.simulation.kernels.worlds.unit import (
     mean_and_gap,
     source_of,
 )
-from bascule.simulation.random.noise_kernel import (
+from bascule.simulation.random import (
     beta,
     exponential,
+    fill_normals,
     gamma,
     normal,
     pick,
+    seed_stream,
     student_t,
+    uniform,
 )
-from bascule.simulation.random.streams import fill_normals, seed_stream, uniform
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 

@@ -30,13 +30,13 @@ from bascule.core.procedures.intervals.state import (
     width,
 )
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.control import (
+from bascule.simulation.kernels.compiled import (
     STOP,
     Chunk,
     IntervalSettings,
     Kernel,
     RunColumns,
+    compile_loop,
     finish_run,
 )
 from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
@@ -50,15 +50,16 @@ from bascule.simulation.kernels.worlds.unit import (
     mean_and_gap,
     source_of,
 )
-from bascule.simulation.random.noise_kernel import (
+from bascule.simulation.random import (
     beta,
     exponential,
+    fill_normals,
     gamma,
     normal,
     pick,
+    seed_stream,
     student_t,
 )
-from bascule.simulation.random.streams import fill_normals, seed_stream
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 

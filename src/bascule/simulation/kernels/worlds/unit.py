@@ -14,8 +14,17 @@ import numpy as np
 
 from bascule.core.errors import InputError
 from bascule.core.types import FloatArray
-from bascule.simulation.random.noise_kernel import beta, exponential, normal, pick, student_t
-from bascule.simulation.random.streams import WORDS, WordArray, uniform, ziggurat_table
+from bascule.simulation.random import (
+    WORDS,
+    WordArray,
+    beta,
+    exponential,
+    normal,
+    pick,
+    student_t,
+    uniform,
+    ziggurat_table,
+)
 from bascule.simulation.worlds.world import World
 
 NOISE, SPREAD, DF, CONCENTRATION, LOW, HIGH = range(6)

@@ -21,8 +21,7 @@ from bascule.core.numerics import turning_point
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, log_threshold
 from bascule.core.progress import interval_procedure
-from bascule.theory.proven.solve import units_until
-from bascule.theory.proven.unit_solve import arm_units_until
+from bascule.theory.solve import arm_units_until, units_until
 
 CLOCK_STEPS, NOISE_NODES = 400, 21
 """How finely the way of a tilted test is followed, along its clock and across its noise."""

@@ -1,24 +1,118 @@
-"""Weights, radii and guarantees of the rules for recurring outcomes.
+"""Tests whose units give outcomes again and again: weights, radii, guarantees and procedure.
+
+Each estimator is `sum w * (the unit's own average) / sum w`, where the weight depends on how many
+outcomes the unit has given. `equal_weight` makes it the mean of means, `outcome_weight` the total
+mean, `precision_weight` the mean with the least variance, which lies between them.
+docs/research/units.md says where each of them goes wrong.
 
 An arm's interval is its weighted mean and a radius around it. The radii of the paper depend on the
 number of units alone, and so does the even split's; those of a mixture on the clock, the sum of the
 units' precisions. docs/research/units.md has the proofs, and what is missing from the paper's.
+
+In the layout of `intervals.state` the clock of an arm takes the place of its units, and its
+weighted sum that of its total; both are what the evidence of two arms asks for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import ClassVar, Literal
 
+from bascule.core.cohorts import ArmCohorts, CohortStatistics
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Calibration, Guarantee
+from bascule.core.evidence.looks import coming_look, look_part
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, lg
 from bascule.core.numerics import turning_point
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.recurrent.estimators import Weight, equal_weight, precision_weight
+from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.intervals.procedure import ArmProcedure, Shape, Shown
+from bascule.core.statistics import Statistics
+
+Weight = Callable[[float, float, float], float]
+"""(outcomes, sigma_unit, sigma_noise) -> the weight of a unit, by its number of outcomes."""
+
+
+def equal_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
+    """Every unit counts once.
+
+    >>> equal_weight(5, 1.0, 1.0)
+    1.0
+    """
+    return 1.0
+
+
+def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
+    """Every outcome counts once.
+
+    >>> outcome_weight(5, 1.0, 1.0)
+    5.0
+    """
+    return 1.0 * outcomes
+
+
+def precision_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
+    """One over the variance of the unit's own average, which counts 1 at the larger sigma squared.
+
+    >>> precision_weight(1, 1.0, 1.0), precision_weight(4, 1.0, 1.0), precision_weight(4, 1.0, 0.0)
+    (0.5, 0.8, 1.0)
+    """
+    largest = max(sigma_unit, sigma_noise)
+    of_unit = sigma_unit / largest
+    of_noise = sigma_noise / largest
+    return 1.0 / (of_unit * of_unit + of_noise * of_noise / outcomes)
+
+
+def weighted(
+    arm: ArmCohorts, weight: Weight, sigma_unit: float, sigma_noise: float
+) -> tuple[float, float]:
+    """The weighted sum of the units' averages, and the sum of the weights, an arm's clock.
+
+    >>> weighted(ArmCohorts.of([(1, 3.0), (4, 8.0)]), precision_weight, 1.0, 1.0)
+    (3.1, 1.3)
+    """
+    total = clock = 0.0
+    for cohort in arm.cohorts:
+        each = weight(cohort.outcomes, sigma_unit, sigma_noise)
+        total += each * cohort.means
+        clock += each * cohort.units
+    return total, clock
+
+
+def mean_of_means(arm: ArmCohorts) -> float:
+    """The average over the units of each one's own average; 0 before the first.
+
+    >>> mean_of_means(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
+    2.5
+    """
+    return _ratio(*weighted(arm, equal_weight, 1.0, 1.0))
+
+
+def total_mean(arm: ArmCohorts) -> float:
+    """The average of all outcomes, whoever gave them; 0 before the first.
+
+    >>> total_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
+    2.2
+    """
+    return _ratio(*weighted(arm, outcome_weight, 1.0, 1.0))
+
+
+def precision_mean(arm: ArmCohorts, sigma_unit: float, sigma_noise: float) -> float:
+    """The average in which a unit counts as much as is known of it; 0 before the first.
+
+    >>> round(precision_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]), 1.0, 1.0), 3)
+    2.385
+    """
+    return _ratio(*weighted(arm, precision_weight, sigma_unit, sigma_noise))
+
+
+def _ratio(total: float, clock: float) -> float:
+    return total / clock if clock else 0.0
+
 
 UnitRadius = Callable[[float, float, float, float, float], float]
 """(units, clock, sigma_unit, sigma_noise, log(count / delta)) -> half the width of an interval."""
@@ -218,3 +312,90 @@ def refuse_without_noise(outcome: Outcome, instead: str) -> None:
             "sigma_noise must be above 0 with the radius of Algorithm 2, which is infinite at 0: "
             f"use {instead}, whose radius is not",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class RecurrentProcedure(ArmProcedure):
+    """Intervals of arms whose units give an outcome at every stage.
+
+    `clock_shape` is the shape with which the clocks of arms behave as units do that give one
+    outcome each; None where the radius goes by the number of units.
+    """
+
+    shape: UnitShape
+    clock_shape: Shape | None
+    counts: ClassVar[Literal["stages"]] = "stages"
+    kind: ClassVar[str] = "recurrent"
+
+    @property
+    def spreads(self) -> tuple[float, float]:
+        """The spread between units and that within them."""
+        return self.outcome.unit_spreads
+
+    @property
+    def sequences(self) -> int:
+        """How many sequences share the error."""
+        return self.shape.sequences
+
+    def empty(self) -> CohortStatistics:
+        """Return the statistics before the first unit."""
+        return CohortStatistics.empty(self.arms)
+
+    def log_level(self, stage: int) -> float:
+        """Return what the radius is given: the level of the design, or of the look to come."""
+        level = math.log(self.shape.count / self.design.calibration.delta)
+        if self.shape.growth > 0:
+            number, _ = coming_look(stage, FIRST_UNITS * self.arms, self.shape.growth)
+            level -= math.log(look_part(number))
+        return level
+
+    def may_decide(self, statistics: AnyStatistics) -> bool:
+        """Return whether the rule allows a decision at this stage."""
+        assert isinstance(statistics, CohortStatistics)
+        return self.looks_at(statistics.stage)
+
+    def check_live(self) -> None:
+        """Refuse what needs one new unit an arm and a stage."""
+        if self.shape.weight is equal_weight or self.shape.together:
+            raise InputError(
+                "rule",
+                f"{self.label} asks for one new unit an arm and a stage, which a live test "
+                'cannot keep to: use UCB(alpha, radius="mixture"), or radius="looks"',
+            )
+
+    def looks_at(self, stage: int) -> bool:
+        """Return whether a stage is one at which the rule looks."""
+        growth = self.shape.growth
+        return growth == 0 or coming_look(stage, FIRST_UNITS * self.arms, growth)[1] == stage
+
+    def next_size(self, statistics: AnyStatistics) -> int:
+        """Return how many units the next stage brings."""
+        return self.arms - len(statistics.out) if self.shape.together else 1
+
+    @property
+    def has_separate(self) -> bool:
+        """Whether an arm alone has an interval: the proof of ETC-MM is about differences only."""
+        return self.shape.weight is precision_weight
+
+    def shown(self, statistics: AnyStatistics) -> list[Shown]:
+        """Return the clock, the weighted sum and the radius of each arm."""
+        self.check(statistics)
+        assert isinstance(statistics, CohortStatistics)
+        shape, spreads, level = self.shape, self.spreads, self.log_level(statistics.stage)
+        shown = []
+        for arm in statistics.arms:
+            units, (total, clock) = float(arm.units), weighted(arm, shape.weight, *spreads)
+            shown.append(Shown(units, clock, total, shape.radius(units, clock, *spreads, level)))
+        return shown
+
+    def record(self, statistics: Statistics, arm: int, value: float) -> Statistics:
+        """Refuse a single outcome, which says too little where outcomes recur."""
+        raise InputError(
+            "outcome",
+            "one outcome says too little where they keep coming: count the cohorts of a whole "
+            "stage as CohortStatistics, and close_stage drops the arms that are beaten",
+        )
+
+    def close_stage(self, statistics: CohortStatistics) -> CohortStatistics:
+        """Return the statistics at the end of a stage, with newly beaten arms dropped."""
+        return replace(statistics, dropped=self.dropped(statistics))

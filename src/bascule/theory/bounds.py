@@ -1,4 +1,4 @@
-"""Proven bounds: with probability 1 - error the decision is right, and comes this soon and cheap.
+"""Bounds on the time and the regret of a test: proven ones, and those of the paper.
 
 `bounds` is our own, sharper proof of the same event; `published_bounds` is the paper's, with its
 printing slips corrected and its equations solved numerically. Both proofs, and the list of slips,
@@ -10,20 +10,73 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import peel
+from bascule.core.evidence.radius import LOG_2, radius
 from bascule.core.inputs import checks
-from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure
-from bascule.core.procedures.recurrent.procedure import RecurrentProcedure
-from bascule.core.procedures.static.procedure import StaticProcedure
-from bascule.core.progress import interval_procedure
+from bascule.core.numerics import turning_point
+from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure, Shape
+from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape, equal_weight
+from bascule.core.procedures.static import StaticProcedure, any_time, one_look
+from bascule.core.progress import interval_procedure, recurrent_procedure
 from bascule.core.rules import UCB
-from bascule.theory.proven.published import check_published, published_shape, published_unit_shape
-from bascule.theory.proven.solve import units_until, units_within
-from bascule.theory.proven.unit_solve import arm_units_until, widest_radius
+from bascule.theory.solve import arm_units_until, units_until, units_within, widest_radius
 from bascule.theory.static import stages_until
+
+
+def check_published(procedure: StaticProcedure) -> None:
+    """Raise if a procedure for static populations is not one of the paper's."""
+    if procedure.stage_threshold not in (one_look, any_time):
+        raise InputError(
+            "rule",
+            f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
+            "stop, or use theory.bounds or theory.predict",
+        )
+
+
+def published_shape(design: Design) -> Shape:
+    """The radius and the proof of a rule as the paper has it.
+
+    >>> import bascule as bs
+    >>> published_shape(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))).count
+    3.0
+    """
+    if design.outcome.recurring:
+        raise InputError(
+            "outcome",
+            "the paper proves this for units that give one outcome each, not for Recurrent ones: "
+            "use Gaussian(sigma)",
+        )
+    procedure = interval_procedure(design)
+    shape = procedure.shape
+    if shape.radius is not radius or procedure.pairwise:
+        raise InputError(
+            "rule",
+            f"{procedure.label} is not in the paper, which says nothing about it: "
+            "leave out the mixture, or use theory.bounds or theory.predict",
+        )
+    return shape
+
+
+def published_unit_shape(design: Design) -> UnitShape:
+    """Return the radius and the proof that the paper has for units whose outcomes recur.
+
+    >>> import bascule as bs
+    >>> published_unit_shape(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2))).count
+    1.0
+    """
+    procedure = recurrent_procedure(design)
+    shape = procedure.shape
+    if shape.weight is not equal_weight:
+        raise InputError(
+            "rule",
+            f"{procedure.label} is not in the paper, which says nothing about it: "
+            'use radius="paper" or "alternative", or theory.bounds or theory.predict',
+        )
+    return shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,3 +321,57 @@ PUBLISHED: Theorems = {
     "static": _published_static,
 }
 """The paper's theorems, by the kind of procedure that they are about."""
+
+
+ZETA_THREE_HALVES = 2.6123753486854883
+
+
+def corollary(level: float) -> float:
+    """The bound that the corollary puts on the event of `calibration.peel`; at most 1.
+
+    Each of its two forms counts only where its proof allows it.
+
+    >>> round(corollary(2e-4), 3)
+    0.025
+    """
+    scaled = checks.probability("level", level, "it is delta over the rule's count") / LOG_2**2
+    best = 1.0
+    if scaled < LOG_2 * math.exp(-16):
+        root = math.sqrt(math.log(LOG_2 / scaled))
+        lead = math.e / LOG_2**2 / 4 * (16 / 15) / (2 - 16 / 15)
+        best = min(best, scaled * (lead * root + math.e / LOG_2**2 + 1))
+    if scaled <= math.exp(-4):
+        best = min(best, scaled * (math.e * ZETA_THREE_HALVES * math.log(1 / scaled) + 5))
+    return best
+
+
+def delta_tilde(design: Design, *, by: Literal["peeling", "corollary"] = "peeling") -> float:
+    """The error a design's nominal delta proves, by "peeling" (ours) or by the "corollary".
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=6.0e-4)
+    >>> round(delta_tilde(design, by="corollary"), 3)
+    0.05
+    """
+    if by not in {"peeling", "corollary"}:
+        raise InputError("by", f'by must be "peeling" or "corollary" (got {by!r})')
+    bound = corollary if by == "corollary" else peel
+    shape = published_shape(design)
+    return min(1.0, shape.sequences * bound(design.calibration.delta / shape.count))
+
+
+def corollary_delta(error: float, design: Design) -> float:
+    """The nominal delta with which the corollary proves `error` for the rule of this design.
+
+    >>> import bascule as bs
+    >>> print(f"{corollary_delta(0.05, bs.Design(['a', 'b'], bs.Gaussian(1), bs.ETC())):.1e}")
+    4.4e-04
+    """
+    error = checks.probability("error", error, "0.05 is usual")
+    shape = published_shape(design)
+
+    def proves(level: float) -> bool:
+        return shape.sequences * corollary(math.exp(level)) <= error
+
+    largest = turning_point(proves, math.log(error) - 40.0, math.log(error))
+    return shape.count * math.exp(math.nextafter(largest, -math.inf))

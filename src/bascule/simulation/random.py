@@ -1,21 +1,28 @@
-"""One random stream per run: SFC64 seeded by (seed, run), and normals by the ziggurat method.
+"""Random streams, one for each run, and draws from them.
 
 A stream is four 64-bit words. Run k of seed s starts from the words (s, k, a constant, 1), so two
 runs can never share a stream, and what a run draws depends on nothing but s and k: not on
 threads, chunks or machines. NumPy's `SFC64` gives the same words from the same state.
 
 Plain functions on scalars and flat arrays: they run as they are and compile for CPU and CUDA.
+
+The loops compile these functions; the traces call them as they are.
+
+Plain functions on scalars and flat arrays, as in `simulate.streams`; `cell` is one number of room.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.inputs import checks
+from bascule.core.outcomes.noise import Noise
 from bascule.core.types import FloatArray
 
 WORDS = 4
@@ -204,3 +211,147 @@ def ziggurat_table() -> FloatArray:
         density, width = above, inner
     table[:, 1] /= 2.0**52
     return table.ravel()
+
+
+class Draws(NamedTuple):
+    """The steps from a stream to outcomes.
+
+    `fill` is given (streams, at, values, first, count, ziggurat) and writes the noise; `begin`,
+    given a stream's four words and the ziggurat, begins one number of it as `begin_normal` does.
+    `outcome` is given (mean, sigma, noise). `total`, given (mean, sigma, units, noise), is the sum
+    of the outcomes of that many units from one draw of noise, exact in distribution; with `ones` it
+    is how many of them are 1.
+    """
+
+    fill: Callable[[WordArray, int, FloatArray, int, int, FloatArray], None]
+    begin: Callable[..., tuple[float, int | np.int64, Word, Word, Word, Word]]
+    outcome: Callable[[float, float, float], float]
+    total: Callable[[float, float, float, float], float]
+    ones: bool
+
+
+def shifted(mean: float, sigma: float, noise: float) -> float:
+    """A normal outcome from a standard normal.
+
+    >>> shifted(1.0, 2.0, -0.5)
+    0.0
+    """
+    return mean + sigma * noise
+
+
+def hit(mean: float, sigma: float, noise: float) -> float:  # noqa: ARG001
+    """1 with a probability of `mean`, else 0, from a number of [0, 1).
+
+    >>> hit(0.05, 0.5, 0.049), hit(0.05, 0.5, 0.05), hit(1.0, 0.5, 0.999)
+    (1.0, 0.0, 1.0)
+    """
+    return 1.0 if noise < mean else 0.0
+
+
+def shifted_total(mean: float, sigma: float, units: float, noise: float) -> float:
+    """The sum of normal outcomes from a standard normal.
+
+    >>> shifted_total(1.0, 2.0, 4.0, -0.5)
+    2.0
+    """
+    return units * mean + sigma * math.sqrt(units) * noise
+
+
+def hits(mean: float, sigma: float, units: float, noise: float) -> float:  # noqa: ARG001
+    """How many of some units have the outcome 1, from a number of [0, 1), by inversion.
+
+    >>> [hits(0.5, 0.5, 2.0, noise) for noise in (0.2, 0.3, 0.8)], hits(1.0, 0.0, 3.0, 0.9)
+    ([0.0, 1.0, 2.0], 3.0)
+    """
+    if mean >= 1.0:
+        return units
+    share = 1.0
+    for _ in range(int(units)):
+        share *= 1.0 - mean
+    reached = share
+    count = 0.0
+    while noise >= reached and count < units:
+        share *= (units - count) / (count + 1.0) * mean / (1.0 - mean)
+        count += 1.0
+        reached += share
+    return count
+
+
+NORMAL = Draws(fill_normals, begin_normal, shifted, shifted_total, False)
+ZERO_OR_ONE = Draws(fill_uniforms, begin_uniform, hit, hits, True)
+
+DRAWS = {"normal": NORMAL, "coin": ZERO_OR_ONE}
+"""The noise that is drawn in bursts by the quick loops, by its kind."""
+
+
+def draws_of(noise: Noise) -> Draws | None:
+    """Return how noise is drawn in bursts; None for noise that the general loops draw.
+
+    >>> from bascule.core.outcomes import Beta, Coin
+    >>> draws_of(Coin()) is ZERO_OR_ONE, draws_of(Beta())
+    (True, None)
+    """
+    return DRAWS.get(noise.kind)
+
+
+def normal(streams: WordArray, cell: FloatArray, ziggurat: FloatArray) -> float:
+    """A standard normal; one after the other they are the numbers of `fill_normals`."""
+    fill_normals(streams, 0, cell, 0, 1, ziggurat)
+    return float(cell[0])
+
+
+def exponential(streams: WordArray) -> float:
+    """A positive number with mean 1, at most 53 log 2 = 36.7, by inversion."""
+    return -math.log1p(-uniform(streams, 0))
+
+
+def gamma(streams: WordArray, shape: float, cell: FloatArray, ziggurat: FloatArray) -> float:
+    """A gamma number with scale 1: a cube of a normal, accepted or not (Marsaglia and Tsang)."""
+    boost = 1.0
+    if shape < 1.0:
+        # The method needs a shape of 1 at least; a power of a uniform leads back from there.
+        boost = math.pow(1.0 - uniform(streams, 0), 1.0 / shape)
+        shape += 1.0
+    centre = shape - 1.0 / 3.0
+    scale = 1.0 / math.sqrt(9.0 * centre)
+    while True:
+        value = normal(streams, cell, ziggurat)
+        root = 1.0 + scale * value
+        if root > 0.0:
+            cube = root * root * root
+            level = math.log(1.0 - uniform(streams, 0))
+            if level < 0.5 * value * value + centre * (1.0 - cube + math.log(cube)):
+                return boost * centre * cube
+
+
+def beta(
+    streams: WordArray, mean: float, concentration: float, cell: FloatArray, ziggurat: FloatArray
+) -> float:
+    """A number of [0, 1] from the beta distribution with this mean and sum of parameters."""
+    if mean <= 0.0 or mean >= 1.0:
+        return mean
+    first = gamma(streams, mean * concentration, cell, ziggurat)
+    second = gamma(streams, (1.0 - mean) * concentration, cell, ziggurat)
+    if first + second == 0.0:
+        # Both are too small to tell apart: so little concentration leaves only the two ends.
+        return 1.0 if uniform(streams, 0) < mean else 0.0
+    return first / (first + second)
+
+
+def student_t(streams: WordArray, df: float) -> float:
+    """Student's t with scale 1, by Bailey's polar method."""
+    while True:
+        u = 2.0 * uniform(streams, 0) - 1.0
+        v = 2.0 * uniform(streams, 0) - 1.0
+        square = u * u + v * v
+        if 0.0 < square < 1.0:
+            return u * math.sqrt(df * math.expm1(-2.0 / df * math.log(square)) / square)
+
+
+def pick(streams: WordArray, points: FloatArray, chances: FloatArray, first: int) -> float:
+    """One of the points; `chances[first:]` holds the probability of each point or one before it."""
+    level = uniform(streams, 0)
+    i = 0
+    while i < points.size - 1 and level >= chances[first + i]:
+        i += 1
+    return float(points[i])

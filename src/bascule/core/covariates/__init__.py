@@ -1,1 +1,0 @@
-"""Covariates: what is known of a unit before its assignment, and adjustment by it."""

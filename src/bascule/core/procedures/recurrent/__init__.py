@@ -1,1 +1,0 @@
-"""Tests whose units give outcomes again and again."""

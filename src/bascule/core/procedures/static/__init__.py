@@ -1,1 +1,0 @@
-"""Tests of a population that is there from the first stage on."""

@@ -1,0 +1,289 @@
+"""What else a plan offers: smaller shares of the traffic, smaller lifts, and early signals.
+
+Where a request is impossible the same searches give the nearest ones that are not: a larger lift, a
+later deadline, more traffic. All of it is predicted for the design that decides soonest: an even
+split, with a horizon where one is possible.
+
+While the first windows are open nobody knows which arm is better, and units are shared evenly. A
+smaller share enrols fewer of them, and waits longer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from bascule.core.errors import InputError
+from bascule.core.procedures.blocks.signals import GENTLE_TILT
+from bascule.core.rules import Rule
+from bascule.planning.forecast import (
+    PREDICTED_WITHIN,
+    Forecast,
+    design_of,
+    finite_data,
+    played,
+    predicted,
+    prediction,
+)
+from bascule.planning.request.arrivals import Returning
+from bascule.planning.request.request import PlanRequest
+from bascule.planning.search.candidates import soonest, with_horizon
+from bascule.planning.search.choose import NEARLY, Candidate
+from bascule.simulation import Delay, World
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What the soonest design decides by the deadline often enough, changed one at a time.
+
+    None where nothing would help.
+    """
+
+    lift: float | None
+    deadline_days: float | None
+    units_per_day: float | Returning | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
+    """Return how far a request could be stretched; `factor` corrects the predicted times.
+
+    >>> result = reach(PlanRequest())
+    >>> 0.003 < result.lift < 0.005, result.deadline_days < 10
+    (True, True)
+    """
+    needed = time_needed(request) * factor
+    days = request.traffic.known_after(needed)
+    known = math.isfinite(needed)
+    by_then = request.traffic.units_after(request.deadline_days - request.window_days)
+    return Reach(
+        _lift_for(request, needed, factor) if known else None,
+        days if math.isfinite(days) else None,
+        request.arrivals.scaled(needed / by_then) if known else None,
+    )
+
+
+def time_needed(request: PlanRequest) -> float:
+    """Units by which the soonest design has decided often enough, predicted; inf if unknown.
+
+    They are units with known outcomes: a window comes on top of them.
+
+    More arms than theory follows are taken for as many pairs as they are, each at its part of the
+    error. Where only the average time is known, it is that, and who asks has to know by how much it
+    is too short.
+    """
+    arms = len(request.names)
+    # A design with a horizon has just the power that was asked for, predicted a little too low or
+    # too high.
+    share = request.power - PREDICTED_WITHIN
+    expected = prediction(request, soonest(request))
+    if arms > 2 and (expected is None or not expected.course):
+        pair = replace(
+            request,
+            baseline=request.rival,
+            lift=request.best - request.rival,
+            arms=2,
+            error=request.error / (arms - 1),
+            control=None,
+        )
+        alone = prediction(pair, soonest(pair))
+        return math.inf if alone is None else alone.time_until(share) * arms / 2
+    if expected is None:
+        return math.inf
+    return expected.time_until(share) if expected.course else expected.decision_time
+
+
+def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:
+    """The time goes with a power of the lift, nearly the inverse square: one step finds it."""
+    scale = math.sqrt(needed / request.max_units)
+    other = request.scaled(scale)
+    if other is None:
+        return None
+    there = time_needed(other) * factor
+    power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
+    nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
+    return None if nearer is None else nearer.gap
+
+
+LATER = 3.0
+"""How many times as long as stated the conversions of the best arm take, and how many times sooner
+those of the others come, in the world in which signals mislead."""
+
+RUNS = 200
+"""Runs of each world."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalSaving:
+    """A rule with and without early signals, at the share of traffic and the lift of a request.
+
+    Delays are `alike` in all arms, or the best arm converts `later`; `without` signals they do not
+    matter. `delays` are those of the best arm and of the others if it converts later, in days.
+    """
+
+    rule: Rule
+    without: Forecast
+    alike: Forecast
+    later: Forecast
+    delays: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "rule": self.rule.label,
+            "without": self.without.to_dict(),
+            "delays_alike": self.alike.to_dict(),
+            "best_arm_later": self.later.to_dict(),
+            "delays_days": list(self.delays),
+        }
+
+
+def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
+    """Return what early signals do to a rule; None where that is not known or cannot be played.
+
+    An even split ignores early signals: for such a rule a gentle tilt is simulated with them.
+
+    >>> import bascule as bs
+    >>> saving_of(PlanRequest(), bs.Tilt(3)) is None
+    True
+    """
+    used, plain = rule.with_signals(request.early_signals or "auto"), rule.with_signals(None)
+    if request.delay is None or used.knob is None or not used.uses_signals:
+        return None
+    if not request.can_be_played:
+        return None
+    if used.knob.value == used.knob.least:
+        used = used.with_knob(GENTLE_TILT)
+    usual = request.world
+    world, delays = _misleading(request, usual)
+    return SignalSaving(
+        used,
+        played(request, plain, usual, RUNS),
+        played(request, used, usual, RUNS),
+        played(request, used, world, RUNS),
+        delays,
+    )
+
+
+def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float, float]]:
+    """The world in which the best arm converts later than others, and the delays in days."""
+    units = request.delay_units
+    assert units is not None
+    late, soon = units * LATER, units / LATER
+    events = tuple(late if mean == request.best else soon for mean in request.means)
+    world = replace(usual, delay=Delay(request.waiting_units, events=events))
+    days = request.traffic.days_until
+    return world, (days(late).item(), days(soon).item())
+
+
+PaceName = Literal["fastest", "balanced", "cheapest"]
+
+SHARES = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
+"""Shares of the traffic of a request that are looked at."""
+
+TILTS = (1.0, 3.0, 8.0)
+"""Tilts that are looked at with each share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A share of the traffic and a design: `name` is fastest, balanced or cheapest.
+
+    Of the designs that are in time, the fastest has the fewest days, weighed with those at no
+    effect, and the cheapest costs nearly the least. The balanced one is the cheapest that takes no
+    longer than the geometric mean of the days of both.
+
+    `unwon` is what is not won meanwhile if the better arm is not in use yet: the days times what a
+    day of the whole traffic gains by it.
+    """
+
+    name: PaceName
+    point: Candidate
+
+    @property
+    def share(self) -> float:
+        """The share of the traffic that gets in."""
+        return self.point.request.share
+
+    @property
+    def unwon(self) -> float:
+        """What the expected days cost in waiting, in outcome units."""
+        return self.point.forecast.days.mean * self.point.request.unwon_per_day
+
+    def to_dict(self, zero: Forecast | None) -> dict[str, Any]:
+        """Plain data, with what is known of the design where no arm is better."""
+        point = self.point
+        return {
+            "name": self.name,
+            "share": self.share,
+            "rule": point.rule.label,
+            "design": point.design.to_dict(),
+            **point.forecast.to_dict(),
+            "unwon_while_waiting": self.unwon,
+            "at_zero_effect": finite_data(zero),
+        }
+
+
+def paces(
+    request: PlanRequest, recommended: Candidate, others: Sequence[Candidate] = ()
+) -> tuple[Pace, ...]:
+    """Return the fastest, the balanced and the cheapest design over shares and tilts.
+
+    The recommended design and `others` of its plan are among those that are compared.
+
+    Empty if there is no window, since a smaller share then saves nothing; if theory cannot forecast
+    how long designs take; or if no design ends by the deadline.
+
+    >>> import bascule as bs
+    >>> from bascule.planning.search.choose import Candidate
+    >>> paces(PlanRequest(), Candidate(design_of(PlanRequest(), bs.Tilt(3)), None))
+    ()
+    """
+    if request.window is None or not recommended.in_time:
+        return ()
+    points = [point for point in _points(request) if point.in_time and point.accepted]
+    if not points:
+        return ()
+    mine = (recommended.rule, recommended.request.share)
+    points = [point for point in points if (point.rule, point.request.share) != mine]
+    points += (recommended, *others)
+    fastest, cheapest = min(points, key=_soonness), _cheapest(points)
+    between = math.sqrt(fastest.expected.days.mean * cheapest.expected.days.mean)
+    within = [point for point in points if point.expected.days.mean <= between]
+    return (
+        Pace("fastest", fastest),
+        Pace("balanced", _cheapest(within)),
+        Pace("cheapest", cheapest),
+    )
+
+
+def _cheapest(points: Sequence[Candidate]) -> Candidate:
+    """The soonest of the designs that cost nearly the least."""
+    least = min(point.expected.cost.mean for point in points)
+    return min(
+        (point for point in points if point.expected.cost.mean <= (1 + NEARLY) * least),
+        key=_soonness,
+    )
+
+
+def _soonness(point: Candidate) -> tuple[float, float]:
+    return point.weighed_days, point.expected.cost.mean
+
+
+def _points(request: PlanRequest) -> Iterable[Candidate]:
+    for share in SHARES:
+        try:
+            slower = replace(request, share=share * request.share)
+        except InputError:
+            # So few units get in that not even the first blocks are complete by the deadline.
+            return
+        for tilt in TILTS:
+            for rule in with_horizon(slower, tilt):
+                expected = predicted(slower, rule)
+                if expected is not None:
+                    yield Candidate(design_of(slower, rule), expected, request=slower)

@@ -1,1 +1,0 @@
-"""Random streams, one for each run, and draws from them."""

@@ -1,1 +1,0 @@
-"""Bounds on the time and the regret of a test: proven ones, and those of the paper."""
