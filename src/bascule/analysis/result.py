@@ -349,7 +349,7 @@ class Analysis:
         return f"Analysis({self.headline!r})"
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
 
 def _scores(one: Analysis) -> tuple[Score, ...]:

@@ -374,7 +374,7 @@ class Design(DesignFields):
         return f"Design({stated})"
 
     def _repr_html_(self) -> str:
-        notebook = presenter("notebook")
+        notebook = presenter("pages")
         return str(notebook.shown(notebook.design_report(self)))
 
     def to_dict(self) -> dict[str, Any]:

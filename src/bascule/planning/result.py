@@ -314,7 +314,7 @@ class Plan:
         return "\n".join(presenter("report").lines(self.report()))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:

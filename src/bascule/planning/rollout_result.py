@@ -153,4 +153,4 @@ class Rollout:
         return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))

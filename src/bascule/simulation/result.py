@@ -305,7 +305,7 @@ class Simulation:
         return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
 
 def _best(means: Sequence[float]) -> int:

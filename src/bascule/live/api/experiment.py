@@ -228,8 +228,8 @@ class Experiment(Units):
         return f"Experiment({self.name!r})"
 
     def _repr_html_(self) -> str:
-        design = presenter("notebook").design_report(self.design)
-        return str(presenter("notebook").shown(self.status().report(), design))
+        design = presenter("pages").design_report(self.design)
+        return str(presenter("pages").shown(self.status().report(), design))
 
     # Private
 

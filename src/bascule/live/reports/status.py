@@ -188,7 +188,7 @@ class Status:
         return list(presenter("report").text_table(rows))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
     @property
     def is_open(self) -> bool:

@@ -136,7 +136,7 @@ class Audit:
         return "\n".join(presenter("report").lines(self.report()))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
 
 def audit(

@@ -179,7 +179,7 @@ class Frontier:
             "oracle_information": self.oracle,
             "points": [point.to_dict() for point in self.points],
             "left_out": [asdict(entry) for entry in self.left_out],
-            "verdict": presenter("frontier_text", __package__).verdict(self),
+            "verdict": presenter("frontier_report", __package__).verdict(self),
             "steps": self.steps,
             "seconds": self.seconds,
         }
@@ -214,7 +214,7 @@ class Frontier:
 
     def plot(self) -> Figure:
         """Regret against decision time, a curve for each family."""
-        figure: Figure = presenter("frontier_figure", __package__).draw_frontier(self)
+        figure: Figure = presenter("frontier_report", __package__).draw_frontier(self)
         return figure
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
@@ -231,13 +231,13 @@ class Frontier:
 
     def report(self) -> Any:
         """Return what the comparison has to say: which rules win, and a row for each."""
-        return presenter("frontier_text", __package__).report(self)
+        return presenter("frontier_report", __package__).report(self)
 
     def __repr__(self) -> str:
         return "\n".join(presenter("report").lines(self.report(), width=0))
 
     def _repr_html_(self) -> str:
-        return str(presenter("notebook").shown(self.report()))
+        return str(presenter("pages").shown(self.report()))
 
 
 def frontier(
