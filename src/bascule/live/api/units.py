@@ -146,10 +146,12 @@ class Calls(Handle):
         items = [newcomer(named, covariates, context)]
         return self._assigning(items, lambda results: self._evaluation(results[0]))
 
-    def record(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
+    def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Return the call that records outcomes."""
         events, do, actor = [*map(event_of, outcomes)], self.store.recording, self.store.actor
-        return Reply(self.id, self.name, do, events, lambda results: [*results], actor=actor)
+        return self._made(
+            Reply(self.id, self.name, do, events, lambda results: [*results], actor=actor)
+        )
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """Return what a unit is served if this program remembers it; no database is asked.
@@ -163,7 +165,11 @@ class Calls(Handle):
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
     ) -> Reply[Any]:
         do, actor = self.store.assigning, self.store.actor
-        return Reply(self.id, self.name, do, items, read, actor=actor, enrols=True)
+        return self._made(Reply(self.id, self.name, do, items, read, actor=actor, enrols=True))
+
+    def _made(self, reply: Reply[Any]) -> Reply[Any]:
+        """Return a call that was built; `Soon` submits it."""
+        return reply
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""
@@ -196,12 +202,20 @@ class Calls(Handle):
 
 Given = ParamSpec("Given")
 
-RECORDED_AT_ONCE = 5000
+RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
+"""Outcomes of one transaction, and excluded ones that are read at once."""
+
+MOST_ROWS = 2**62
+"""More than a table has."""
 
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
 """What is known of an outcome that was excluded."""
 
-_EXCLUDED = f"SELECT {', '.join(EXCLUDED)} FROM set_aside WHERE experiment = ? ORDER BY id"  # nosec B608
+# With the plus sign both databases go on from the last row, in place of sorting all of the test.
+_EXCLUDED = (
+    f"SELECT id, {', '.join(EXCLUDED)} FROM set_aside "  # nosec B608
+    "WHERE +experiment = ? AND id > ? ORDER BY id LIMIT ?"
+)
 _COUNTS = (
     "SELECT reason, count(*) FROM set_aside WHERE experiment = ? GROUP BY reason ORDER BY reason"
 )
@@ -231,6 +245,8 @@ class Units(Handle):
     ) -> None:
         super().__init__(store, number, name, loaded)
         self.calls = Calls(store, number, name, loaded)
+        self.soon = Soon(store, number, name, loaded)
+        """These verbs as calls that return at once, for futures and coroutines."""
 
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
@@ -290,29 +306,23 @@ class Units(Handle):
         events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            taken = self.store.run(self.calls.record(some))
+            taken = self.store.run(self.calls.record_many(some))
             receipts += taken
         return receipts
 
-    @cached_property
-    def soon(self) -> Soon:
-        """These verbs as calls that return at once, for futures and coroutines.
-
-        >>> import bascule as bs
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-        >>> with bs.open(":memory:") as store:
-        ...     test = store.create("soon", design)
-        ...     test.soon.assign("user-42").result() == test.assign("user-42")
-        True
-        """
-        return Soon(self.store, self.calls)
-
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
         """Return the excluded outcomes, each with its reason, in the order in which they came."""
+        rows, _ = self.some_excluded(most=MOST_ROWS)
+        return [row for row in rows if reason in (None, row["reason"])]
+
+    def some_excluded(
+        self, after: int = 0, most: int = EXCLUDED_AT_ONCE
+    ) -> tuple[list[dict[str, Any]], int | None]:
+        """Return some of the excluded outcomes, and where to go on from; None at the end."""
         with self.store.reading() as connection:
-            rows = fetch(connection, _EXCLUDED, self.id)
-        listed = [dict(zip(EXCLUDED, row, strict=True)) for row in rows]
-        return [row for row in listed if reason in (None, row["reason"])]
+            rows = fetch(connection, _EXCLUDED, self.id, after, most + 1)
+        last = rows[most - 1][0] if len(rows) > most else None
+        return [dict(zip(EXCLUDED, row[1:], strict=True)) for row in rows[:most]], last
 
     def excluded_counts(self) -> dict[str, int]:
         """Count the outcomes that are excluded, or that count as a limit, by reason."""
@@ -347,31 +357,19 @@ class Units(Handle):
         return self._loaded().design
 
 
-class Soon:
+class Soon(Calls):
     """The verbs of an experiment as calls that do not wait: each returns a `Reply`.
 
     What is asked for while a transaction is written shares the next one. A mistake in the call,
     such as an empty name, raises at once; an error of the transaction is that of the reply.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("soon", design)
+    ...     test.soon.assign("user-42").result() == test.assign("user-42")
+    True
     """
 
-    def __init__(self, store: StoreContext, calls: Calls) -> None:
-        self.assign = _submitting(store, calls.assign)
-        """Assign a unit: a reply with its arm."""
-        self.assign_many = _submitting(store, calls.assign_many)
-        """Assign several units: a reply with their arms."""
-        self.evaluate = _submitting(store, calls.evaluate)
-        """Evaluate a unit, in the test or not: a reply with what it gets."""
-        self.record_many = _submitting(store, calls.record)
-        """Record outcomes: a reply with their receipts."""
-
-
-def _submitting(
-    store: StoreContext, build: Callable[Given, Reply[Result]]
-) -> Callable[Given, Reply[Result]]:
-    """Return a function that submits the call which another one builds."""
-
-    @wraps(build)
-    def submit(*given: Given.args, **named: Given.kwargs) -> Reply[Result]:
-        return store.submit(build(*given, **named))
-
-    return submit
+    def _made(self, reply: Reply[Any]) -> Reply[Any]:
+        return self.store.submit(reply)

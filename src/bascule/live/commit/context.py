@@ -70,6 +70,7 @@ class StoreContext:
         self.clock: Clock = clock or SystemClock()
         self._actor = actor
         self._database = Database(location)
+        self.check_open = self._database.check_open
         self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
         self.queue = CommitQueue(self.runner.run)
         self.memory = self.runner.memory
@@ -90,9 +91,8 @@ class StoreContext:
 
     def submit(self, reply: Reply[Result]) -> Reply[Result]:
         """Run a call without waiting for it."""
-        if not reply.done():
-            self.check_open()
-            self.queue.submit(reply)
+        self.check_open()
+        self.queue.submit(reply)
         return reply
 
     def reading(self) -> AbstractContextManager[Connection]:
@@ -130,10 +130,6 @@ class StoreContext:
     def is_shared(self) -> bool:
         """Whether several machines may use it: then it is PostgreSQL."""
         return not self._database.is_sqlite
-
-    def check_open(self) -> None:
-        """Raise `StoreError` if the store was closed."""
-        self._database.check_open()
 
     def close(self) -> None:
         """Close the database; of a SQLite file, all that was written is then in the file itself."""

@@ -12,7 +12,7 @@ from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from threading import Condition, Lock, Thread
 from time import perf_counter
 from typing import Any, Generic, TypeVar
@@ -72,7 +72,7 @@ class Reply(Generic[Result]):
     results: Sequence[Any] = ()
     error: BaseException | None = None
     _is_done: bool = False
-    _waiters: list[Any] = field(default_factory=list)
+    _waiters: tuple[Any, ...] = ()
     """Locks of threads that wait, and futures of coroutines."""
 
     @classmethod
@@ -97,22 +97,6 @@ class Reply(Generic[Result]):
                 raise TimeoutError(f"nothing was written within {timeout:g} s")
         return self._outcome()
 
-    def deliver(
-        self, failure: BaseException | None, waiters: dict[AbstractEventLoop, list[Future[None]]]
-    ) -> None:
-        """Mark the reply as done, with the error of its group if any, and wake waiting threads.
-
-        Coroutines that wait are added to `waiters`, by their event loops.
-        """
-        self.error = failure or self.error
-        with _DELIVERING:
-            self._is_done = True
-        for waiter in self._waiters:
-            if isinstance(waiter, Future):
-                waiters.setdefault(waiter.get_loop(), []).append(waiter)
-            else:
-                waiter.release()
-
     def __await__(self) -> Generator[Any, None, Result]:
         if not self._is_done:
             waiter = get_running_loop().create_future()
@@ -124,7 +108,7 @@ class Reply(Generic[Result]):
         """Have someone called when the result is there; return whether it is not there yet."""
         with _DELIVERING:
             if not self._is_done:
-                self._waiters.append(waiter)
+                self._waiters += (waiter,)
             return not self._is_done
 
     def _outcome(self) -> Result:
@@ -133,8 +117,35 @@ class Reply(Generic[Result]):
         return self.read(self.results)
 
 
+def deliver(replies: Sequence[Reply[Any]], failure: BaseException | None) -> None:
+    """Mark replies as done, with the error of their group if any, and wake all who wait."""
+    with _DELIVERING:
+        for reply in replies:
+            reply.error = failure or reply.error
+            reply._is_done = True
+    by_loop: dict[AbstractEventLoop, list[Future[None]]] = {}
+    for reply in replies:
+        for waiter in reply._waiters:
+            if isinstance(waiter, Future):
+                by_loop.setdefault(waiter.get_loop(), []).append(waiter)
+            else:
+                waiter.release()
+    for loop, futures in by_loop.items():
+        # To wake a loop costs far more than one result more. One that is closed has nobody left
+        # who waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_resolve, futures)
+
+
+def _resolve(futures: list[Future[None]]) -> None:
+    for future in futures:
+        # A caller that was cancelled has gone.
+        if not future.done():
+            future.set_result(None)
+
+
 _DELIVERING = Lock()
-"""Held for a moment while a reply is delivered, or someone begins to wait for it."""
+"""Held for a moment while replies are delivered, or someone begins to wait for one."""
 
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
@@ -199,14 +210,7 @@ class CommitQueue:
         with self._lock:
             # Callers that get their result now may soon be back, beside those that wait already.
             self._company = min(size + len(self._queue), LARGEST_GROUP)
-        waiters: dict[AbstractEventLoop, list[Future[None]]] = {}
-        for reply in group:
-            reply.deliver(failure, waiters)
-        for loop, some in waiters.items():
-            # To wake a loop costs far more than one result more. One that is closed has nobody
-            # left who waits.
-            with suppress(RuntimeError):
-                loop.call_soon_threadsafe(_resolve, some)
+        deliver(group, failure)
         with self._lock:
             self._is_busy = goes_on = bool(self._queue)
         if goes_on:
@@ -247,10 +251,3 @@ class CommitQueue:
                 if not self._is_busy:
                     self._thread = None
                     return
-
-
-def _resolve(waiters: list[Future[None]]) -> None:
-    for waiter in waiters:
-        # A caller that was cancelled has gone.
-        if not waiter.done():
-            waiter.set_result(None)

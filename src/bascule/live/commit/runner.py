@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter
 from sys import getsizeof
 from threading import Lock
@@ -298,10 +298,12 @@ def run_jobs(work: UnitOfWork, jobs: list[Reply[Any]]) -> None:
         work.actor = some[0].actor or store_actor
         items = some[0].items if len(some) == 1 else [item for job in some for item in job.items]
         try:
-            results = iter(action(work, items))
+            results = action(work, items)
         except InputError as error:
             for job in some:
                 job.error = error
             continue
+        first = 0
         for job in some:
-            job.results = list(islice(results, len(job.items)))
+            job.results = results[first : first + len(job.items)]
+            first += len(job.items)
