@@ -122,6 +122,24 @@ def test_a_name_covers_its_segments_for_data_requests_and_erasure(
     assert verified(button)
 
 
+def test_a_unit_that_is_erased_before_it_has_counted_stays_in_its_segment(store: bs.Store) -> None:
+    """Otherwise an operator could choose whose outcomes count, and a user be in two segments."""
+    week = bs.Measure("7d", "any")
+    tests = store.create_segments("button", replace(DESIGN, measure=week, reports=None))
+    arms = {unit: tests.tests["fr"].assign(unit) for unit in ("ann", "visitor")}
+    store.link("visitor", "user")
+    for unit in arms:
+        store.erase(unit)
+    for unit, name in (("ann", "ann"), ("visitor", "user")):
+        its = tests.test_of(name, {"country": "de"})
+        assert (its.name, its.assign(name)) == ("button.fr", arms[unit])
+        with pytest.raises(bs.InputError, match="is in segment fr already"):
+            tests.tests["de"].assign(name)
+        assert tests.test_of(name).record(name, 1.0).accepted
+    assert [one.status().units for one in tests.tests.values()] == [2, 0]
+    assert verified(tests)
+
+
 def test_what_was_not_named_beforehand_is_refused(button: bs.live.SegmentTests) -> None:
     for context in ({"country": "it"}, {}, None):
         with pytest.raises(bs.InputError, match="segment"):

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.running import DESIGN, Service
+from tests.service.running import DESIGN, FLAG, Service
 
 from bascule.service.auth.keys import create_key
 
@@ -78,6 +78,12 @@ def test_a_judgement_finds_the_segment_of_its_request(admin: httpx.Client) -> No
         None,
         "unknown unit",
     ]
+    # She keeps her segment and her arm by her name too, whatever her device says now.
+    assert reasons({"unit": "ann", "value": [1, 1]}) == [None]
+    again = assigned(admin, name, "ann", context={"country": "de"})
+    assert again["segment"] == "fr"
+    flags = admin.post(FLAG, json={"context": {"targetingKey": "ann"}}).json()["flags"]
+    assert [(one["key"], one["variant"]) for one in flags] == [(name, again["arm"])]
 
 
 def test_a_flag_takes_its_segment_from_the_context(admin: httpx.Client, test: str) -> None:

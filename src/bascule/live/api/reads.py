@@ -5,7 +5,7 @@ It loads the database layer, which `bascule.live.api` itself leaves until a stor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bascule.core.design import Design
@@ -17,6 +17,7 @@ from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Evaluation, Served, evaluation, served_arms
 from bascule.live.storage.queries import (
     Loaded,
+    Rows,
     all_experiments,
     oldest_waiting,
     stored_row,
@@ -163,9 +164,19 @@ def segment_tests(store: Store, summaries: Iterable[Summary]) -> dict[str, Segme
     }
 
 
-def arms_of_unit(store: Store, tests: Collection[int], unit: str) -> dict[int, int]:
-    """The arm that a unit has in each of the experiments that it is in, by their numbers."""
+def evaluations_of_unit(
+    store: Store, summaries: Iterable[Summary], unit: str
+) -> dict[int, Evaluation]:
+    """Return what a unit is served in each of the experiments that it is in, by their numbers."""
+    by_number = {one.test.id: one for one in summaries}
     with store.reading() as connection:
         # A name that was linked has the arm of its identity, also where it had one of its own.
         rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]
-    return {number: arm for number, arm in rows if number in tests}
+        for number, one in by_number.items():
+            names = one.loaded.state.names
+            if names.key:
+                # It may have been erased here before it has counted.
+                units = Rows(connection, number)
+                identity = units.identify([unit], names)[unit]
+                rows += [(number, arm) for arm in units.find_arms([identity]).values()]
+    return {number: by_number[number].known(arm) for number, arm in rows if number in by_number}

@@ -18,8 +18,9 @@ from bascule.live.steps.inputs import is_storable
 from bascule.live.steps.pseudonyms import pseudonym
 from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
-from bascule.live.storage.state import ExperimentState, Phase
+from bascule.live.storage.state import ExperimentState, Names, Phase
 from bascule.live.storage.state_json import (
+    names_from_json,
     run_from_json,
     run_to_json,
     state_from_json,
@@ -85,12 +86,12 @@ _NAMED = "SELECT number, unit FROM LISTED assignments WHERE experiment = ? AND n
 _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
 )
+_STATE = "SELECT state FROM experiments WHERE id = ?"
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
 _NAMES = "SELECT id, name, phase, version FROM experiments ORDER BY id"
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
-_HAS_LINKS = "SELECT 1 FROM links WHERE experiment = ? LIMIT 1"
 _NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
 _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
 _ADD_LINK = "INSERT INTO links (experiment, unit, identity) VALUES (?, ?, ?)"
@@ -243,6 +244,23 @@ class Rows(NamedTuple):
         """The identities of those of the names that were linked to another."""
         return dict(map(tuple, self._listed(_IDENTITIES, units)))
 
+    def identify(self, units: Sequence[str], names: Names) -> dict[str, str]:
+        """Return the identity of each of the names: itself, or what it was linked to.
+
+        That of a unit that was erased before it has counted is its pseudonym.
+        """
+        identities = dict(zip(units, units, strict=True))
+        if names.links:
+            identities |= self.identities(units)
+        if names.key:
+            hidden = {unit: pseudonym(names.key, unit) for unit in units}
+            if names.links:
+                linked = self.identities([*hidden.values()])
+                hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
+            arms = self.find_arms([*hidden.values()])
+            identities |= {unit: name for unit, name in hidden.items() if name in arms}
+        return identities
+
     def names_of(self, identities: Sequence[str]) -> list[str]:
         """All names that were linked to one of the identities."""
         return [row[0] for row in self._listed(_NAMES_OF, identities)]
@@ -341,19 +359,23 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
 def homes(
     connection: Connection, experiments: Sequence[int], units: Sequence[str]
 ) -> dict[str, int]:
-    """Return which of some experiments each unit is in, by its own name or one it was linked to."""
+    """Return which of some experiments each unit is in, by its own name or by its identity.
+
+    That is the name that it was linked to, or its pseudonym if it was erased.
+    """
     numbers: dict[str, int] = {}
     for experiment in experiments:
         left = [unit for unit in units if unit not in numbers]
         numbers |= dict.fromkeys(Rows(connection, experiment).find_arms(left), experiment)
     for experiment in experiments:
         left = [unit for unit in units if unit not in numbers]
-        if not left or not fetch(connection, _HAS_LINKS, experiment):
-            continue
-        rows = Rows(connection, experiment)
-        names = rows.identities(left)
-        known = rows.find_arms([*names.values()])
-        numbers |= {unit: experiment for unit, name in names.items() if name in known}
+        states = fetch(connection, _STATE, experiment) if left else ()
+        for (state,) in states:
+            rows = Rows(connection, experiment)
+            names = rows.identify(left, names_from_json(state))
+            others = {unit: name for unit, name in names.items() if name != unit}
+            known = rows.find_arms([*others.values()])
+            numbers |= {unit: experiment for unit, name in others.items() if name in known}
     return numbers
 
 

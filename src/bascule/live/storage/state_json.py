@@ -16,7 +16,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.statistics import Statistics
 from bascule.live.storage.deals import Deal, Parts, Struck, Used
-from bascule.live.storage.state import ExperimentState
+from bascule.live.storage.state import ExperimentState, Names
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -112,6 +112,16 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data = {**json.loads(text), "statistics": statistics}
     state: ExperimentState = _read(ExperimentState, data)
     return state
+
+
+def names_from_json(text: str) -> Names:
+    """What `state_to_json` wrote of erased and linked names.
+
+    >>> names_from_json('{"names":{"links":2}}').links
+    2
+    """
+    names: Names = _read(Names, json.loads(text)["names"])
+    return names
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.pseudonyms import is_erased, pseudonym
+from bascule.live.steps.pseudonyms import is_erased
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.deals import Deal, Parts, Used
 from bascule.live.storage.queries import Loaded
@@ -88,22 +88,8 @@ class UnitOfWork:
         self.known = {unit: rows.get(identity) for unit, identity in names.items()}
 
     def identify(self, units: Sequence[str]) -> dict[str, str]:
-        """Return the identity of each of the names: itself, or what it was linked to.
-
-        That of a unit that was erased before it has counted is its pseudonym.
-        """
-        names = dict(zip(units, units, strict=True))
-        if self.state.names.links:
-            names |= self.rows.identities(units)
-        key = self.state.names.key
-        if key:
-            hidden = {unit: pseudonym(key, unit) for unit in units}
-            if self.state.names.links:
-                linked = self.rows.identities([*hidden.values()])
-                hidden = {unit: linked.get(name, name) for unit, name in hidden.items()}
-            arms = self.rows.find_arms([*hidden.values()])
-            names |= {unit: name for unit, name in hidden.items() if name in arms}
-        return names
+        """Return the identity of each of the names, as it is now."""
+        return self.rows.identify(units, self.state.names)
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
         """List an event that does not count as it was given, with the reason."""

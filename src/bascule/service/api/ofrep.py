@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable
-from bascule.live.api import Evaluation, Store
-from bascule.live.api.reads import Summary, arms_of_unit
+from bascule.live.api import Evaluation
+from bascule.live.api.reads import Summary, evaluations_of_unit
 from bascule.service.api.calls import allow_test, checked, read_json
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -84,8 +84,9 @@ async def evaluate_all(request: Request) -> Response:
     unit, _ = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()
     visible = [entry for entry in entries if caller.sees(entry.test_name)]
-    arms = await request.app.state.calls.short(_arms, request.app.state.store, visible, unit)
-    flags = [flag(entry, arms[entry.test.id]) for entry in visible if entry.test.id in arms]
+    state = request.app.state
+    known = await state.calls.short(evaluations_of_unit, state.store, visible, unit)
+    flags = [flag(entry, known[entry.test.id]) for entry in visible if entry.test.id in known]
     content = encode({"flags": flags, "metadata": {}})
     # Of the answer itself: what the answer is made from may change without changing it.
     tag = f'"{sha256(content).hexdigest()[:32]}"'
@@ -124,9 +125,3 @@ def _code(problem: ValidationError) -> str:
     is_key = first["loc"] == ("context", "targetingKey")
     is_absent = first["type"] == "missing" or first["input"] in ("", None)
     return "TARGETING_KEY_MISSING" if is_key and is_absent else "INVALID_CONTEXT"
-
-
-def _arms(store: Store, entries: list[Summary], unit: str) -> dict[int, Evaluation]:
-    by_number = {entry.test.id: entry for entry in entries}
-    arms = arms_of_unit(store, list(by_number), unit)
-    return {number: by_number[number].known(arm) for number, arm in arms.items()}
