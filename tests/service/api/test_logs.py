@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+
 import httpx
+import pytest
 import sqlalchemy
 from tests.service.running import DESIGN, Service, path
 
 import bascule as bs
+from bascule.live.api.units import EXCLUDED_AT_ONCE
+from bascule.service import responses
+from bascule.service.api import experiments, logs
+from bascule.service.reading.store_calls import THREADS
+from bascule.service.responses import encode
 
 TIMES = ("at", "received")
 
@@ -49,6 +57,37 @@ def test_a_time_that_no_calendar_has_is_refused_and_breaks_no_listing(
         )
     (listed,) = admin.get(f"{base}/excluded").json()["excluded"]
     assert listed["at"] == "-63000000000.0 s after 1970-01-01"
+
+
+def test_long_answers_keep_nobody_waiting(
+    service: Service, admin: httpx.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are written in threads, and what grows without limit in pages."""
+    test = service.store.get(name)
+    test.record_many([(f"nobody {i}", 1.0) for i in range(2 * EXCLUDED_AT_ONCE)])
+    test.assign("ann")
+    written: list[str] = []
+
+    def in_thread(data: object) -> bytes:
+        written.append(threading.current_thread().name)
+        return encode(data)
+
+    for module in (responses, logs, experiments):
+        monkeypatch.setattr(module, "encode", in_thread)
+    listed = admin.get(path(name, "excluded")).json()["excluded"]
+    assert [one["unit"] for one in listed] == [one["unit"] for one in test.excluded()]
+    assert len(listed) == 2 * EXCLUDED_AT_ONCE
+    for verb in ("", "status", "audit", "history"):
+        assert admin.get(path(name, verb)).status_code == 200
+    assert name in [one["name"] for one in admin.get("/v1/experiments").json()["experiments"]]
+    assert admin.post("/v1/units/data", json={"unit": "ann"}).status_code == 200
+    assert len(written) == 8
+    assert all(one.startswith(THREADS) for one in written), written
+
+
+def test_data_of_a_unit_are_asked_for_by_its_name_alone(admin: httpx.Client) -> None:
+    refused = admin.post("/v1/units/data", json={"unit": "ann", "segment": "fr"})
+    assert (refused.status_code, refused.json()["field"]) == (400, "segment")
 
 
 def test_a_damaged_row_hides_no_other_test() -> None:

@@ -51,6 +51,24 @@ def played(play: Callable[[SharedRenders, UnitRequests], Awaitable[None]]) -> No
     asyncio.run(scene())
 
 
+def test_those_who_need_the_latest_share_the_next_read() -> None:
+    async def play(renders: SharedRenders, _: UnitRequests) -> None:
+        reads: list[int] = []
+
+        async def read() -> int:
+            await asyncio.sleep(0.01)
+            reads.append(1)
+            return len(reads)
+
+        first = asyncio.ensure_future(renders.wait("list", read, age=0.0))
+        await asyncio.sleep(0)
+        later = [renders.wait("list", read, age=0.0) for _ in range(20)]
+        assert await asyncio.gather(*later) == [2] * 20
+        assert (await first, await renders.wait("list", read, age=0.0)) == (1, 3)
+
+    played(play)
+
+
 def test_twenty_viewers_cause_one_render() -> None:
     async def play(renders: SharedRenders, _: UnitRequests) -> None:
         work = Work()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, TypeVar
 
-from fastapi import Depends, Request
+from fastapi import Depends, Request, Response
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
@@ -18,7 +18,7 @@ from bascule.service.api.schemas.requests import MalformedError, whole
 from bascule.service.auth.access import Caller, admin, allow, viewer
 from bascule.service.reading.shared import SharedRenders
 from bascule.service.reading.store_calls import StoreCalls
-from bascule.service.responses import Problem, header
+from bascule.service.responses import DataResponse, Problem, header
 from bascule.service.settings import Settings
 
 JSON = "application/json"
@@ -118,6 +118,25 @@ def calls_of(request: Request) -> StoreCalls:
     """How an endpoint calls the store."""
     calls: StoreCalls = request.app.state.calls
     return calls
+
+
+async def answer_long(
+    request: Request,
+    do: Callable[..., Any],
+    *given: Any,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with the data of a call that may read a whole log.
+
+    The answer is written in the thread of the call: to write a long one would hold up all others
+    on the event loop.
+    """
+
+    def write() -> Response:
+        return DataResponse(do(*given), status, headers)
+
+    return await calls_of(request).long(write)
 
 
 def renders_of(request: Request) -> SharedRenders:

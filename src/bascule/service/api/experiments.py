@@ -14,13 +14,26 @@ from pydantic import BaseModel
 
 from bascule.core.approximate import error_words
 from bascule.live.api import Experiment, SegmentTests, Status, Store, decided_headline
+from bascule.live.api.reads import Summary
 from bascule.presentation.guarantees import bound_words
-from bascule.service.api.calls import Admin, Viewer, calls_of, change, find, read, read_json, take
+from bascule.service.api.calls import (
+    Admin,
+    Viewer,
+    answer_long,
+    calls_of,
+    change,
+    find,
+    read,
+    read_json,
+    renders_of,
+    take,
+)
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
-from bascule.service.responses import DataResponse, Problem
+from bascule.service.reading.shared import ExperimentCache
+from bascule.service.responses import DataResponse, Problem, encode
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -49,11 +62,12 @@ async def create(request: Request, caller: Admin) -> Response:
         do = store.create_segments
         made = await change(request, caller, do, given.name, given.design, **more)
         place = {"Location": f"/v1/experiments/{given.name}/segments"}
-        return DataResponse(await calls_of(request).long(segments_data, made), 201, place)
+        return await answer_long(request, segments_data, made, status=201, headers=place)
     await change(request, caller, store.create, given.name, given.design, **more)
     entry = await find(request, caller, given.name)
-    data = await calls_of(request).long(experiment_data, entry.test, entry.loaded.created)
-    return DataResponse(data, 201, {"Location": f"/v1/experiments/{given.name}"})
+    place = {"Location": f"/v1/experiments/{given.name}"}
+    of = (entry.test, entry.loaded.created)
+    return await answer_long(request, experiment_data, *of, status=201, headers=place)
 
 
 @router.get("/experiments", response_model=answers.Statuses)
@@ -64,31 +78,40 @@ async def show_all(
 
     With `search`, only those whose name and description have all of its words.
     """
-    directory = request.app.state.directory
-    entries = [
-        entry for entry in await directory.all(age=0.0) if caller.sees(entry.name, entry.test_name)
-    ]
+    directory: ExperimentCache = request.app.state.directory
+
+    async def list_tests() -> bytes:
+        entries = await directory.all(age=0.0)
+        return await calls_of(request).long(_listing, directory, entries, caller, search)
+
+    key = ("listing", caller.experiments, search)
+    content = await renders_of(request).wait(key, list_tests, age=0.0)
+    return Response(content, media_type="application/json")
+
+
+def _listing(
+    directory: ExperimentCache, entries: list[Summary], caller: Caller, search: str
+) -> bytes:
+    """The list of the tests that a caller sees, as JSON."""
+    entries = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
     if search.strip():
-        matches = await calls_of(request).long(directory.store.search, search)
-        names = {test.name for test in matches}
+        names = {test.name for test in directory.store.search(search)}
         entries = [entry for entry in entries if entry.name in names]
-    listing = await calls_of(request).long(directory.statuses, entries)
+    listing = directory.statuses(entries)
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
     data: dict[str, Any] = {"experiments": [status_data(status) for status in listing.statuses]}
     if listing.settling:
         data["settling"] = sorted(listing.settling)
     if failed:
         data["unreadable"] = sorted(failed)
-    return DataResponse(data)
+    return encode(data)
 
 
 @router.get("/experiments/{name}", response_model=answers.ExperimentOut, **described())
 async def show(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test: its design with the present setting of the knob, and its status."""
     entry = await find(request, caller, name)
-    return DataResponse(
-        await calls_of(request).long(experiment_data, entry.test, entry.loaded.created)
-    )
+    return await answer_long(request, experiment_data, entry.test, entry.loaded.created)
 
 
 @router.delete("/experiments/{name}", status_code=204, **described())
@@ -104,14 +127,14 @@ async def delete(request: Request, name: str, caller: Admin) -> Response:
 async def status(request: Request, name: str, caller: Viewer) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
-    return await _status(request, entry.test)
+    return await answer_long(request, _status_data, entry.test)
 
 
 @router.get("/experiments/{name}/segments", response_model=answers.SegmentsOut, **described())
 async def show_segments(request: Request, name: str, caller: Viewer) -> Response:
     """Show a test with segments: what is decided so far, and the status of each."""
     tests = await _segments(request, caller, name)
-    return DataResponse(await calls_of(request).long(segments_data, tests))
+    return await answer_long(request, segments_data, tests)
 
 
 @router.post(
@@ -125,7 +148,7 @@ async def change_segments(
     """Start, pause, stop or release a test in all of its segments that can be."""
     tests = await _segments(request, caller, name)
     await change(request, caller, tests.each, methodcaller(action))
-    return DataResponse(await calls_of(request).long(segments_data, tests))
+    return await answer_long(request, segments_data, tests)
 
 
 async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests:
@@ -184,7 +207,7 @@ def _add_change(path: str) -> None:
             has_body = needs_body or await request.body()
             given = await read(request, sent) if has_body else sent()
         await change(request, caller, *call(test, given))
-        return await _status(request, test)
+        return await answer_long(request, _status_data, test)
 
     router.post(
         f"/experiments/{{name}}/{path}",
@@ -221,8 +244,8 @@ def _with_infinity(data: object) -> object:
     return data
 
 
-async def _status(request: Request, test: Experiment) -> Response:
-    return DataResponse(status_data(await calls_of(request).long(test.status)))
+def _status_data(test: Experiment) -> dict[str, Any]:
+    return status_data(test.status())
 
 
 def status_data(status: Status) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
@@ -17,14 +17,12 @@ from bascule.live.api import (
     finite,
     some_rows,
 )
-from bascule.live.api.reads import Summary
-from bascule.service.api.calls import Viewer, calls_of, find, renders_of
+from bascule.service.api.calls import Viewer, answer_long, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
-from bascule.service.reading.store_calls import StoreCalls
-from bascule.service.responses import DataResponse, Problem
+from bascule.service.responses import DataResponse, Problem, encode
 
 NOT_SHOWN = "(name not shown)"
 
@@ -69,16 +67,23 @@ async def report(
 async def history(request: Request, name: str, caller: Viewer) -> Response:
     """The history of a test: the points of a plot."""
     entry = await find(request, caller, name)
-    points = await calls_of(request).long(entry.test.history)
-    return DataResponse({"arms": entry.arms, "points": [point.to_dict() for point in points]})
+
+    def points() -> dict[str, Any]:
+        return {"arms": entry.arms, "points": [one.to_dict() for one in entry.test.history()]}
+
+    return await answer_long(request, points)
 
 
 @router.get("/experiments/{name}/audit", response_model=answers.AuditLog, **described())
 async def audit(request: Request, name: str, caller: Viewer) -> Response:
     """The audit log of a test: every change and the decision, with time and actor."""
     entry = await find(request, caller, name)
-    entries = await calls_of(request).long(entry.test.audit)
-    return DataResponse({"audit": [{**one, "time": time_text(one["time"])} for one in entries]})
+
+    def entries() -> dict[str, Any]:
+        logged = entry.test.audit()
+        return {"audit": [{**one, "time": time_text(one["time"])} for one in logged]}
+
+    return await answer_long(request, entries)
 
 
 @router.get("/experiments/{name}/diagnostics", response_model=answers.Diagnostics, **described())
@@ -95,8 +100,13 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
 async def excluded(request: Request, name: str, caller: Viewer) -> Response:
     """Excluded or changed outcomes, each with its reason."""
     entry = await find(request, caller, name)
-    rows = await calls_of(request).long(entry.test.excluded)
-    return DataResponse(excluded_data(caller, rows))
+
+    def some(after: int | None) -> tuple[bytes, int | None]:
+        rows, last = entry.test.some_excluded(after or 0)
+        begin, end = b'{"excluded":[' if after is None else b",", b"]}" if last is None else b""
+        return begin + encode(excluded_data(caller, rows))[1:-1] + end, last
+
+    return await _in_pages(request, some, media_type="application/json")
 
 
 @router.get(
@@ -122,33 +132,43 @@ async def export(
     if metric is not None and metric not in [one.name for one in entry.design.metrics]:
         raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
     file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
-    return StreamingResponse(
-        _csv(calls_of(request), entry, table, spreadsheet, caller.sees_names, metric),
+
+    def some(after: tuple[int, ...] | None) -> tuple[str, tuple[int, ...] | None]:
+        rows, last = some_rows(entry.test, table, after, caller.sees_names, metric)
+        heading = [columns_of(entry.design, table, metric)] if after is None else []
+        return "".join(csv_lines([*heading, *rows], spreadsheet)), last
+
+    return await _in_pages(
+        request,
+        some,
         media_type="text/csv; charset=utf-8",
         headers={"Content-Disposition": f'attachment; filename="{file}"'},
     )
 
 
-async def _csv(
-    calls: StoreCalls,
-    entry: Summary,
-    table: str,
-    spreadsheet: bool,
-    names: bool,
-    metric: str | None,
-) -> AsyncIterator[str]:
-    """The rows, some at a time, so that memory does not grow with their number."""
-    yield "".join(csv_lines([columns_of(entry.design, table, metric)], spreadsheet))
-    after: tuple[int, ...] | None = None
-    while True:
-        rows, after = await calls.long(some_rows, entry.test, table, after, names, metric)
-        yield "".join(csv_lines(rows, spreadsheet))
-        if after is None:
-            return
+async def _in_pages(
+    request: Request, some: Callable[[Any], tuple[str | bytes, Any]], **how: Any
+) -> Response:
+    """Answer in pages, each written in a thread, so that memory and the event loop are spared.
+
+    `some` gives a page after a place in the rows, None at first, and the place after it. If the
+    first fails, the request is refused.
+    """
+    calls = calls_of(request)
+    first, after = await calls.long(some, None)
+
+    async def pages() -> AsyncIterator[str | bytes]:
+        yield first
+        place = after
+        while place is not None:
+            text, place = await calls.long(some, place)
+            yield text
+
+    return StreamingResponse(pages(), **how)
 
 
-def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Excluded outcomes as JSON data, as the caller may see them."""
+def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Excluded outcomes as data for JSON, as the caller may see them."""
     shown = []
     for row in rows:
         unit = row["unit"]
@@ -161,4 +181,4 @@ def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> dict[str, Any]:
                 detail = detail.replace(f"{secret!r:.60}", NOT_SHOWN)
             entry |= {"unit": NOT_SHOWN, "event": None, "detail": detail}
         shown.append(entry)
-    return {"excluded": shown}
+    return shown

@@ -15,7 +15,15 @@ from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.api import ERASED, Event, Experiment, Receipt, SegmentTests, Store
-from bascule.service.api.calls import Admin, allow_test, calls_of, change, checked, read
+from bascule.service.api.calls import (
+    Admin,
+    allow_test,
+    answer_long,
+    calls_of,
+    change,
+    checked,
+    read,
+)
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
@@ -101,13 +109,15 @@ async def record(request: Request) -> Response:
 
 
 @router.post(
-    "/units/data", response_model=answers.UnitData, **described(sent=models.Unit, experiment=False)
+    "/units/data",
+    response_model=answers.UnitData,
+    **described(sent=models.OneUnit, experiment=False),
 )
 async def data(request: Request, caller: Admin) -> Response:
     """Return all that is known of a unit: assignments, outcomes, and excluded outcomes."""
-    unit = (await read(request, models.Unit)).unit
+    unit = (await read(request, models.OneUnit)).unit
     store: Store = request.app.state.store
-    return DataResponse(await calls_of(request).long(store.unit_data, unit, caller.experiments))
+    return await answer_long(request, store.unit_data, unit, caller.experiments)
 
 
 @router.post(

@@ -240,14 +240,21 @@ class SharedRenders:
 
         return await self.wait(key, render)  # type: ignore[no-any-return]
 
-    async def wait(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
-        """Return what `read()` gave at most a second ago, or let it read again."""
+    async def wait(
+        self, key: Hashable, read: Callable[[], Awaitable[Any]], age: float | None = None
+    ) -> Any:
+        """Return what `read()` gave at most a second ago, or let it read again.
+
+        With `age` it is at most that many seconds old, however long it takes: all who ask while
+        one is being made share the next.
+        """
         render = self._kept.get(key)
         if render is None:
             self._make_room()
             render = self._kept[key] = SharedRead(read, None)
         try:
-            value = await render.newer_than(time.monotonic() - max(FRESH, REST * render.seconds))
+            oldest = max(FRESH, REST * render.seconds) if age is None else age
+            value = await render.newer_than(time.monotonic() - oldest)
         except Exception:
             # Nothing is kept of what failed: names that do not exist would fill the memory.
             self._kept.pop(key, None)

@@ -162,7 +162,13 @@ class DroppedArm(Model):
     to: str | None = None
 
 
-class Unit(PlainModel):
+class OneUnit(PlainModel):
+    """A unit, by its name."""
+
+    unit: UnitName = Field(examples=["user-42"])
+
+
+class Unit(OneUnit):
     """A unit to assign; with `strict`, 409 if it does not get in.
 
     `covariates` are those of the design, as far as they are known when the unit is assigned.
@@ -170,7 +176,6 @@ class Unit(PlainModel):
     the test has any; or `segment` names it.
     """
 
-    unit: UnitName = Field(examples=["user-42"])
     strict: bool = False
     covariates: dict[str, float | None] | None = None
     context: dict[str, Any] | None = None
@@ -196,10 +201,9 @@ class Stop(Model):
     to: str | None = None
 
 
-class UnitToErase(PlainModel):
+class UnitToErase(OneUnit):
     """A unit to erase, in all experiments or in some."""
 
-    unit: UnitName = Field(examples=["user-42"])
     experiments: list[str] | None = None
 
 
