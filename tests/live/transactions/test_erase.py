@@ -199,6 +199,26 @@ def test_linked_names_of_an_erased_unit_still_lead_to_it(store: bs.Store) -> Non
     assert test.status().units == 1
 
 
+def test_who_signs_in_after_an_erasure_is_the_same_unit(
+    store: bs.Store, clock: bs.ManualClock
+) -> None:
+    """Until the unit has counted, or an operator could have users come again in another arm."""
+    week = bs.Measure("7d", "any")
+    test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week))
+    arms = {unit: test.assign(unit) for unit in ("visitor", "other visitor")}
+    for number, (unit, arm) in enumerate(arms.items()):
+        store.erase(unit)
+        pair = (unit, f"user {number}")
+        assert test.link(*(pair if number else reversed(pair))) == arm
+        assert test.assign(f"user {number}") == arm
+        assert test.record(f"user {number}", 1.0).accepted
+    clock.advance("8d")
+    assert (test.status().units, test.status().matured) == (2, 2)
+    assert test.verify().agrees
+    # Nothing is left that leads to the unit.
+    assert test.assignment("user 0") is None
+
+
 def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.ManualClock) -> None:
     design = bs.Design(
         ["a", "b"], bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), measure=bs.Measure(period="1d")
@@ -328,15 +348,14 @@ def test_covariates_go_and_what_can_still_be_computed_is_verified(
     assert "total stored as" in str(test.verify())
 
 
-@pytest.mark.parametrize("joins", [True, False])
-def test_names_that_are_linked_and_erased_again_are_erased(store: bs.Store, joins: bool) -> None:
+def test_names_that_are_linked_again_after_an_erasure_are_not_stored(store: bs.Store) -> None:
     """A pending unit keeps its hash: linking or assigning its names anew makes no second one."""
     test = store.create("again", SALES)
-    test.assign("u")
+    arm = test.assign("u")
     test.link("u", "v")
     store.erase("u")
-    test.link("u", "v")
-    if joins:
-        test.assign("v")
-    assert store.erase("v") == ("again",)
+    assert test.link("u", "v") == test.assign("v") == arm
+    with pytest.raises(bs.InputError, match="there is no unit 'v'"):
+        store.erase("v")
+    assert test.status().units == 1
     assert test.verify().agrees

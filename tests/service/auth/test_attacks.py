@@ -21,6 +21,7 @@ from bascule.service.auth.keys import create_key
 from bascule.service.auth.oidc import role_of
 from bascule.service.notifications.webhooks import Delivery, send
 from bascule.service.planner import MOST_ASKED, MOST_OF_ONE, Planner
+from bascule.service.reading.store_calls import SHORT_THREADS
 from bascule.service.responses import Problem
 from bascule.service.server import background
 from bascule.service.settings import Settings
@@ -328,6 +329,30 @@ def test_forms_that_anybody_may_send_are_small_and_of_one_kind(service: Service)
             assert answer.status_code == status, answer.text
         assert caller.get("/sign-in?" + "token=x&" * 1001).status_code == 400
         assert caller.get("/sign-in?" + "token=x&" * 200).status_code == 200
+
+
+def test_links_that_wait_keep_no_key_from_being_read(tmp_path: Path) -> None:
+    """They take a transaction for each test, and any client may ask for as many as it likes."""
+    with closing(Service(str(tmp_path / "shop.db"))) as service:
+        service.store.create("shop", bs.Design.from_dict(DESIGN))
+        with service.caller("client") as caller:
+            known = caller.post(path("shop", "assign"), json={"unit": "ann"}).json()
+
+            def link(number: int) -> None:
+                with service.caller("client") as another:
+                    pair = {"unit": f"visitor {number}", "other": f"user {number}"}
+                    assert another.post("/v1/units/link", json=pair).status_code == 200
+
+            threads = [threading.Thread(target=link, args=(i,)) for i in range(2 * SHORT_THREADS)]
+            with service.store.writing():
+                for thread in threads:
+                    thread.start()
+                # Keys are read again after a second.
+                time.sleep(1.2)
+                sent = {"unit": "ann"}
+                assert caller.post(path("shop", "assign"), json=sent, timeout=5).json() == known
+            for thread in threads:
+                thread.join()
 
 
 def test_tokens_that_are_tried_wait_for_nobody_who_writes(tmp_path: Path) -> None:

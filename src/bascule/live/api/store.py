@@ -221,11 +221,15 @@ class Store(ErasableStore):
         With `experiments`, only in these and their segments. Call it at every sign-in: one that is
         created later knows nothing of it.
         """
-        linked, meant = {}, self._covered(experiments)
-        for test in self.experiments():
-            if (meant is None or test.name in meant) and test.state in OPEN:
-                linked[test.name] = test.link(unit, other)
-        return linked
+        meant = self._covered(experiments)
+        with self.reading() as connection:
+            tests = [one for one in all_experiments(connection) if one.phase in OPEN]
+        # One after the other: all of them in one transaction would hold up assignments.
+        return {
+            one.name: Experiment(self, one.id, one.name).link(unit, other)
+            for one in tests
+            if meant is None or one.name in meant
+        }
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of that name."""

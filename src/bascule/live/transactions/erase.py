@@ -46,8 +46,8 @@ def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[Linked]:
 
 
 def _link(work: UnitOfWork, first: str, other: str) -> Linked:
-    names = work.rows.identities([first, other])
-    here, there = names.get(first, first), names.get(other, other)
+    names = work.identify([first, other])
+    here, there = names[first], names[other]
     rows = work.rows.find_units([here, there])
     if here == there:
         return Linked(rows[here].arm if here in rows else None)
