@@ -51,7 +51,7 @@ def test_basics_come_first_and_the_rest_on_request(
 @pytest.mark.parametrize(
     ("words", "help_of"),
     [
-        ("plan --mde 5%", "bascule plan"),
+        ("plan --colour red", "bascule plan"),
         ("simulate x.json", "bascule simulate"),
         ("help", "bascule"),
     ],
@@ -63,3 +63,23 @@ def test_a_mistyped_call_is_shown_where_the_help_is(
         main(words.split())
     assert caught.value.code == 2
     assert capsys.readouterr().err.endswith(f"; see {help_of} --help\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("plan --mde 5%", "bascule: No such option: --mde; see --lift\n"),
+        ("plan --guardrail x", "--guardrail; see --metric, --harm-error, --rollout\n"),
+        ("", ""),
+        ("key", ""),
+    ],
+)
+def test_a_call_from_other_tools_is_shown_the_option_and_no_call_the_help(
+    words: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words.split())
+    assert caught.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.err.endswith(said) if said else printed.err == ""
+    assert ("Usage: bascule" in printed.out) is not bool(said)

@@ -125,7 +125,17 @@ def test_a_sample_tells_baseline_and_spread(
         (["--outcome", "gaussian"], "lift is missing"),
         (["--low", "0", "--high", "5"], "baseline is missing"),
         (["--arms", "1"], "at least 2"),
-        (["--outcomes-per-day", "3"], "belongs to Recurrent"),
+        (["--arms", "red,green"], "if left out: 2"),
+        (["--baseline", "5"], "the standard deviation (--sigma) or earlier outcomes (--sample)"),
+        (["--outcome", "numeric", "--baseline", "9", "--lift", "1"], "--sigma is missing"),
+        (
+            ["--high", "5", "--baseline", "2", "--lift", "1", "--sigma", "9"],
+            "--sigma must be below",
+        ),
+        (["--sigma", "3", "--cap", "4"], "--cap does not go with --sigma"),
+        (["--cap", "99%"], "give them (--sample), or an amount"),
+        (["--window", "7"], "write it with its unit, as 12h or 7d"),
+        (["--outcomes-per-day", "3"], "belongs to recurrent"),
     ],
 )
 def test_nonsense_gets_one_line(

@@ -62,5 +62,5 @@ def test_a_calendar_that_does_not_fit_is_refused(parts: dict[str, Any], message:
 def test_whole_weeks_need_a_deadline_of_whole_weeks() -> None:
     with pytest.raises(bs.InputError, match="deadline_days must be whole weeks"):
         bs.PlanRequest(whole_weeks=True, deadline_days=30)
-    with pytest.raises(bs.InputError, match="min_days does not go with Recurrent"):
+    with pytest.raises(bs.InputError, match="min_days does not go with recurring"):
         bs.PlanRequest(bs.Recurrent(1, 1), 0, 1, min_days=3)

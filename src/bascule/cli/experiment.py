@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 ExportForm = Literal["csv", "parquet", "store"]
 
 CREATION = named(
-    design=Option("A design file.", kind="file", group="basics", required=True),
+    design=Option(
+        "A design file, as bascule plan --save writes it.",
+        kind="file",
+        group="basics",
+        required=True,
+    ),
     window=Option(
         "Conversion window, as 7d, of a design that has no measure.",
         group="basics",

@@ -123,6 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if message is None:
             raise
         said = _one_line(message()).replace("Value error, ", "")
+        if not said:
+            # Help was printed, because nothing was asked for.
+            sys.exit(USAGE_ERROR)
         _exit(_with_help(said, problem), USAGE_ERROR)
     if code == INTERRUPTED:
         _exit("interrupted: there is no result", INTERRUPTED)
@@ -191,7 +194,15 @@ def _with_help(message: str, problem: Exception) -> str:
     context = getattr(problem, "ctx", None)
     if context is None or message.endswith("?"):
         return message
+    word = getattr(problem, "option_name", "").strip("-").replace("-", " ")
+    like = [one.opts[0] for one in context.command.params if word and word in _help_of(one)]
+    if like:
+        return f"No such option: --{word.replace(' ', '-')}; see {', '.join(like)}"
     return f"{message.rstrip('.')}; see {context.command_path} --help"
+
+
+def _help_of(parameter: Any) -> str:
+    return (getattr(parameter, "help", None) or "").lower()
 
 
 def _one_line(text: str) -> str:

@@ -124,7 +124,9 @@ class Option:
     @property
     def remedy(self) -> str:
         """What the value is, and what is usual, as the end of a message."""
-        end = f"{self.default} is usual" if self.default else "leave it out if there is none"
+        end = "leave it out if there is none"
+        if self.default or self.unset:
+            end = f"{self.default} is usual" if self.default else f"if left out: {self.unset}"
         return f"{_inner(self.help).rstrip('.')}; {end}" if self.help else end
 
     @property
@@ -248,20 +250,24 @@ def parameters(registry: Registry[Any]) -> dict[str, Option]:
     True
     """
     options: dict[str, Option] = {}
-    owners: dict[str, list[str]] = {}
+    owners: dict[str, dict[str, str]] = {}
     for kind in registry.kinds:
         for option in options_of(registry.get(kind)).values():
             name = option.flag or option.name
-            owners.setdefault(name, []).append(kind)
+            owners.setdefault(name, {})[kind] = option.default
             if name in options:
                 more = tuple(word for word in option.choices if word not in options[name].choices)
                 options[name] = replace(options[name], choices=options[name].choices + more)
             else:
                 options[name] = replace(option, name=name, flag="")
-    return {
-        name: replace(option, help=f"For {', '.join(owners[name])}: {_inner(option.help)}")
-        for name, option in options.items()
-    }
+    for name, defaults in owners.items():
+        option = options[name]
+        meaning = f"For {', '.join(defaults)}: {_inner(option.help)}"
+        options[name] = replace(option, help=meaning)
+        if len({*defaults.values()}) > 1:
+            usual = [f"{value} for {kind}" for kind, value in defaults.items() if value]
+            options[name] = replace(options[name], default="", unset=", ".join(usual))
+    return options
 
 
 def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) -> Registered:

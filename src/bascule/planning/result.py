@@ -14,12 +14,12 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.files import write_whole
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, finite_data
+from bascule.planning.forecast import Forecast, even_rule, finite_data
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
 from bascule.planning.search.alternatives import Pace, Reach, SignalSaving, paces, saving_of
-from bascule.planning.search.candidates import even_split, series
+from bascule.planning.search.candidates import even_split
 from bascule.planning.search.choose import (
     NEARLY,
     Candidate,
@@ -177,7 +177,7 @@ class Plan:
 
         Otherwise it is the even split for an effect of any size, at the same proven error.
         """
-        alike = series(self.rule)
+        alike = even_rule(self.rule)
         same = (point for point in self.points if point.rule == alike and point.even)
         return next(same, None) or self.point_of(even_split(self.request))
 

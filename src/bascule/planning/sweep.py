@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,7 +116,8 @@ def unit_weight(design: Design, units: float) -> float:
     >>> unit_weight(bs.Design(["a", "b"], bs.Bounded(0, 1), bs.Tilt(3)), 1000.0)
     5.0
     """
-    procedure, outcome = design.procedure, design.outcome
+    procedure: Any = design.procedure
+    outcome = design.outcome
     weight = max(1.0, min(len(design.arms) / 2, ARMS_WEIGHT))
     if not is_compiled(procedure):
         return weight * PLAIN_WEIGHT
@@ -124,8 +125,7 @@ def unit_weight(design: Design, units: float) -> float:
         return weight * RECURRENT_WEIGHT
     if outcome.limited and not outcome.binary:
         weight *= LIMITS_WEIGHT
-    slower = SLOWER.get(procedure.kind)
-    return weight if slower is None else weight * slower(procedure, units)
+    return weight * _slower_intervals(procedure, units) if procedure.kind == "intervals" else weight
 
 
 def _slower_intervals(procedure: IntervalProcedure, units: float) -> float:
@@ -145,8 +145,10 @@ def expected_units(design: Design, means: Sequence[float], spread: float | None 
     """
     means = tuple(design.oriented(mean) for mean in means)
     design = design.increasing
-    rough = ROUGH_UNITS.get(design.procedure.kind)
-    units = None if rough is None else rough(design, design.procedure, means, spread)
+    procedure: Any = design.procedure
+    units = None
+    if procedure.kind == "blocks":
+        units = _rough_in_blocks(design, procedure, means, spread)
     return mean_path(design, rival_gaps(means)).decision_time if units is None else units
 
 
@@ -177,13 +179,3 @@ def _spread(design: Design, means: Sequence[float], spread: float | None) -> flo
     best = sorted(means, reverse=True)[:2]
     noise = design.outcome.noise(tuple(means))
     return math.sqrt(sum(noise.spread(mean) ** 2 for mean in best) / 2)
-
-
-SLOWER: dict[str, Callable[[Any, float], float]] = {"intervals": _slower_intervals}
-"""How much longer a unit takes, by the kind of procedure, given (procedure, units of a run)."""
-
-ROUGH_UNITS: dict[str, Callable[[Design, Any, Sequence[float], float | None], float | None]] = {
-    "blocks": _rough_in_blocks,
-}
-"""A rough decision time by the kind of procedure, given (design, procedure, means, spread); None
-where the mean path has one."""

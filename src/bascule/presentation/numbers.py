@@ -186,17 +186,15 @@ def axis_amount(value: float) -> str:
 
 
 def estimate(value: Estimate) -> str:
-    """Return a mean to four digits with its standard error; a prediction, which has none, to three.
+    """Return a mean with its standard error; a prediction, which has none, to three digits.
 
     >>> from bascule.simulation import Estimate
     >>> estimate(Estimate(56.314, 1.02)), estimate(Estimate(56.314, math.nan))
     ('56.3 ± 1.0', '56.3')
+    >>> estimate(Estimate(27.824, 0.0042)), estimate(Estimate(25.0, 0.0))
+    ('27.8240 ± 0.0042', '25')
     """
-    if math.isnan(value.mean) or not 0 < value.se < math.inf:
-        return amount(value.mean)
-    digits = 3 - math.floor(math.log10(max(abs(value.mean), value.se)))
-    places = max(0, min(1 - math.floor(math.log10(value.se)), digits))
-    return f"{value.mean:,.{places}f} ± {value.se:,.{places}f}"
+    return amount(value.mean) if math.isnan(value.se) else str(value)
 
 
 def estimate_95(value: Estimate) -> str:
@@ -223,6 +221,15 @@ def day(days: float) -> str:
     if math.isinf(days):
         return "later"
     return f"{days:.1f}" if days >= 1 else f"{days:.2g}"
+
+
+def day_count(days: float) -> str:
+    """Return a number of days that somebody has chosen.
+
+    >>> day_count(1.0), day_count(28.0), day_count(2.5)
+    ('1 day', '28 days', '2.5 days')
+    """
+    return f"{days:g} day" if days == 1.0 else f"{days:g} days"
 
 
 def duration(days: float | None) -> str:

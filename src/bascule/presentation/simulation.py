@@ -30,8 +30,9 @@ ENGINES = {
 
 def title(simulation: Simulation) -> str:
     """Say which rule was simulated, how often, and on which means."""
-    rule, runs = simulation.design.rule.label, count(simulation.runs)
-    return f"{rule}, {runs} runs at means {shown(simulation.means)}"
+    design, runs = simulation.design, count(simulation.runs)
+    means = shown(simulation.means)
+    return f"{design.rule.label}, {runs} runs at means {means}; {design.outcome.words}"
 
 
 def report(simulation: Simulation) -> Report:

@@ -117,7 +117,7 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"deadline_days": -1}, "deadline_days", "above 0"),
         ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
         ({"waiting_cost": -1}, "waiting_cost", "leave it out"),
-        ({"spread": 0.1}, "spread", "belongs to Bounded"),
+        ({"spread": 0.1}, "spread", "belongs to bounded"),
         ({"outcome": "bernoulli"}, "outcome", "must be one of"),
         ({"outcome": bs.Bounded(0, 1), "spread": 0.3}, "spread", "below 0.2179"),
         ({"outcome": bs.Bounded(0, 1), "baseline": 0.0, "lift": 0.1}, "baseline", "inside"),
@@ -166,7 +166,7 @@ def test_a_cap_plans_for_amounts_up_to_it() -> None:
     assert request.outcome == bs.Bounded(0, sample.high)
     assert request.baseline == pytest.approx(sample.mean)
     assert plan_request(baseline=5, lift=1, cap=50).outcome == bs.Bounded(0, 50)
-    with pytest.raises(bs.InputError, match="quantile of a sample"):
+    with pytest.raises(bs.InputError, match="quantile of earlier outcomes"):
         plan_request(baseline=5, lift=1, cap="99%")
     with pytest.raises(bs.InputError, match="cap does not go with outcome"):
         plan_request(bs.Gaussian(1), lift=1, cap=5)

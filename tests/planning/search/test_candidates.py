@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.outside import Explore
 
 import bascule as bs
-from bascule.planning.forecast import design_of
+from bascule.planning.forecast import design_of, even_rule
 from bascule.planning.search.candidates import (
     ALPHAS,
     ENDING_TILTS,
@@ -13,7 +13,6 @@ from bascule.planning.search.candidates import (
     candidates,
     closer,
     even_split,
-    series,
     soonest,
 )
 
@@ -73,8 +72,8 @@ def test_a_closer_look_stays_between_the_neighbours_along_any_knob() -> None:
 
 
 def test_rules_of_one_series_differ_by_their_knob_only() -> None:
-    assert series(bs.UCB(2)) == series(bs.UCB(4)) != series(bs.UCB(4, stop="mixture"))
-    assert series(bs.ETC()) == bs.ETC()
+    assert even_rule(bs.UCB(2)) == even_rule(bs.UCB(4)) != even_rule(bs.UCB(4, stop="mixture"))
+    assert even_rule(bs.ETC()) == bs.ETC()
 
 
 def test_rules_that_are_given_are_looked_at_once() -> None:

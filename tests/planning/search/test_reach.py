@@ -35,6 +35,13 @@ def test_each_stretched_wish_is_met_with_probability_nine_tenths(question: bs.Pl
     assert decided(busier) == pytest.approx(0.9, abs=0.04)
 
 
+def test_a_deadline_that_just_suffices_is_the_limit_of_lifts_of_several_arms() -> None:
+    # Times come in whole blocks: here the next step takes exactly as long as the first.
+    found = reach(bs.PlanRequest(lift=["20%", "10%"]))
+    assert found.lift == pytest.approx(0.005, rel=0.02)
+    assert found.deadline_days == pytest.approx(28.0, rel=0.02)
+
+
 def test_a_lift_that_has_no_room_is_not_proposed() -> None:
     crowded = bs.PlanRequest(baseline=0.97, lift=0.02, units_per_day=5, deadline_days=5)
     assert reach(crowded).lift is None

@@ -52,7 +52,8 @@ def declared(
             for parameter in inspect.signature(command, eval_str=True).parameters.values()
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
-        made = [_parameter(name, one, shown, environment) for name, one in options.items()]
+        in_panels = sorted(options.items(), key=lambda item: [*PANELS].index(item[1].group))
+        made = [_parameter(name, one, shown, environment) for name, one in in_panels]
         more = [] if all(one.group in shown for one in options.values()) else [HELP_ALL]
         parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*of_command, *made, *more)]
 
@@ -61,7 +62,7 @@ def declared(
             mine = {one.name: typed.pop(one.name) for one in of_command}
             typed.pop("help_all", None)
             given = {name: value for name, value in typed.items() if value not in (None, [], False)}
-            with spelled(options):
+            with spelled(*declarations):
                 check_given(
                     {option.name: option for option in options.values()},
                     [options[name].name for name in given],
@@ -76,10 +77,10 @@ def declared(
 
 
 @contextmanager
-def spelled(options: Mapping[str, Option]) -> Iterator[None]:
+def spelled(*declarations: Options) -> Iterator[None]:
     """Turn the names of options in a message into how they are typed."""
-    typed = {option.name: f"--{name.replace('_', '-')}" for name, option in options.items()}
-    typed |= {name: f"--{name.replace('_', '-')}" for name in options}
+    options = [one for declaration in declarations for one in declaration.values()]
+    typed = {name: one.typed for one in options for name in (one.name, one.flag)}
     try:
         yield
     except InputError as error:

@@ -35,6 +35,7 @@ def seconds(name: str, given: object) -> float:
     """
     remedy = 'give seconds, or text such as "12h" or "7d"'
     if isinstance(given, str):
+        remedy = "write it with its unit, as 12h or 7d"
         read = _DURATION.fullmatch(given)
         if read is None:
             raise InputError(name, f"{name} must be a duration (got {given!r}): {remedy}")

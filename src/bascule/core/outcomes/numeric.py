@@ -23,12 +23,10 @@ class Estimated(Outcome):
     def noise(self, means: tuple[float, ...]) -> Noise:
         """Return normal noise of the spread to expect."""
         if self.spread is None:
-            given = repr(self).replace("spread=None", "")
             raise InputError(
                 "spread",
-                f"{given.replace(', )', ')')} does not say how much outcomes differ, which "
-                f"planning and simulation need: write {given[:-1]}spread=...) with the standard "
-                "deviation of one unit's outcome (a simulated world may have a noise instead)",
+                f"spread is missing: planning and simulation of {self.words} need the standard "
+                "deviation of one unit's outcome (or a simulated world with a noise)",
             )
         return Normal(self.spread)
 

@@ -191,7 +191,8 @@ def with_knob(design: Design, knob: str, value: float) -> Design:
     """
     has = design.rule.knob
     if has is None or has.name != knob:
-        raise InputError(knob, f"{knob} is no knob of {design.rule.label}")
+        remedy = "it has none" if has is None else f"its knob is {has.name}"
+        raise InputError(knob, f"{knob} is no knob of {design.rule.label}: {remedy}")
     return replace(design, rule=design.rule.with_knob(value))
 
 

@@ -79,13 +79,14 @@ def check_means(request: RequestFields) -> None:
         remedy = "widen the limits"
         if (low, high) == (0.0, 1.0):
             remedy = (
-                "5 % is 0.05 or 5%; other outcomes need their largest value (high), their standard "
-                "deviation (sigma) or a sample of them (sample)"
+                "5 % is 0.05 or 5%; of other outcomes give the largest value (high), the standard "
+                "deviation (sigma) or earlier outcomes (sample)"
             )
         raise InputError(
             "baseline",
             f"baseline must lie between {low:g} and {high:g}, as the outcomes do "
             f"(got {baseline:g}): {remedy}",
+            others=("high", "sigma", "sample"),
         )
     for lift, mean in zip(request.lifts, request.means[1:], strict=True):
         if not low <= mean <= high:
@@ -95,6 +96,7 @@ def check_means(request: RequestFields) -> None:
                 f"lift {lift:g} takes an arm from {baseline:g} to {mean:g}, {side} the "
                 f"{limit:g} that outcomes can have: at most {abs(limit - baseline):.6g} "
                 "is possible on that side",
+                others=("baseline",),
             )
     if request.gap == 0:
         raise InputError(
@@ -110,7 +112,7 @@ def checked_rate(request: RequestFields) -> float | None:
     if rate is not None and not recurs:
         raise InputError(
             "outcomes_per_day",
-            f"outcomes_per_day belongs to Recurrent outcomes, not to {request.outcome!r}",
+            f"outcomes_per_day belongs to recurrent outcomes, not to {request.outcome.words}",
         )
     return 1.0 if recurs and rate is None else rate
 
@@ -120,7 +122,7 @@ def check_calendar(request: RequestFields) -> None:
     min_days, deadline_days = request.min_days, request.deadline_days
     given = "min_days" if min_days is not None else "whole_weeks"
     if request.outcome.recurring and request.withholds:
-        raise InputError(given, f"{given} does not go with {request.outcome!r}: leave it out")
+        raise InputError(given, f"{given} does not go with {request.outcome.words}: leave it out")
     if min_days is not None and min_days > deadline_days:
         raise InputError(
             "min_days",
@@ -141,7 +143,7 @@ def checked_window(request: RequestFields) -> float | None:
     if request.window is None:
         return None
     if request.outcome.recurring:
-        raise InputError("window", f"window does not go with {request.outcome!r}: leave it out")
+        raise InputError("window", f"window does not go with {request.outcome.words}: leave it out")
     length = Measure(request.window).window
     assert length is not None
     return float(length)
@@ -187,7 +189,9 @@ def checked_delay(request: RequestFields) -> float | None:
     if delay is None:
         return None
     if not outcome.binary:
-        raise InputError("delay", f"delay is for 0/1 outcomes, not for {outcome!r}: leave it out")
+        raise InputError(
+            "delay", f"delay is for 0/1 outcomes, not for {outcome.words}: leave it out"
+        )
     length = seconds("delay", delay)
     if not 0.0 < length < seconds("window", request.window):
         raise InputError(
@@ -222,7 +226,7 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
     if request.outcome.limited:
         raise InputError(
             "covariate",
-            f"{request.outcome!r} needs a covariate with limits: write it as name:low:high",
+            f"covariate needs limits with {request.outcome.words}: write it as name:low:high",
         )
     return Covariate(name)
 
@@ -266,11 +270,14 @@ def check_deadline(request: RequestFields) -> None:
 def checked_spread(request: RequestFields) -> float | None:
     """Return the spread of outcomes within limits; None where the outcome model has it."""
     outcome, baseline, spread = request.outcome, request.baseline, request.spread
+    if outcome.estimated:
+        # Raises where the model does not say what to expect.
+        outcome.noise(request.means)
     if not (outcome.limited and outcome.variance(baseline) is None):
         if spread is not None:
             raise InputError(
                 "spread",
-                f"spread belongs to Bounded outcomes, not to {outcome!r}: leave it out",
+                f"spread belongs to bounded outcomes, not to {outcome.words}: leave it out",
             )
         return None
     low, high = outcome.low, outcome.high

@@ -14,7 +14,7 @@ from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates import Covariate
 from bascule.core.design_parts import CONTROL, ERROR, GOAL, HARM_ERROR, SIDES
 from bascule.core.metrics.metric import Goal, Metric
-from bascule.core.options import Option, options_of
+from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.arrivals import Returning
@@ -58,7 +58,8 @@ class PlanQuestion(TypedDict, total=False):
     lift: Annotated[
         Lift | None,
         Option(
-            "What a new arm adds: 20% is relative to the baseline, 0.01 is in outcome units.",
+            "Minimum detectable effect (MDE) of a new arm: 20% is relative to the baseline, 0.01 "
+            "is in outcome units.",
             label="Minimum detectable effect",
             group="basics",
             many=True,
@@ -161,7 +162,7 @@ class PlanOptions(TypedDict, total=False):
             "Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
             group="outcome",
             metavar="AMOUNT",
-            excludes=("outcome",),
+            excludes=("outcome", *parameters(OUTCOMES)),
         ),
     ]
     spread: Annotated[

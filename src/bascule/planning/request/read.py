@@ -70,7 +70,11 @@ def _capped(sample: Sample | None, cap: float | str) -> Outcome:
             raise InputError("cap", "give the cap to Sample.of as well, which then applies it")
         return Bounded(0.0, sample.cap)
     if isinstance(cap, str) and cap.strip().endswith("%"):
-        raise InputError("cap", f"cap {cap} is a quantile of a sample: give one, or an amount")
+        raise InputError(
+            "cap",
+            f"cap {cap} is a quantile of earlier outcomes: give them (sample), or an amount",
+            others=("sample",),
+        )
     return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
 
 

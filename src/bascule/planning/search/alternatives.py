@@ -30,8 +30,11 @@ from bascule.planning.forecast import (
 from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest, with_horizon
-from bascule.planning.search.choose import NEARLY, Candidate
+from bascule.planning.search.choose import Candidate, cheapest_of, soonest_of
 from bascule.simulation import Delay, World
+
+STEEPEST, FLATTEST = -4.0, -1.0
+"""Powers of the lift that the time can go with, nearly the inverse square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,8 @@ def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | Non
         return None
     there = time_needed(other) * factor
     power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
+    # Times come in whole blocks, which a tiny step shows more than the lift.
+    power = min(max(power, STEEPEST), FLATTEST)
     nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
     return None if nearer is None else nearer.gap
 
@@ -252,27 +257,14 @@ def paces(
     mine = (recommended.rule, recommended.request.share)
     points = [point for point in points if (point.rule, point.request.share) != mine]
     points += (recommended, *others)
-    fastest, cheapest = min(points, key=_soonness), _cheapest(points)
+    fastest, cheapest = soonest_of(points), cheapest_of(points)
     between = math.sqrt(fastest.expected.days.mean * cheapest.expected.days.mean)
     within = [point for point in points if point.expected.days.mean <= between]
     return (
         Pace("fastest", fastest),
-        Pace("balanced", _cheapest(within)),
+        Pace("balanced", cheapest_of(within)),
         Pace("cheapest", cheapest),
     )
-
-
-def _cheapest(points: Sequence[Candidate]) -> Candidate:
-    """The soonest of the designs that cost nearly the least."""
-    least = min(point.expected.cost.mean for point in points)
-    return min(
-        (point for point in points if point.expected.cost.mean <= (1 + NEARLY) * least),
-        key=_soonness,
-    )
-
-
-def _soonness(point: Candidate) -> tuple[float, float]:
-    return point.weighed_days, point.expected.cost.mean
 
 
 def _points(request: PlanRequest) -> Iterable[Candidate]:

@@ -165,15 +165,6 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
     return tuple(dict.fromkeys([*looked_at, *rules]))
 
 
-def series(rule: Rule) -> Rule:
-    """Return what rules that differ by their knob only have in common: the knob at one value.
-
-    >>> series(Tilt(5, effect=0.5)) == series(Tilt(3, effect=0.5)) != series(Tilt(3))
-    True
-    """
-    return even_rule(rule)
-
-
 def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
     """Return rules with the knob on either side, up to the values tried already.
 
@@ -185,7 +176,9 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
     if rule.knob is None:
         return ()
     here = rule.knob.value
-    values = [other.knob.value for other in tried if other.knob and series(other) == series(rule)]
+    values = [
+        other.knob.value for other in tried if other.knob and even_rule(other) == even_rule(rule)
+    ]
     below = max((value for value in values if value < here), default=here)
     above = min((value for value in values if value > here), default=here)
     return tuple(rule.with_knob(new) for new in (*_between(below, here), *_between(here, above)))
@@ -213,11 +206,11 @@ def search(
     best = best_in_time(accepted(points), request.waiting_cost)
     if best is not None and _worth_a_closer_look(request, best, points):
         points += _points(request, closer(best.rule, first), sweep, progress)
-    order = list(dict.fromkeys(series(point.rule) for point in points))
+    order = list(dict.fromkeys(even_rule(point.rule) for point in points))
 
     def place(point: Candidate) -> tuple[int, float]:
         knob = point.rule.knob
-        return order.index(series(point.rule)), 0.0 if knob is None else knob.value
+        return order.index(even_rule(point.rule)), 0.0 if knob is None else knob.value
 
     return sorted(points, key=place)
 
@@ -229,7 +222,7 @@ def _worth_a_closer_look(
 
     Where theory says too little, a closer look would be one at noise.
     """
-    alike = [point for point in points if series(point.rule) == series(best.rule)]
+    alike = [point for point in points if even_rule(point.rule) == even_rule(best.rule)]
     late = any(not point.in_time for point in alike)
     return by_theory(points) and (request.waiting_cost is not None or late)
 

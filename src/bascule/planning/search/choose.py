@@ -146,6 +146,17 @@ def nearest(points: Sequence[Candidate]) -> Candidate:
     return max(points, key=lambda point: (point.forecast.decided.mean, -point.forecast.days.mean))
 
 
+def soonest_of(points: Sequence[Candidate]) -> Candidate:
+    """Return the design with the fewest weighed days, and of several the cheapest."""
+    return min(points, key=lambda point: (point.weighed_days, point.expected.cost.mean))
+
+
+def cheapest_of(points: Sequence[Candidate]) -> Candidate:
+    """Return the soonest of the designs that cost nearly the least."""
+    least = min(point.expected.cost.mean for point in points)
+    return soonest_of([one for one in points if one.expected.cost.mean <= (1 + NEARLY) * least])
+
+
 def price(point: Candidate, waiting_cost: float | None) -> float:
     """Return what a design is expected to cost, with what its weighed days are worth."""
     cost = point.expected.cost.mean

@@ -13,6 +13,7 @@ from bascule.core.inputs.checks import tidy
 from bascule.core.rules import Rule
 from bascule.planning.forecast import (
     Forecast,
+    even_rule,
     forecast_of,
     hopeless,
     played_design,
@@ -22,7 +23,7 @@ from bascule.planning.forecast import (
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.result import Plan, WhatIf
 from bascule.planning.search.alternatives import reach, time_needed
-from bascule.planning.search.candidates import by_theory, search, series, soonest
+from bascule.planning.search.candidates import by_theory, search, soonest
 from bascule.planning.search.choose import Candidate, accepted, best_in_time, nearest
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.sweep import Budget, Sweep, unit_weight
@@ -252,7 +253,7 @@ def _neighbours(answer: Plan) -> list[Rule]:
     rules = [point.rule for point in answer.points]
     place = rules.index(answer.rule)
     near = [rules[i] for i in (place - 1, place + 1) if 0 <= i < len(rules)]
-    alike = [rule for rule in near if series(rule) == series(answer.rule)]
+    alike = [rule for rule in near if even_rule(rule) == even_rule(answer.rule)]
     wanted = dict.fromkeys([answer.even_point.rule, *alike])
     return [rule for rule in wanted if answer.point_of(rule).simulated is None]
 

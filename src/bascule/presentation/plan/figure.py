@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bascule.planning.forecast import even_rule
 from bascule.planning.request.words import question_of
-from bascule.planning.search.candidates import series
 from bascule.planning.search.choose import Candidate
 from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
 
@@ -78,11 +78,11 @@ def plot_plan(plan: Plan) -> Figure:
 
 def main_curve(plan: Plan) -> list[Candidate]:
     """Return the designs along the knob of the recommended one, with an even split without one."""
-    first = series(plan.rule)
+    first = even_rule(plan.rule)
     return [
         point
         for point in plan.points
-        if series(point.rule) == first or (point.even and point.rule.knob is None)
+        if even_rule(point.rule) == first or (point.even and point.rule.knob is None)
     ]
 
 
@@ -93,7 +93,7 @@ def other_curves(plan: Plan) -> list[list[Candidate]]:
     curves: dict[Rule, list[Candidate]] = {}
     for point in affordable(plan, rest):
         if point.rule.family != family:
-            curves.setdefault(series(point.rule), []).append(point)
+            curves.setdefault(even_rule(point.rule), []).append(point)
     return list(curves.values())
 
 

@@ -18,7 +18,7 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.search.alternatives import time_needed
 from bascule.presentation.guarantees import sentence, sides_words
-from bascule.presentation.numbers import count, duration, number, percent
+from bascule.presentation.numbers import count, day_count, duration, number, percent
 from bascule.presentation.report import Cells, Table
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ wins)'
     """
     parts = [
         outcome_words(request),
-        f"{request.arrivals.words}{share_words(request)} for {request.deadline_days:g} days",
+        f"{request.arrivals.words}{share_words(request)} for {day_count(request.deadline_days)}",
         f"error {percent(request.error)}, {sides_words(request.sides)}",
     ]
     if request.window is not None:

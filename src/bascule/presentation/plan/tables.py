@@ -67,7 +67,7 @@ def pace_table(plan: Plan) -> Table:
         )
     heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "unwon")
     strong = tuple(place for place, one in enumerate(alike) if one == mine)
-    return Table((heading, *rows), strong=strong)
+    return Table((heading, *rows), "Other shares of the traffic", strong)
 
 
 def forecast_cells(forecast: Forecast) -> Cells:

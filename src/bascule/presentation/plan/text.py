@@ -14,6 +14,7 @@ from bascule.presentation.numbers import (
     Amounts,
     amount,
     count,
+    day_count,
     duration,
     percent,
 )
@@ -55,7 +56,7 @@ def why(plan: Plan) -> str:
     best = "Cheapest design"
     if request.waiting_cost is not None:
         best = "Least cost and waiting together of the designs"
-    text = f"{best} that decides in {request.deadline_days:g} days"
+    text = f"{best} that decides in {day_count(request.deadline_days)}"
     if plan.chosen.short_at_zero:
         text += " and takes no longer than a fixed-horizon test at no effect"
     if "designs" in best:
@@ -101,8 +102,8 @@ def cap_words(plan: Plan) -> str:
         )
     if model.estimated and not model.pairs:
         return (
-            "For money choose a cap from earlier outcomes, Bounded(0, cap): the error is then "
-            "proven, and amounts up to the cap are compared."
+            "For money choose a cap from earlier outcomes (`cap`): the error is then proven, and "
+            "amounts up to the cap are compared."
         )
     known = model.known_spread and not model.recurring
     if known and plan.request.usual_spread > plan.request.baseline > 0.0:
@@ -191,7 +192,7 @@ def weaker_words(plan: Plan) -> str:
         return ""
     forecast, kind = point.forecast, point.design.calibration.guarantee
     return (
-        f"With a weaker guarantee (guarantee={kind}) {point.rule.label} decides by then with "
+        f"With a weaker guarantee (`guarantee={kind}`) {point.rule.label} decides by then with "
         f"probability {percent(forecast.decided.mean)}: {amount(forecast.days.mean)} days and "
         f"{amount(forecast.cost.mean)} {plan.request.cost_unit} on average."
     )
@@ -230,13 +231,10 @@ def report(plan: Plan) -> Report:
         parts += limits(plan)
     parts.append(guarantee(plan.design))
     tables = [Table(tuple(comparison(plan)), strong=(0,))]
-    if plan.paces:
-        tables.append(pace_table(plan))
-        parts.insert(1, waiting_words(plan))
     if (other_windows := plan_windows(plan)) is not None:
         tables.append(other_windows)
         parts[-1:-1] = plan_words(plan)
-    parts.insert(2, signal_words(plan))
+    parts.insert(1, signal_words(plan))
     notes = tuple(part for part in parts if part)
     return Report(
         headline(plan),
@@ -284,11 +282,14 @@ def question(plan: Plan) -> str:
 
 def details(plan: Plan) -> Report:
     """Return what else a plan knows: other lifts, other designs, and where figures come from."""
+    shares = (pace_table(plan),) if plan.paces else ()
     tables = (
+        *shares,
         Table(tuple(what_if(plan)), "If the lift is another one"),
         Table(tuple(frontier(plan)), "All designs", (plan.points.index(plan.chosen),)),
     )
     parts = [
+        waiting_words(plan) if shares else "",
         design_in_words(plan.design, plan.request),
         *(limits(plan) if plan.possible else ()),
         fixed_horizon_words(plan),

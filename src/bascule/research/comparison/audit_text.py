@@ -34,8 +34,8 @@ def question(audit: Audit) -> str:
     assert design.max_units is not None
     return (
         f"{sentence(promise_words(design.calibration, len(design.arms)))} Means "
-        f"{shown(audit.means)}; {count(audit.runs)} runs in each world, of at most "
-        f"{count(design.max_units)} units."
+        f"{shown(audit.means)}, {design.outcome.words}; {count(audit.runs)} runs in each world, of "
+        f"at most {count(design.max_units)} units."
     )
 
 

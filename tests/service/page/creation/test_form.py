@@ -92,6 +92,12 @@ def test_limits_and_spread_are_read_where_they_count() -> None:
     assert Form.read({**known, "outcome": "numeric"}).request().outcome == bs.Numeric(4)
     with pytest.raises(InputError, match="sigma must be a number"):
         Form.read({**known, "sigma": "wide"}).request()
+    said = problem_words(Form.read({**known, "outcome": "numeric", "sigma": ""}).problems())
+    assert [*said] == ["sigma"]
+    assert said["sigma"].startswith("Standard deviation is missing")
+    wide = problem_words(Form.read({**bounded, "high": "", "low": ""}).problems())
+    assert [*wide] == ["baseline"]
+    assert "the largest value (Upper limit)" in wide["baseline"]
 
 
 def test_the_answer_has_cards_and_every_design(plan: bs.planning.Plan) -> None:
@@ -167,3 +173,8 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
     assert any(note.startswith("For money choose a cap") for note in shown.report.notes)
     with pytest.raises(InputError, match="sample must be a number"):
         Form.read({**money, "sample": "12 many"}).request()
+    amount = {**money, "sample": "", "baseline": "30", "cap": "500"}
+    assert Form.read(amount).request().outcome == bs.Bounded(0, 500)
+    for limits in ({**money, "high": "50"}, {**amount, "low": "1"}):
+        with pytest.raises(InputError, match="does not go with"):
+            Form.read(limits).request()

@@ -89,7 +89,10 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
 
 def test_hints_of_a_plan_are_spelled_as_the_fields_of_the_form() -> None:
     request = Form.read({"window": "7d", "lift": "20%", "delay": "1d"}).request()
-    said = " ".join(plan_view(first_stage(request)).report.notes)
+    report = plan_view(first_stage(request)).report
+    # One table by default; other shares of the traffic are among the details.
+    assert len(report.tables) == 1
+    said = " ".join(report.whole.notes)
     assert "(Share of traffic)" in said
     assert "(set Early signals to auto)" in said
     assert "--" not in said

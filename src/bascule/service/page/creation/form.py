@@ -22,9 +22,10 @@ from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.search.choose import Candidate, accepted
+from bascule.planning.search.choose import Candidate, accepted, cheapest_of, soonest_of
 from bascule.service.page.creation.options import (
     CONVERSIONS,
+    FIELD,
     FORM,
     NO_RULE,
     OF_RULE,
@@ -105,7 +106,7 @@ class Form:
                 form.check_once(is_to_be_created)
                 return problems
             except InputError as error:
-                field = error.field
+                field = FIELD.get(error.field, error.field)
                 # A problem that is due only to a replaced value is not one of the form.
                 if replaced.isdisjoint(error.others):
                     problems.setdefault(field, error)
@@ -199,9 +200,19 @@ class Form:
     def _outcome(self, sample: Sample | None) -> Outcome:
         """Return the outcome model with its parameters; one that does not exist is refused."""
         kind = FORM["outcome"].read(self["outcome"])
-        if sample is not None and sample.cap is not None:
-            return Bounded(min(0.0, sample.low), sample.cap)
         given = {name: text for name, text in self._given().items() if name in PARAMETERS}
+        cap = self["cap"].strip()
+        is_amount = kind == "bounded" and cap and not cap.endswith("%")
+        source = "sample" if sample is not None else "cap" if is_amount else None
+        if source is not None:
+            for limit in (name for name in ("low", "high") if name in given):
+                message = f"{limit} does not go with {source}: leave one out"
+                raise InputError(limit, message, others=(source,))
+        if sample is None and source is not None:
+            return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
+        if sample is not None:
+            assert sample.cap is not None
+            return Bounded(min(0.0, sample.low), sample.cap)
         if "at" in options_of(OUTCOMES.get(kind)) and "at" not in given:
             given["at"] = self["baseline"]
         return make(OUTCOMES, kind, given)
@@ -216,9 +227,9 @@ def chosen(plan: Plan, choice: str) -> Candidate:
         return plan.chosen
     ready = [point for point in accepted(plan.points) if point.in_time] or [plan.chosen]
     if choice == "fastest":
-        return min(ready, key=lambda point: point.forecast.days.mean)
+        return soonest_of(ready)
     if choice == "cheapest":
-        return min(ready, key=lambda point: point.forecast.cost.mean)
+        return cheapest_of(ready)
     for point in plan.points:
         if point.rule.label == choice:
             return point
@@ -237,5 +248,5 @@ def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
     said = {}
     for name, one in problems.items():
         text = one.spelled(lambda field: TITLES.get(field, field))
-        said[name] = f"{text[:1].upper()}{text[1:]}."
+        said[FIELD.get(name, name)] = f"{text[:1].upper()}{text[1:]}."
     return said

@@ -135,7 +135,7 @@ FORM: Options = {
         if name not in LIVE and "form" not in option.absent
     },
     **{
-        name: replace(option, default="", unset=option.default)
+        name: replace(option, default="", unset=option.unset or option.default)
         for name, option in PARAMETERS.items()
         if any(_has_option(OUTCOMES, kind, name) for kind in OFFERED)
     },
@@ -164,7 +164,11 @@ FORM: Options = {
 }
 """Every field of the form."""
 
+FIELD = {name: option.flag for name, option in PLAN.items() if option.flag in FORM}
+"""Options of a plan that are a field of another name in the form, as the spread of outcomes is."""
+
 TITLES = {name: option.title for name, option in FORM.items()}
+TITLES |= {name: TITLES[field] for name, field in FIELD.items()}
 """What the form calls its fields."""
 
 CONVERSIONS = ("baseline", "lift")
