@@ -127,6 +127,12 @@ def dots() -> bytes:
     return "\n".join([HEAD, *rows]).encode()
 
 
+def short_years() -> bytes:
+    """Dates that DuckDB takes for days of the year 1, and an arm that a program did not know."""
+    rows = lines(lambda i: f"{i},{ARMS[i]},1/{10 + DAYS[i]}/26,{BOUGHT[i]}")
+    return "\n".join([HEAD, *rows, "900,undefined,1/13/26,1"]).encode()
+
+
 @pytest.mark.parametrize(
     ("make", "name", "options", "means", "said"),
     [
@@ -134,6 +140,7 @@ def dots() -> bytes:
         (days_and_one_word, "a.csv", {}, SHARES, "excluded: 1 (time not readable)"),
         (weeks, "a.csv", {}, SHARES, "2025-12-29 to 2026-03-02"),
         (dots, "a.csv", {}, SHARES, "(read as %Y.%m.%d %H:%M)"),
+        (short_years, "a.csv", {}, SHARES, "2026-01-11 to 2026-01-20"),
         (spreadsheet_german, "a.csv", {}, MEANS, "value revenue (read with a decimal comma)"),
         (spreadsheet_english, "a.csv", {}, MEANS, "excluded: 1 (row of totals)"),
         (totals_below, "a.csv", {}, MEANS, "excluded: 1 (no unit)"),
@@ -200,10 +207,17 @@ def money(form: Callable[[float], str]) -> bytes:
             {"time": HEAD.split(",")[2]},
             "400 time not readable, as 'Jan 1, 2026'): give time_format",
         ),
+        (
+            written(HEAD, lines(lambda i: f"{i},{ARMS[i]},26/01/{DAYS[i]:02},1")),
+            "a.csv",
+            {},
+            "give time_format (--time-format) %d/%m/%y or %m/%d/%y or %y/%m/%d",
+        ),
         (b"x", "a.xlsx", {}, "save the sheet as CSV"),
         (b"x", "a.txt", {}, "rename it to end in .csv"),
+        (b"x", "a.sqlite", {}, "give the URL sqlite:// followed by the path, and a query"),
     ],
-    ids=range(12),
+    ids=range(14),
 )
 def test_what_is_unclear_is_asked(
     data: bytes, name: str, options: dict[str, Any], line: str, tmp_path: Path
@@ -277,7 +291,30 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
         "p = 0.2 however often you look; p = 0.0055 if this is the only look",
     ),
     "values that one arm lacks": (large(score=LACKING), "however often you look; p = "),
+    "a code for what is missing": (
+        small(revenue=[-99.0, *PLAIN["revenue"][1:]]),
+        "! extreme values: the lowest outcome is -99, which often stands for a value that is miss",
+    ),
+    "two codes": (
+        large(score=[1 + i % 7 // 3 // 2 for i in range(5200)]),
+        "! two values: every outcome is 1 or 2: if these are codes, lifts have no meaning; for the "
+        "share with 2, take the metric 'score=2'",
+    ),
 }
+
+
+def test_where_nothing_is_compared_there_is_no_difference() -> None:
+    """The arms take turns from day to day."""
+    log = large(score=[i % 10 / 7 for i in range(5200)])
+    found = bs.analyze(log)
+    (effect,) = found.effects
+    assert np.isnan(effect.difference)
+    assert np.isnan(found.contrasts[0].lift or 0.0)
+    assert found.to_dict()["effects"][0]["difference"] is None
+    assert "  b - a       –  none yet" in str(found)
+    bounded = bs.analyze(log, bs.LogMetric("score", outcome=bs.Bounded(0, 2)))
+    assert (bounded.effects[0].low, bounded.effects[0].high) == (-2, 2)
+    assert np.isnan(bounded.effects[0].difference)
 
 
 @pytest.mark.parametrize("name", ODD)

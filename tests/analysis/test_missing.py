@@ -64,6 +64,13 @@ def test_units_without_a_value_can_be_excluded(absent: Any, options: dict[str, A
     assert any("fair only if" in note for note in found.notes)
 
 
+def test_a_log_without_times_may_have_copies_and_exclude_what_is_missing() -> None:
+    log = {"unit": [*range(40), 0], "arm": [*"ab" * 20, "a"], "score": [None, *range(40)]}
+    found = bs.analyze(log, bs.LogMetric("score", missing="exclude"))
+    assert found.units == 40
+    assert "copies" not in {check.name for check in found.flagged}
+
+
 def test_another_number_can_stand_for_them() -> None:
     found, zero = bs.analyze(log(None), bs.LogMetric(missing=1.0)), bs.analyze(log(None))
     assert found.arms[0].mean == pytest.approx((zero.arms[0].mean or 0.0) + 0.1)

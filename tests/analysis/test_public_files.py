@@ -150,15 +150,15 @@ def means_of(found: bs.analysis.Analysis) -> dict[str, float]:
 FILES: dict[str, tuple[Callable[[], Any], str | None, dict[str, Any]]] = {
     "trial": (
         trial,
-        "metric could be age, distance_km or score_week_8",
-        {"metric": "score_week_8"},
+        "metric could be age, distance_km or score_week_8; 11 rows have no score_week_8",
+        {"metric": bs.LogMetric("score_week_8", missing="exclude")},
     ),
     "funnel": (
         funnel,
         "metric could be sum_gamerounds, retention_1 or retention_7",
         {"metric": "retention_7"},
     ),
-    "revenue": (revenue, "metric could be conversion or spend", {"metric": "spend"}),
+    "revenue": (revenue, "metric could be visit, conversion or spend", {"metric": "spend"}),
     "clustered": (clustered, None, {"assigned": bs.Assigned(cluster="village")}),
     "start-stop": (
         start_stop,
@@ -196,17 +196,20 @@ def test_a_file_needs_at_most_one_question(name: str, tmp_path: Path) -> None:
         wanted = frame.groupby("treat").infect.sum() / at_risk
     else:
         arm, value = MEASURED[name]
-        wanted = frame.fillna({value: 0}).groupby(arm)[value].mean()
+        wanted = frame.groupby(arm)[value].mean()
     assert means_of(found) == pytest.approx(wanted.to_dict(), rel=1e-6)
     if name == "revenue":
         assert found.design.control_arm == "No E-Mail"
-    # Scores that were not taken count as 0, unless the user says what they are.
-    flags = {check.name: check.message for check in found.flagged}
-    assert ("missing outcomes" in flags) == (name == "trial")
     if name == "trial":
-        assert "no other outcome is 0" in flags["missing outcomes"]
+        # Whether a score that was not taken counts as 0 is asked, and may be said.
+        with pytest.raises(Question, match="11 rows have no score_week_8, and no other has 0"):
+            bs.analyze(path, "score_week_8")
         stated = bs.analyze(path, bs.LogMetric("score_week_8", missing=0))
-        assert "missing outcomes" not in {check.name for check in stated.flagged}
+        wanted = frame.fillna({"score_week_8": 0}).groupby("treatment").score_week_8.mean()
+        assert means_of(stated) == pytest.approx(wanted.to_dict(), rel=1e-6)
+        # Where others are 0, a blank is one as well.
+        frame.loc[0, "score_week_8"] = 0.0
+        assert bs.analyze(frame, "score_week_8").units == 300
     assert "1970" not in str(found) + found.html() + str(found.to_rows())
     assert not re.search(r"\binf\b", str(found))
 
@@ -246,13 +249,13 @@ def test_many_tests_of_one_file_make_one_table(tmp_path: Path) -> None:
 
 
 DIRTY: dict[str, tuple[Callable[[str], str], str]] = {
-    "a blank value": (lambda t: t.replace(",21.", ",", 1), "no value: the unit counts"),
+    "a blank value": (lambda t: t.replace(",21.", ",", 1), "unit without any value"),
     "a word": (
         lambda t: t + "P999,drug,30,f,2.0,lost\n",
         "value not a number",
     ),
     "a row of totals": (lambda t: t + "Total,drug,1,f,1,9999\n", "row of totals"),
-    "semicolons": (lambda t: t.replace(",", ";"), "300 units"),
+    "semicolons": (lambda t: t.replace(",", ";"), "289 units"),
     "spaces and case": (lambda t: t.replace(",drug,", ", Drug ,", 20), "arm names"),
     "a header again": (lambda t: t + t.splitlines()[0] + "\n", "repeats the names"),
     "copies": (
@@ -267,9 +270,10 @@ def test_what_is_wrong_with_a_file_is_said(name: str, tmp_path: Path) -> None:
     change, said = DIRTY[name]
     path = tmp_path / "trial.csv"
     path.write_text(change(trial().to_csv(index=False)))
-    found = bs.analyze(path, "score_week_8")
+    score = bs.LogMetric("score_week_8", missing="exclude")
+    found = bs.analyze(path, score)
     assert said in str(found)
-    clean = bs.analyze(trial(), "score_week_8")
+    clean = bs.analyze(trial(), score)
     if name != "copies":
         for mine, theirs in zip(found.arms, clean.arms, strict=True):
             assert mine.mean == pytest.approx(theirs.mean, abs=0.2)

@@ -39,14 +39,14 @@ def same_arms(one: bs.analysis.Analysis, other: bs.analysis.Analysis) -> bool:
 
 
 def test_what_was_read_is_said_everywhere(usual: bs.analysis.Analysis) -> None:
-    found = bs.analyze(table(visits=[1, 2] * 300), bs.LogMetric(window="2d"))
+    found = bs.analyze(table(age=[31, 42] * 300), bs.LogMetric(window="2d"))
     assert found.reading.value == "revenue"
-    assert found.reading.other_values == ("visits",)
-    line = "unit user_id; arm variant; time ts; value revenue (not used, though numbers: visits)"
+    assert found.reading.other_values == ("age",)
+    line = "unit user_id; arm variant; time ts; value revenue (not used, though numbers: age)"
     assert line in str(found)
     assert "; window 2 days" in str(found)
-    assert found.to_dict()["reading"]["other_values"] == ["visits"]
-    assert "revenue (not used, though numbers: visits)" in found.html()
+    assert found.to_dict()["reading"]["other_values"] == ["age"]
+    assert "revenue (not used, though numbers: age)" in found.html()
 
 
 def test_of_two_likely_values_none_is_picked() -> None:
@@ -54,6 +54,8 @@ def test_of_two_likely_values_none_is_picked() -> None:
         bs.analyze(table(conversion=[0, 1] * 300))
     with pytest.raises(bs.InputError, match=r"metric could be clicks or sales"):
         bs.analyze(table(revenue=None, clicks=[0, 1] * 300, sales=[1, 2] * 300))
+    with pytest.raises(bs.InputError, match=r"metric could be revenue or visits"):
+        bs.analyze(table(visits=[1, 2] * 300))
     assert bs.analyze(table(revenue=None, sales=[1.0, 2.0] * 300)).reading.value == "sales"
 
 

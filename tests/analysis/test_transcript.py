@@ -69,7 +69,7 @@ def orders() -> Raw:
     each = np.bincount(customer, amount)
     wanted = means(["AB"[c % 2] for c in range(200)], each)
     total = f"Summe;;;;{german(amount.sum())} €"
-    return Raw(text(head, *lines, total), "arm could be Gruppe", {"arm": "Gruppe"}, wanted)
+    return Raw(text(head, *lines, total), None, {}, wanted)
 
 
 def pricing() -> Raw:
@@ -237,7 +237,8 @@ def test_a_raw_file_is_read_after_one_question(name: str, tmp_path: Path) -> Non
     assert {arm.name: arm.mean for arm in found.arms} == pytest.approx(raw.means, rel=1e-6)
     assert "1970" not in str(found) + found.html()
     if name == "schools":
-        assert "give cluster='school_id'" in str(found)
+        assert "all units of one school_id have the same arm" in str(found.flagged)
+        assert "assigned=bs.Assigned(cluster='school_id')" in call
     if name == "exposures":
         assert "signup_date has times and is not used" in str(found)
     if name == "funnel":
@@ -325,10 +326,21 @@ def test_groups_of_units_with_one_arm_are_noted() -> None:
         "arm": ["ab"[i // 10 % 2] for i in range(120)],
         "value": [i % 7 for i in range(120)],
     }
-    found = bs.analyze(log, unit="person")
-    assert any("all units of one village have the same arm" in note for note in found.notes)
+    (check,) = bs.analyze(log, unit="person").flagged
+    assert "all units of one village have the same arm" in check.message
+    found = bs.analyze(log, unit="person", assigned=bs.Assigned(cluster="village"))
+    assert not found.flagged
+    # Means are those of persons, and the units are villages.
+    assert found.cost is None
+    # Without a column of persons, the village may be the unit, also where it is a number.
+    del log["person"]
+    log["village"] = [i // 10 for i in range(120)]
+    with pytest.raises(Question, match="unit could be village, all of whose rows") as asked:
+        bs.analyze(log)
+    assert asked.value.options["unit"] == "village"
+    assert bs.analyze(bs.Log(log, row_is_unit=True)).units == 120
     log["arm"] = ["ab"[i % 2] for i in range(120)]
-    assert not any("village" in note for note in bs.analyze(log, unit="person").notes)
+    assert bs.analyze(log).units == 120
 
 
 FAULTS: dict[str, Callable[[list[bytes]], list[bytes]]] = {

@@ -168,6 +168,9 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
                 log.reading, log=places["events"], assignments=places.get("assignments")
             )
             log = replace(log, unreadable=opened.unreadable, reading=reading)
+            if reading.times == "none":
+                # Without times there are no days to follow outcomes over.
+                request = replace(request, by_day=False)
             made = reduced(request, log, assignments, tested)
             answer = assembled(request, made, asked.assigned.weights)
             if tested is None:

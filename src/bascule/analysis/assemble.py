@@ -109,8 +109,10 @@ def answer(
     _check_sums(reduced, sums)
     part = part_of(request, reduced, name, error)
     times, moments = reduced.reading.times, part.counted.moments
+    # Means of ratios and of clusters are not means of units.
+    has_cost = reduced.reading.per is None and reduced.reading.cluster is None
     course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
-    unknown = [(0.0, -math.inf, math.inf)] * math.comb(len(arms), 2)
+    unknown = [(math.nan, -math.inf, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
     effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
@@ -136,6 +138,7 @@ def answer(
     if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
     elif reduced.replayed is None:
+        made += checks.two_values(sums, reduced.reading.value)
         made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
     compared: tuple[Contrast, ...] = ()
     if not (evidence.once or request.brief):
@@ -160,9 +163,9 @@ def answer(
         decision=course.decision,
         decided=None if times == "none" else course.decided,
         days=tuple(replace(day, effects=signed(part.design, day.effects)) for day in course.days),
-        cost=None if reduced.reading.per else _cost_of(part.arms, request.goal),
+        cost=_cost_of(part.arms, request.goal) if has_cost else None,
         saved=None
-        if reduced.reading.per or times == "none" or evidence.once
+        if not has_cost or times == "none" or evidence.once
         else _saved_by(part.arms, sums, course, request.goal),
         days_left=None if times == "none" else part.days_left,
         checks=tuple(made),
@@ -181,17 +184,17 @@ def answer(
 
 def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
     """Checks of the rows of a log, whatever segments they are in."""
-    days, zeros = len(sums.days), reduced.odd_zeros
     return [
         *checks.rows_read(reduced),
-        *checks.missing_outcomes(reduced.arms, reduced.valueless, days, odd_zeros=zeros),
+        *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
         *checks.outcome_values(request.strict_outcome, reduced.unfit),
+        *checks.whole_groups(reduced.reading.wholes),
     ]
 
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
     """Refuse fewer than two arms, denominators of 0, and events that end the follow-up."""
-    if reduced.reading.follow_up and sums.zero_or_one:
+    if reduced.reading.follow_up and (sums.zero_or_one or sums.two_values):
         raise InputError(
             "follow_up",
             "follow_up: no unit has more than one event, so an event seems to end its follow-up: "

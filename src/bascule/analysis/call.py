@@ -173,7 +173,11 @@ class LogMetric(Declared):
     ] = None
     aggregate: Annotated[
         Aggregate | None,
-        Option("How the values of a unit are combined.", group="outcome", unset="sum; any if 0/1"),
+        Option(
+            "How the values of a unit are combined.",
+            group="outcome",
+            unset="sum; any with the outcome bernoulli",
+        ),
     ] = None
     missing: Annotated[
         float | str | None,

@@ -30,6 +30,9 @@ MANY_IN_TWO_ARMS = 0.001
 MANY_ROWS = 0.01
 MUCH_LATE = 0.05
 
+MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0)
+"""Numbers that files have in place of values that are missing."""
+
 ENOUGH_TO_MISS = 10
 """Where this number is expected, nobody comes by chance about once in 20,000 days."""
 
@@ -46,12 +49,11 @@ def looks_words(p_value: float, once: float) -> str:
 
 
 def missing_outcomes(
-    arms: Sequence[str], valueless: Mapping[int, Valueless], days: int, *, odd_zeros: bool = False
+    arms: Sequence[str], valueless: Mapping[int, Valueless], days: int
 ) -> list[Check]:
     """Whether the share of units without a value differs between arms; no check if none is missing.
 
-    The p-value holds for a look at the end of each of the days. With `odd_zeros` no other outcome
-    is the 0 that these units count as, which is flagged.
+    The p-value holds for a look at the end of each of the days.
 
     >>> missing = {0: Valueless(1000, 10), 1: Valueless(1000, 60)}
     >>> missing_outcomes(["a", "b"], missing, days=7)[0].flagged
@@ -77,12 +79,7 @@ def missing_outcomes(
     message = f"{units_have} no value ({each}; {looks_words(p_value, once)})"
     if p_value <= LEVEL:
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
-    if odd_zeros:
-        message += (
-            '; they count as 0, although no other outcome is 0: give `missing="exclude"` if these '
-            "outcomes were not measured, or `missing=0` if nothing happened"
-        )
-    return [Check("missing outcomes", odd_zeros or p_value <= LEVEL, message, p_value)]
+    return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
 
 
 def outcome_values(model: Outcome | None, unfit: Unfit | None) -> list[Check]:
@@ -158,11 +155,42 @@ def two_arms(reduced: Reduced, units: int) -> Check:
     if count == 0:
         return Check("units in two arms", False, "no unit was seen in two arms")
     share = count / (units + count)
-    message = f"{count:,} units ({percent(share, 2)}) were seen in two arms and are excluded"
+    units_were = "1 unit was" if count == 1 else f"{count:,} units were"
+    message = f"{units_were} seen in two arms ({percent(share, 2)}) and excluded"
     message += _such_as(reduced, IN_TWO_ARMS)
     if share > MANY_IN_TWO_ARMS:
         message += ": find out how they changed before you trust the rest"
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
+
+
+def whole_groups(columns: Sequence[str]) -> list[Check]:
+    """Groups whose units all have the same arm, as if each group was assigned as a whole.
+
+    >>> print(whole_groups(["school"])[0])
+    ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...
+    """
+    return [
+        Check(
+            "whole groups",
+            True,
+            f"all units of one {name} have the same arm: if it was assigned as a whole, give "
+            f"`cluster` {name!r}, or intervals are too narrow",
+        )
+        for name in columns
+    ]
+
+
+def two_values(sums: Sums, value: str | None) -> list[Check]:
+    """Outcomes that are one of two numbers other than 0 and 1, which may be codes."""
+    ends = sums.two_values
+    if ends is None or value is None:
+        return []
+    low, high = ends
+    message = (
+        f"every outcome is {low:g} or {high:g}: if these are codes, lifts have no meaning; for the "
+        f"share with {high:g}, take the metric '{value}={high:g}'"
+    )
+    return [Check("two values", True, message)]
 
 
 def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
@@ -292,6 +320,12 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst:
                 worst, where, value = float(moved), i, end
+    if (lowest := float(sums.lows.min())) in MISSING_CODES:
+        message = (
+            f"the lowest outcome is {lowest:g}, which often stands for a value that is missing: if "
+            "it does here, leave these entries blank"
+        )
+        return Check(name, True, message)
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others

@@ -147,11 +147,10 @@ class Unfit(NamedTuple):
 
 
 class Valueless(NamedTuple):
-    """Units of an arm that have rows: all, those without a value, and those with the outcome 0."""
+    """Units of an arm that have rows: all of them, and those without a value."""
 
     units: int
     without: int
-    zeros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +158,7 @@ class Reduced:
     """What came out of the log: its arms, the table of sums, and how outcomes came about.
 
     `final` says whether an outcome is what it will stay; `log_end` is when the log ends.
-    `valueless` has the units of each arm that have rows without a value. With `odd_zeros` these
-    count as 0 though no other outcome is 0, and nobody has said that they should. `unfit` has
+    `valueless` has the units of each arm that have rows without a value. `unfit` has
     the outcomes that the model does not allow. `spelled` has the entries that mean the arms,
     `worded` counts rows with words in place of numbers, and `duplicates` exact copies of other
     rows, None if they were not looked for. With `only_copies` units have one row each but for
@@ -175,7 +173,6 @@ class Reduced:
     rows: int = 0
     excluded: dict[str, int] = field(default_factory=dict)
     valueless: dict[int, Valueless] = field(default_factory=dict)
-    odd_zeros: bool = False
     examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
     worded: int = 0
     duplicates: int | None = None

@@ -87,6 +87,21 @@ def as_ibis(events: Any, folder: Path) -> Any:
     return ibis.duckdb.connect().read_parquet(as_parquet(events, folder))
 
 
+def as_fine_times(events: Any, folder: Path) -> Any:
+    """Zoned times in nanoseconds, as older versions of pandas write them."""
+    zoned = events.assign(ts=events.ts.dt.tz_localize("UTC").astype("datetime64[ns, UTC]"))
+    return as_parquet(zoned, folder)
+
+
+def as_sqlite(events: Any, folder: Path) -> Any:
+    import sqlite3
+
+    with sqlite3.connect(folder / "log.sqlite") as connection:
+        events.assign(ts=events.ts.astype(str)).to_sql("events", connection, index=False)
+    connection.close()
+    return bs.Log(f"sqlite://{folder}/log.sqlite", query="events")
+
+
 def as_dataset(events: Any, folder: Path) -> Any:
     import pyarrow.dataset as ds
 
@@ -105,7 +120,7 @@ def as_folder(events: Any, folder: Path) -> Any:
 
 
 FRAMES = (as_polars, as_lazy, as_arrow, as_reader, as_zoned, as_text)
-FILES = (as_csv, as_folder, as_lines, as_parquet, as_dataset, as_ibis)
+FILES = (as_csv, as_folder, as_lines, as_parquet, as_fine_times, as_dataset, as_ibis, as_sqlite)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

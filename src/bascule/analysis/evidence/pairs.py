@@ -70,6 +70,9 @@ class Pair:
         >>> [round(end, 4) for end in Pair(50.0, 100.0).interval(math.log(20), widest=0.7)]
         [0.5, 0.1858, 0.7]
         """
+        if self.clock <= 0.0 and self.estimate is None:
+            # Nothing was compared, so nothing is known, not even a difference of 0.
+            return math.nan, -widest, widest
         centre, reach = self.difference, self.reach(log_threshold)
         low, high = max(centre - reach, -widest), min(centre + reach, widest)
         # Means that are further apart than possible would be a contradiction, not an interval.

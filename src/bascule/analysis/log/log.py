@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, Assigned, LogMetric
-from bascule.analysis.log.naming import column, named, usual, with_kind
+from bascule.analysis.log.naming import column, named, start_of, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.log.recognise import Recognised, recognised, start_of
+from bascule.analysis.log.recognise import Recognised, recognised
 from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.request import Request
@@ -123,6 +123,7 @@ def read_log(
         written=str(written.get(used.value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
         notes=used.notes,
+        wholes=used.wholes,
     )
     assigned, assignment_columns, text = None, None, False
     if not alone:

@@ -24,12 +24,18 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "perhaps an arm": (
         *("version", "segment", "bucket", "condition", "cohort", "branch", "treat", "treated"),
-        *("exposed", "test"),
+        *("exposed", "test", "grp", "cell", "gruppe"),
     ),
     "value": (
         *("value", "revenue", "outcome", "y", "converted", "conversion", "conversions"),
-        *("clicked", "clicks", "purchased", "purchases", "bought", "amount", "spend", "spent"),
-        *("sales", "orders", "event", "events", "status", "response", "signups", "success"),
+        *("clicked", "clicks", "purchased", "purchases", "bought", "amount", "spend"),
+        *("spent", "sales", "orders", "event", "events", "status", "response", "signups"),
+        *("success",),
+    ),
+    "perhaps a value": (
+        *("visit", "visits", "visited", "views", "viewed", "pageviews", "page_views", "sessions"),
+        *("enrollments", "enrolments", "registrations", "subscriptions", "leads", "installs"),
+        *("downloads", "transactions", "purchase", "profit", "retained", "churned"),
     ),
     "time": (
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
@@ -73,6 +79,9 @@ TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment
 
 MOST_KINDS = 20
 """The most kinds of events that are named in a message."""
+
+NO_NAME = r"column\d+"
+"""What DuckDB calls columns without a name."""
 
 ROW_NUMBERS = ("unnamed:_0", "unnamed_0", "index", "row", "rownum", "row_number", "rownames")
 """Names of columns that number rows."""
@@ -187,3 +196,26 @@ def named_segments(table: Any, column: str, segments: Segments) -> Any:
             f"{', '.join(segments.names)}; give it another design, or one with other=NAME",
         )
     return table.mutate(**{column: value})
+
+
+def interval(columns: Iterable[str]) -> tuple[str, ...]:
+    """The columns with the start and the stop of a row, if there are such."""
+    by_name = {plain(name): name for name in columns}
+    for start, stop in INTERVALS:
+        if start in by_name and stop in by_name:
+            return by_name[start], by_name[stop]
+    return ()
+
+
+def start_of(stop: str, columns: Iterable[str]) -> str | None:
+    """The column with the start of the rows whose stop was named; None if there is none."""
+    by_name = {plain(name): name for name in columns}
+    starts = [start for start, end in INTERVALS if end == plain(stop) and start in by_name]
+    return by_name[starts[0]] if starts else None
+
+
+def listed(names: list[str], word: str) -> str:
+    """Names of columns; DuckDB makes them up where a file has no header."""
+    made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
+    text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
+    return text + (" (the file has no line with names)" if made_up else "")

@@ -20,7 +20,7 @@ class Reading:
     to be found out; `written` says how values are written that are text. `block` is what units are
     compared within. With `cumulative` a row has what was counted up to its time,
     and with `at_risk` a row's time at risk lies between its start and its stop; `notes` say what
-    was not used and why.
+    was not used and why. `wholes` are columns of groups whose units all have the same arm.
     """
 
     log: str = ""
@@ -48,6 +48,7 @@ class Reading:
     block: Literal["day", "week"] = "day"
     at_risk: bool = False
     notes: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
 
     def stamp(self, day: str) -> str | None:
         """A day as the log has it: a date, the number of a day, or None where it has no times.
@@ -163,15 +164,19 @@ class Question(InputError):  # noqa: N818 - it asks
         options = columns | {name: repr(value) for name, value in self.options.items()}
         metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
         if "follow_up" in options:
-            pair = tuple(str(self.options["follow_up"]).split(","))
-            metric = f"bs.LogMetric({metric}, follow_up={pair!r})"
-            del options["follow_up"]
+            options["follow_up"] = repr(tuple(str(self.options["follow_up"]).split(",")))
+        if self.zero_or_one:
+            options["outcome"] = "bs.Bernoulli()"
+        of_metric = ("follow_up", "missing", "outcome")
+        stated = [f"{name}={options.pop(name)}" for name in of_metric if name in options]
+        if stated:
+            metric = f"bs.LogMetric({metric}, {', '.join(stated)})"
+        if "cluster" in options:
+            options["assigned"] = f"bs.Assigned(cluster={options.pop('cluster')})"
         if "count" in options:
             names = ("count", "squares", "cumulative")
             sums = [f"{name}={options.pop(name)}" for name in names if name in options]
             source = f"bs.Log({source}, {', '.join(sums)})"
-        if self.zero_or_one:
-            metric = f"bs.LogMetric({metric}, outcome=bs.Bernoulli())"
         parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
         return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
 

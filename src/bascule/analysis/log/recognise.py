@@ -18,24 +18,21 @@ from bascule.analysis.log.naming import (
     DURATIONS,
     EVENTS,
     IDENTITY,
-    INTERVALS,
     KINDS,
     METRICS,
     NUMBER_OF,
     TESTS,
     TREATED,
     column,
+    interval,
+    listed,
     named,
     plain,
     usual,
 )
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, Question
-from bascule.analysis.log.sample import MOSTLY, NO_NAME, Sample
+from bascule.analysis.log.sample import MOSTLY, Sample
 from bascule.analysis.log.times import FORMAT_HINT
-from bascule.core.errors import InputError
-
-FEWEST_CLUSTERS = 6
-"""So many groups whose units all have one arm are no chance."""
 
 DAY_NAMES = ("day", "date")
 """Names of times whose small numbers are days of arrival; others may be weeks, or the time since a
@@ -46,7 +43,8 @@ unit arrived."""
 class Recognised:
     """The columns of a table that were named or found; None for those that are not there.
 
-    `others` could have been the value, and `notes` say what was not used and why.
+    `others` could have been the value, and `notes` say what was not used and why. `wholes` have
+    groups of units that all have the same arm.
     """
 
     unit: str | None
@@ -55,6 +53,7 @@ class Recognised:
     value: str | None
     others: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    wholes: tuple[str, ...] = ()
 
 
 def recognised(
@@ -106,12 +105,13 @@ class _Recognition:
             if name is not None:
                 self._take(role, named(role, name, list(sample.table.columns)), sample)
         if value is not None:
-            self._take("metric", self._named_metric(value), self.events)
+            self._take("metric", self.events.metric(value), self.events)
         self._ask_about_tests()
         if asked.unit is None and not self.no_unit:
             self._find_unit()
         if asked.arm is None:
             self._find_arm()
+        self._ask_about_units()
         if asked.time is None:
             self._find_time()
         others: tuple[str, ...] = ()
@@ -123,7 +123,8 @@ class _Recognition:
         self._ask_about_sums()
         self._ask_about_intervals()
         self._ask_about_durations()
-        self._note_clusters()
+        self._ask_about_blanks()
+        wholes = self._wholes()
         if self.unclear:
             raise Question(asked.log.where.shown, self.roles, self.unclear, **self.options)
         roles = self.roles.get
@@ -134,35 +135,12 @@ class _Recognition:
             roles("metric"),
             others,
             tuple(self.notes),
+            tuple(wholes),
         )
 
     def _take(self, role: str, name: str, sample: Sample) -> None:
         self.roles[role] = name
         sample.taken.add(name)
-
-    def _named_metric(self, name: str) -> str:
-        """The column of a metric that was named; kinds of events are counted as column=kind."""
-        sample = self.events
-        columns = list(sample.table.columns)
-        texts = [c for c in columns if c not in sample.numbers]
-        texts = [c for c in texts if sample.table[c].type().is_string()]
-        if not any(plain(c) == plain(name) for c in columns):
-            for text in texts:
-                if name in sample.kinds(text):
-                    raise InputError(
-                        "metric",
-                        f"metric: there is no column {name!r}, but {text} has such rows: to "
-                        f"count them, give the metric '{text}={name}'",
-                    )
-        meant = named("metric", name, columns)
-        if meant in texts and re.search(KINDS, plain(meant)):
-            kinds = [f"{meant}={kind}" for kind in sample.kinds(meant)]
-            raise InputError(
-                "metric",
-                f"metric: {meant} has kinds of events and no numbers: to count those of one kind, "
-                f"give the metric {_listed([repr(kind) for kind in kinds], 'or')}",
-            )
-        return meant
 
     def _ask(self, role: str, why: str, columns: Iterable[str]) -> None:
         self.unclear.append(why)
@@ -177,7 +155,7 @@ class _Recognition:
                 self._take(role, columns[0], sample)
                 return True
             if columns:
-                why = f"{role} could be {_listed(columns, 'or')}"
+                why = f"{role} could be {listed(columns, 'or')}"
                 # Of several identities, the one with the most entries is within the others.
                 finest = sorted(columns, key=lambda c: role == "unit" and -sample.different(c))
                 self._ask(role, why, finest)
@@ -193,14 +171,49 @@ class _Recognition:
             names.append([c for c in free if re.search(IDENTITY, plain(c))])
         if self._choose("unit", sample, names):
             return
-        texts = [c for c in free if c not in sample.numbers and not usual("time", [c])]
-        texts = [c for c in texts if sample.table[c].type().is_string()]
+        texts = [c for c in free if c not in (*sample.numbers, *sample.row_numbers)]
+        texts = [c for c in texts if sample.table[c].type().is_string() and not self._is_time(c)]
         likely = [c for c in texts if sample.different(c) > MOSTLY * sample.rows > 50]
         if not self.alone or (likely and not self._counts()):
             columns = likely or free
-            self._ask("unit", f"unit could be {_listed(columns, 'or')}", columns)
+            self._ask("unit", f"unit could be {listed(columns, 'or')}", columns)
+
+    def _is_time(self, name: str) -> bool:
+        return bool(usual("time", [name])) or self.events.has_dates(name)
+
+    def _ask_about_units(self) -> None:
+        """Ask whether rows with the same entry are one unit, where all of these have one arm.
+
+        If there is no such column, every row is a unit, which is noted.
+        """
+        sample, arm = self.events, self.roles.get("arm", self.options.get("arm"))
+        if self._has_unit or self.no_unit or not self.alone:
             return
-        self.notes.append("no column has identities, so every row is taken for a unit of its own")
+        found: list[str] = []
+        if arm in sample.table.columns and self._test is None and not self._counts():
+            found = self._of_one_arm(str(arm), sample.rows)
+        if not found:
+            note = "no column is known to have identities, so every row is taken for a unit"
+            self.notes.append(note)
+            return
+        why = (
+            f"unit could be {listed(found, 'or')}, all of whose rows have the same arm (if every "
+            "row is a unit of its own, give row_is_unit=True, --row-is-unit)"
+        )
+        self._ask("unit", why, sorted(found, key=sample.different, reverse=True))
+        sample.taken.update(found)
+
+    @property
+    def _has_unit(self) -> bool:
+        return "unit" in self.roles or "unit" in self.options
+
+    def _of_one_arm(self, arm: str, units: int) -> list[str]:
+        """The columns whose entries have many rows, all of them of the same arm."""
+        sample = self.events
+        there = [c for c in sample.free if c != arm and c not in sample.row_numbers]
+        there = [c for c in there if not self._is_time(c) and not usual("value", [c])]
+        there = [c for c in there if not sample.table[c].type().is_floating()]
+        return [c for c in there if sample.is_assigned(c, arm, units)]
 
     def _find_arm(self) -> None:
         sample = self.arms
@@ -215,13 +228,14 @@ class _Recognition:
             return
         free = [c for c in columns if c not in (test, *sample.row_numbers)]
         few = [c for c in free if not usual("time", [c]) and self._has_few(c)]
-        few = sorted(few, key=lambda c: (c in sample.numbers, bool(usual("value", [c]))))
+        few = [c for c in few if not usual("value", [c])] or few
+        few = sorted(few, key=lambda c: c in sample.numbers)
         if test is not None:
             # Each test has its own arms, so their column has more entries than others.
             few = [c for c in few if c not in sample.numbers] or few
             few = sorted(few, key=sample.different, reverse=True)
-        why = f"arm could be {_listed(few, 'or')}" if few else "no column looks like the arm"
-        every = _listed(list(sample.table.columns), "and")
+        why = f"arm could be {listed(few, 'or')}" if few else "no column looks like the arm"
+        every = listed(list(sample.table.columns), "and")
         rest = "" if few else f" (of {every}), and a row must be about one arm"
         self._ask("arm", why + rest, few)
 
@@ -267,21 +281,28 @@ class _Recognition:
 
     def _find_value(self) -> tuple[str, ...]:
         sample = self.events
-        pair = _interval(sample.free)
+        pair = interval(sample.free)
         rest = {*pair, self.covariate}
         numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
+        if not (self._has_unit or self.no_unit):
+            counts = self._counts()
+            numbers = [c for c in numbers if c not in counts]
         texts = [c for c in usual("value", sample.free) if c not in numbers]
-        likely = usual("value", numbers) or [*texts, *numbers]
+        likely = [*texts, *numbers]
+        if usual("value", numbers):
+            # Columns with other names of outcomes could be meant as well.
+            tiers = ("value", "perhaps a value")
+            likely = [c for c in numbers if any(usual(tier, [c]) for tier in tiers)]
         kinds = [c for c in sample.free if c not in numbers and re.search(KINDS, plain(c))]
         if kinds and not numbers:
             named = [f"{kinds[0]}={kind}" for kind in sample.kinds(kinds[0])]
-            self._ask("metric", f"metric could be the events with {_listed(named, 'or')}", named)
+            self._ask("metric", f"metric could be the events with {listed(named, 'or')}", named)
         elif len(likely) == 1:
             self._take("metric", likely[0], sample)
         elif likely:
-            self._ask("metric", f"metric could be {_listed(likely, 'or')}", likely)
+            self._ask("metric", f"metric could be {listed(likely, 'or')}", likely)
         elif self.alone:
-            columns = _listed(list(sample.table.columns), "and")
+            columns = listed(list(sample.table.columns), "and")
             self._ask("metric", f"no column looks like the metric (of {columns})", ())
         return tuple(c for c in numbers if c not in self.roles.values())
 
@@ -300,7 +321,7 @@ class _Recognition:
         if tests:
             self._ask("test", f"{tests[0]} seems to name one of several tests", tests)
         elif metrics:
-            kinds = _listed(sample.kinds(metrics[0]), "and")
+            kinds = listed(sample.kinds(metrics[0]), "and")
             why = f"{metrics[0]} seems to name the metric of each row ({kinds}); each has to be "
             self._ask("test", why + "analysed as a test of its own", metrics)
 
@@ -317,8 +338,7 @@ class _Recognition:
 
     def _ask_about_sums(self) -> None:
         """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
-        has_unit = "unit" in self.roles or "unit" in self.options
-        if has_unit or self.no_unit or not self.alone:
+        if self._has_unit or self.no_unit or not self.alone:
             return
         sample, arm, time = self.events, self.roles.get("arm"), self.roles.get("time")
         counts = self._counts()
@@ -353,7 +373,7 @@ class _Recognition:
     def _ask_about_intervals(self) -> None:
         """Ask about rows that have the start and the stop of a time at risk."""
         sample, unit = self.events, self.roles.get("unit")
-        pair = _interval(sample.free)
+        pair = interval(sample.free)
         if not self.metric.plain or not pair or unit is None:
             return
         if not all(sample.table[name].type().is_numeric() for name in pair):
@@ -378,22 +398,44 @@ class _Recognition:
                 f"followed, or give follow_up={times[0]!r} (--follow-up {times[0]}) for events per "
                 "time"
             )
-            self._ask("metric", why, [metric])
+            # Events are often written as 2, and what did not happen as 1.
+            codes = sorted(self.events.kinds(metric))
+            self._ask("metric", why, [f"{metric}=2" if codes == ["1", "2"] else metric])
 
-    def _note_clusters(self) -> None:
-        """Say where all units of a group have the same arm, as if it was assigned as a whole."""
-        sample, unit, arm = self.events, self.roles.get("unit"), self.roles.get("arm")
-        if not self.alone or self.no_unit or arm is None or self.unclear:
+    def _ask_about_blanks(self) -> None:
+        """Ask what a unit without a value counts as, where no other has the 0 that is usual."""
+        sample, unit = self.events, self.roles.get("unit", self.options.get("unit"))
+        metric = self.roles.get("metric", self.options.get("metric"))
+        stated = self.metric.missing is not None or self.metric.window is not None
+        if stated or self.asked.design is not None or not (self.alone and self.metric.plain):
             return
-        units = sample.rows if unit is None else sample.different(unit)
-        groupings = [c for c in sample.free if c not in (*sample.numbers, *sample.row_numbers)]
-        for name in groupings:
-            groups = sample.different(name)
-            if FEWEST_CLUSTERS <= groups <= units / 2 and sample.different(arm, name) == 1:
-                self.notes.append(
-                    f"all units of one {name} have the same arm: if it was assigned as a whole, "
-                    f"give cluster={name!r} (--cluster {name}), or intervals are too narrow"
-                )
+        if metric not in sample.numbers or "count" in self.options or self.asked.log.count:
+            return
+        if unit is not None and sample.different(unit) < sample.rows:
+            return
+        blanks = sample.odd_blanks(metric)
+        if blanks:
+            rows = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
+            self.unclear.append(
+                f"{rows} no {metric}, and no other has 0: say that these outcomes are not known "
+                'and do not count (missing="exclude", --missing exclude), or that nothing happened '
+                "(missing=0, --missing 0)"
+            )
+            self.options["missing"] = "exclude"
+
+    def _wholes(self) -> list[str]:
+        """The columns whose entries seem to be groups of units that were assigned as a whole."""
+        sample, unit = self.events, self.roles.get("unit", self.options.get("unit"))
+        arm = self.roles.get("arm", self.options.get("arm"))
+        known = unit in sample.table.columns and arm in sample.table.columns
+        if not (self.alone and known) or self.asked.assigned.cluster or self._test:
+            return []
+        sample.taken.add(str(unit))
+        wholes = self._of_one_arm(str(arm), sample.different(str(unit)))
+        if wholes and self.unclear:
+            self.unclear.append(f"all units of one {wholes[0]} have the same arm")
+            self.options["cluster"] = wholes[0]
+        return wholes
 
 
 def _taken(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
@@ -407,26 +449,3 @@ def _taken(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iter
     yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
     follow_up = metric.follow_up if isinstance(metric.follow_up, tuple) else (metric.follow_up,)
     yield from (name for name in (per, *follow_up) if name)
-
-
-def _interval(columns: Iterable[str]) -> tuple[str, ...]:
-    """The columns with the start and the stop of a row, if there are such."""
-    by_name = {plain(name): name for name in columns}
-    for start, stop in INTERVALS:
-        if start in by_name and stop in by_name:
-            return by_name[start], by_name[stop]
-    return ()
-
-
-def start_of(stop: str, columns: Iterable[str]) -> str | None:
-    """The column with the start of the rows whose stop was named; None if there is none."""
-    by_name = {plain(name): name for name in columns}
-    starts = [start for start, end in INTERVALS if end == plain(stop) and start in by_name]
-    return by_name[starts[0]] if starts else None
-
-
-def _listed(names: list[str], word: str) -> str:
-    """Names of columns; DuckDB makes them up where a file has no header."""
-    made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
-    text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
-    return text + (" (the file has no line with names)" if made_up else "")

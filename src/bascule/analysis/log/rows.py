@@ -22,7 +22,7 @@ TOTALS = (
 )
 """Text in place of a unit or an arm that stands for a row of totals below a table."""
 
-NO_ARM = ("", "nan", "null", "<na>", "na", "n/a", "#n/a", *TOTALS)
+NO_ARM = ("", "nan", "null", "undefined", "<na>", "na", "n/a", "#n/a", *TOTALS)
 """Text in place of an arm that stands for none."""
 
 CONTROLS = (

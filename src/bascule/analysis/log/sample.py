@@ -9,9 +9,19 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from bascule.analysis.log.naming import DATES, IDENTITY, MOST_KINDS, ROW_NUMBERS, plain
+from bascule.analysis.log.naming import (
+    DATES,
+    IDENTITY,
+    KINDS,
+    MOST_KINDS,
+    NO_NAME,
+    ROW_NUMBERS,
+    listed,
+    named,
+    plain,
+)
 from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
-from bascule.analysis.log.times import LATEST_DAY, moment, times_of
+from bascule.analysis.log.times import DATE, LATEST_DAY, moment, times_of
 from bascule.analysis.source.places import BLANK_TEXTS, run
 from bascule.core.errors import InputError
 
@@ -21,8 +31,8 @@ SAMPLE = 20_000
 MOSTLY = 0.5
 """Part of the entries of a text column that must be numbers for it to be a column of numbers."""
 
-NO_NAME = r"column\d+"
-"""What DuckDB calls columns without a name."""
+FEWEST_GROUPS = 3
+"""Where two arms have this many groups of units each, and no group has both, it is no chance."""
 
 
 NEARLY_ALL = 0.8
@@ -81,6 +91,25 @@ class Sample:
         """How many different combinations of entries some columns have."""
         each = self._first.select(*columns).distinct()
         return int(run(each.agg(n=each.count()))[0]["n"])
+
+    def is_assigned(self, name: str, arm: str, units: int) -> bool:
+        """Whether a column has groups of units that all have one arm, too many to be by chance."""
+        first = self._first.filter(self._first[name].notnull())
+        each = first.group_by(entry=first[name]).agg(
+            arms=first[arm].nunique(), arm=first[arm].min()
+        )
+        by_arm = run(each.group_by("arm").agg(groups=each.count(), arms=each.arms.max()))
+        groups = [row["groups"] for row in by_arm]
+        alike = all(row["arms"] == 1 for row in by_arm)
+        return alike and sum(groups) <= units / 2 and sum(n >= FEWEST_GROUPS for n in groups) > 1
+
+    def odd_blanks(self, name: str) -> int:
+        """How many rows of a column of numbers are blank, where none of the others is 0."""
+        word = self._first[name].cast("string").strip().lower()
+        blank = word.isnull() | word.isin(BLANK_TEXTS)
+        zero = word.isin(FALSE_WORDS) | word.re_search(r"^[-+]?[0.,]*0[0.,]*$")
+        (row,) = run(self._first.agg(blank=blank.sum(), zeros=zero.sum()))
+        return 0 if row["zeros"] else int(row["blank"] or 0)
 
     def is_grid(self, arm: str, time: str) -> bool:
         """Whether there is one row for nearly each arm and time, as where rows are sums."""
@@ -151,13 +180,19 @@ class Sample:
         return [name for name in self.table.columns if name in columns]
 
     def has_dates(self, name: str) -> bool:
-        """Whether a column has times, or text and the name of a time."""
+        """Whether a column has times, or text that looks like times or has the name of one."""
         kind = self.table[name].type()
-        return bool(
-            kind.is_timestamp()
-            or kind.is_date()
-            or (kind.is_string() and re.search(DATES, plain(name)))
-        )
+        if kind.is_timestamp() or kind.is_date():
+            return True
+        is_named = re.search(DATES, plain(name)) is not None
+        return bool(kind.is_string()) and (is_named or self._is_date(name))
+
+    def _is_date(self, name: str) -> bool:
+        """Whether most entries of a text begin with a date."""
+        text = self._first[name].strip()
+        dates = text.re_search(DATE).sum(where=text.notnull())
+        (row,) = run(self._first.agg(dates=dates, there=text.count()))
+        return bool((row["dates"] or 0) > MOSTLY * row["there"])
 
     def no_time(self, name: str) -> str | None:
         """An entry of a text column of which none can be read as a time; None for any other."""
@@ -187,3 +222,26 @@ class Sample:
         if row["low"] is None or max(abs(row["low"]), abs(row["high"])) > LATEST_DAY:
             return None
         return row["low"], row["high"]
+
+    def metric(self, name: str) -> str:
+        """The column of a metric that was named; kinds of events are counted as column=kind."""
+        columns = list(self.table.columns)
+        texts = [c for c in columns if c not in self.numbers]
+        texts = [c for c in texts if self.table[c].type().is_string()]
+        if not any(plain(c) == plain(name) for c in columns):
+            for text in texts:
+                if name in self.kinds(text):
+                    raise InputError(
+                        "metric",
+                        f"metric: there is no column {name!r}, but {text} has such rows: to "
+                        f"count them, give the metric '{text}={name}'",
+                    )
+        meant = named("metric", name, columns)
+        if meant in texts and re.search(KINDS, plain(meant)):
+            kinds = [f"{meant}={kind}" for kind in self.kinds(meant)]
+            raise InputError(
+                "metric",
+                f"metric: {meant} has kinds of events and no numbers: to count those of one kind, "
+                f"give the metric {listed([repr(kind) for kind in kinds], 'or')}",
+            )
+        return meant

@@ -23,7 +23,13 @@ TimeKind = Literal["dates", "numbers", "none"]
 
 SEPARATORS = "/.-"
 CLOCKS = ("", " %H:%M", " %H:%M:%S")
-DAY_FIRST, MONTH_FIRST = "%d{s}%m{s}%Y", "%m{s}%d{s}%Y"
+SLASHED = r"^([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-]([0-9]{4}|[0-9]{2})([^0-9].*)?$"
+"""Dates that have a day or a month first, or the two last digits of a year."""
+
+DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})([^0-9]|$)"
+"""What dates begin with."""
+
+DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "%d{s}%m{s}{y}", "%m{s}%d{s}{y}", "{y}{s}%m{s}%d"
 
 DOTTED = "%Y.%m.%d"
 FORMS = {
@@ -116,19 +122,21 @@ def _of_text(table: Any, column: str, field: str) -> Times:
         )
     raw = table[column]
     text = raw.strip()
-    iso = raw.try_cast("timestamp('UTC')").notnull()
     # Dates such as 03/02/2026 say a day or a month first: only other rows of the log can tell.
-    sep = "[" + SEPARATORS.replace("-", r"\-") + "]"
-    slashed = text.re_search(rf"^[0-9]{{1,2}}{sep}[0-9]{{1,2}}{sep}[0-9]{{4}}")
+    slashed = text.re_search(SLASHED)
+    # DuckDB takes 1/5/24 for a day of the year 1.
+    iso = raw.try_cast("timestamp('UTC')").notnull() & ~slashed
+    day, month, year = (text.re_extract(SLASHED, at).try_cast("int64") for at in (1, 2, 3))
     (row,) = run(
         table.agg(
             iso=iso.sum(),
             slashed=slashed.sum(),
             first=text.max(where=slashed),
-            widest=text.re_extract(r"^([0-9]{1,2})", 1).try_cast("int64").max(where=slashed),
-            second=text.re_extract(rf"^[0-9]{{1,2}}{sep}([0-9]{{1,2}})", 1)
-            .try_cast("int64")
-            .max(where=slashed),
+            widest=day.max(where=slashed),
+            least=day.min(where=slashed),
+            second=month.max(where=slashed),
+            years=year.nunique(where=slashed),
+            latest=year.max(where=slashed),
             numbers=text.re_search(r"^[0-9]+(\.[0-9]+)?$").sum(),
             colons=text.max(where=text.re_search(FORMS[DOTTED])),
             **{form: text.re_search(pattern).sum() for form, pattern in FORMS.items()},
@@ -146,14 +154,21 @@ def _of_text(table: Any, column: str, field: str) -> Times:
         return Times(column, "dates")
     first: str = row["first"]
     day_first, month_first = row["widest"] > 12, row["second"] > 12
+    short = row["latest"] < 100
+    if short and day_first and (row["years"] > 1 or row["least"] == row["widest"]):
+        # What stands first may also be a year.
+        day_first, month_first = False, False
     if day_first == month_first:
         reason = "a day or a month first" if not day_first else "now a day, now a month first"
+        known = (DAY_FIRST, MONTH_FIRST, *((YEAR_FIRST,) if short else ()))
+        forms = " or ".join(form.format(s="/", y="%y" if short else "%Y") for form in known)
         raise InputError(
             field,
-            f"{field}: {first!r} in {column!r} has {reason}: give time_format %d/%m/%Y or %m/%d/%Y",
+            f"{field}: {first!r} in {column!r} has {reason}: give time_format (--time-format) "
+            f"{forms}",
         )
     sign = next(mark for mark in first if mark in SEPARATORS)
-    date = (DAY_FIRST if day_first else MONTH_FIRST).format(s=sign)
+    date = (DAY_FIRST if day_first else MONTH_FIRST).format(s=sign, y="%y" if short else "%Y")
     clock = CLOCKS[min(first.count(":"), 2)]
     if first.upper().endswith(("AM", "PM")):
         clock = clock.replace("%H", "%I") + (" %p" if first[-3] == " " else "%p")

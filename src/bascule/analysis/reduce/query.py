@@ -26,12 +26,8 @@ def without_value(units: Any) -> dict[int, Valueless]:
         units = units.filter(units.events.notnull())
     known = units["values"] > 0 if "values" in units.columns else units.outcome.notnull()
     units = units.filter(units.arm >= 0)
-    zeros = counting(units.outcome == 0.0).sum()
-    each = units.group_by("arm").agg(units=units.count(), known=counting(known).sum(), zeros=zeros)
-    return {
-        row["arm"]: Valueless(row["units"], row["units"] - row["known"], row["zeros"] or 0)
-        for row in run(each)
-    }
+    each = units.group_by("arm").agg(units=units.count(), known=counting(known).sum())
+    return {row["arm"]: Valueless(row["units"], row["units"] - row["known"]) for row in run(each)}
 
 
 def by_arrival(

@@ -25,7 +25,7 @@ from bascule.analysis.reduce.query import (
     unfit_outcomes,
     without_value,
 )
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Table, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
 from bascule.analysis.reduce.units import (
     Survey,
     clustered,
@@ -110,7 +110,7 @@ def reduced(
         left_out |= _of_assignments(lines) if its else lines
         examples |= _of_assignments(broken) if its else broken
     excluded |= left_out
-    if survey.blank and log.columns.count is None:
+    if survey.blank != made.table.excluded.get(WITHOUT_VALUE, 0) and log.columns.count is None:
         excluded[BLANK] = survey.blank
     if made.table.excluded.get(IN_TWO_ARMS):
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
@@ -207,10 +207,6 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         final=final,
         log_end=None if request.measure is None else _end_of_log(request, surveys),
         valueless=valueless,
-        odd_zeros=single
-        and request.assumed
-        and any(one.without for one in valueless.values())
-        and not any(one.zeros for one in valueless.values()),
         unfit=unfit_outcomes(request, units),
         duplicates=duplicates,
         only_copies=repeated,

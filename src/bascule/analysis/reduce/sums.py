@@ -100,6 +100,19 @@ class Sums:
             and np.allclose(self.totals, self.squares, rtol=1e-12)
         )
 
+    @property
+    def two_values(self) -> tuple[float, float] | None:
+        """The two numbers, other than 0 and 1, of which every outcome is one; None if not so."""
+        low, high = float(self.lows.min()), float(self.highs.max())
+        if self.growth is not None or self.zero_or_one or not low < high < np.inf:
+            return None
+        units, totals, squares = (
+            float(part.sum()) for part in (self.units, self.totals, self.squares)
+        )
+        # No other number is as far from its neighbours as both ends are.
+        inside = squares - (low + high) * totals + low * high * units
+        return (low, high) if abs(inside) <= 1e-9 * squares else None
+
     def statistics(self, last: int | None = None) -> Statistics:
         """What units that arrived before day `last` have shown."""
         parts = (self.units, self.totals, self.squares)
@@ -241,12 +254,14 @@ class Table:
         return all(sums.growth is None for sums in self.segments.values())
 
 
+WITHOUT_VALUE = "unit without any value"
+
 CAPPED = "outcome beyond the limits, counted as the nearest"
 """What is counted beside the units and events that do not count, and is not excluded itself."""
 
 EXCLUDED = {
     "early": "event before its unit came",
-    "without_value": "unit without any value",
+    "without_value": WITHOUT_VALUE,
     "clipped": CAPPED,
 }
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""

@@ -35,7 +35,7 @@ from bascule.analysis.source.places import (
     close_to_others,
     first_line,
     load_ibis,
-    registered,
+    viewed,
 )
 from bascule.core.errors import InputError
 
@@ -136,12 +136,16 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
         raise InputError(field, f"{field}: data frames need {problem.name}: {INSTALL}") from None
     if isinstance(data, ds.Dataset):
         if not elsewhere:
-            return registered(opened.local, data, field), []
+            return viewed(opened.local, opened.local.con.from_arrow(data), field), []
         data = data.to_table()
     elif isinstance(data, (dict, pa.RecordBatchReader)):
         data = pa.table(data)
     try:
         frame: Any = nw.from_native(data)
+    except nw.exceptions.DuplicateError as problem:
+        raise InputError(
+            field, f"{field}: {' '.join(str(problem).split())}: rename one of them"
+        ) from None
     except TypeError:
         raise InputError(
             field,
@@ -164,18 +168,7 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
     arrow = arrow.drop_columns([c for c in arrow.column_names if re.fullmatch(ROW_NUMBERS, c)])
     if elsewhere:
         return load_ibis().memtable(arrow), []
-    return registered(opened.local, _in_microseconds(arrow), field), []
-
-
-def _in_microseconds(arrow: Any) -> Any:
-    """An Arrow table with zoned times in microseconds; Ibis cannot read finer ones from DuckDB."""
-    import pyarrow as pa
-
-    for place, column in enumerate(arrow.schema):
-        if pa.types.is_timestamp(column.type) and column.type.tz and column.type.unit == "ns":
-            times = arrow.column(place).cast(pa.timestamp("us", column.type.tz), safe=False)
-            arrow = arrow.set_column(place, column.name, times)
-    return arrow
+    return viewed(opened.local, opened.local.con.from_arrow(arrow), field), []
 
 
 def _of_database(opened: Connections, source: Source) -> Any:
@@ -199,6 +192,10 @@ def _of_database(opened: Connections, source: Source) -> Any:
     if re.fullmatch(r"\w+(\.\w+)+", query):
         query = f"SELECT * FROM {query}"  # nosec B608 - letters, digits and dots alone
     try:
+        if remote.name == "sqlite":
+            # It lacks too many functions: its rows are read, and the rest is done by DuckDB.
+            table = remote.table(query) if query.isidentifier() else remote.sql(query)
+            return viewed(opened.local, opened.local.con.from_arrow(table.to_pyarrow()), field)
         if query.isidentifier():
             return remote.table(query)
         if remote.name == "duckdb":
@@ -216,6 +213,8 @@ def _of_database(opened: Connections, source: Source) -> Any:
         return remote.table(f"bascule_{field}")
     except InputError:
         raise
+    except load_ibis().common.exceptions.TableNotFound:
+        raise InputError("query", f"query: there is no table {query}") from None
     except Exception as problem:
         raise InputError("query", f"query: {first_line(problem)}") from None
 
@@ -281,6 +280,10 @@ HINTS = {
     **dict.fromkeys((".txt", ".dat", ".log"), "if it has columns, rename it to end in .csv"),
     **dict.fromkeys((".zip", ".bz2", ".xz", ".tar"), "unpack it first"),
     **dict.fromkeys((".feather", ".arrow", ".orc"), "give it as a dataset of pyarrow"),
+    **dict.fromkeys(
+        (".sqlite", ".sqlite3"),
+        "give the URL sqlite:// followed by the path, and a query (--query), as SELECT * FROM log",
+    ),
 }
 """What to do with files of other endings."""
 
@@ -382,5 +385,4 @@ def _read_typed(
         if form == "parquet"
         else connection.read_json(literal)
     )
-    relation.create_view(f"bascule_{field}", replace=True)
-    return opened.local.table(f"bascule_{field}"), list(names)
+    return viewed(opened.local, relation, field), list(names)

@@ -244,11 +244,21 @@ def close_to_others(connection: Any, files: Sequence[str]) -> None:
     connection.execute("SET lock_configuration = true").fetchall()
 
 
-def registered(local: Any, data: Any, field: str) -> Any:
-    """Arrow data as a table of the local DuckDB."""
-    name = f"bascule_{field}"
-    local.con.register(name, data)
-    return local.table(name)
+def viewed(local: Any, relation: Any, field: str) -> Any:
+    """A relation of the local DuckDB as a table; zoned times are in microseconds.
+
+    Ibis does not know the finer ones that DuckDB reads from Parquet files and data frames.
+    """
+    import duckdb
+
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    if "TIMESTAMPTZ_NS" in kinds.values():
+        columns = {name: duckdb.ColumnExpression(name) for name in kinds}
+        finer = [name for name, kind in kinds.items() if kind == "TIMESTAMPTZ_NS"]
+        columns |= {name: columns[name].cast("TIMESTAMPTZ").alias(name) for name in finer}
+        relation = relation.select(*columns.values())
+    relation.create_view(f"bascule_{field}", replace=True)
+    return local.table(f"bascule_{field}")
 
 
 def load_ibis() -> Any:
