@@ -114,8 +114,10 @@ def windowed() -> bs.planning.Plan:
 def test_options_are_spelled_without_marks_in_every_place(windowed: bs.planning.Plan) -> None:
     for text in (repr(windowed), windowed.html(), windowed._repr_html_()):
         assert "`" not in text
-        assert "(share)" in text
-    assert "(--share)" in " ".join(windowed.report({"share": "--share"}).notes)
+        assert "(outcome)" in text
+    whole = windowed.report({"share": "--share", "outcome": "--outcome"}).whole
+    assert "(--outcome)" in " ".join(whole.notes)
+    assert "(--share)" in " ".join(whole.notes)
 
 
 def test_a_design_without_a_measure_and_a_doubtful_sigma_are_named(
@@ -130,7 +132,8 @@ def test_a_design_without_a_measure_and_a_doubtful_sigma_are_named(
 
 
 def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning.Plan) -> None:
-    first, shares = windowed.report().tables
+    report = windowed.report()
+    (first,), shares = report.tables, report.details.tables[0]
     (mine,) = (row for row in shares.rows if "(this)" in row[0])
     assert mine[3] == amount(windowed.expected_days.mean)
     assert mine[4] == first.rows[1][2]

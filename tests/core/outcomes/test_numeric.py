@@ -40,7 +40,7 @@ def test_more_arms_than_it_is_made_for_are_refused_when_the_design_is_made() -> 
 
 def test_a_simulation_does_not_guess_the_spread() -> None:
     design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), max_units=100, sides=1)
-    with pytest.raises(bs.InputError, match=r"write Numeric\(spread=\.\.\.\)"):
+    with pytest.raises(bs.InputError, match="spread is missing"):
         bs.simulate(design, [0.0, 1.0], runs=2)
 
 
@@ -49,5 +49,5 @@ def test_a_plan_takes_the_spread_from_the_model_or_from_a_sample() -> None:
     request = plan_request(bs.Numeric(), sample=sample, lift=5.0)
     assert (request.outcome, request.baseline) == (bs.Numeric(sample.sigma), 20.0)
     assert plan_request(bs.Numeric(3.0), sample=sample, lift=5.0).outcome == bs.Numeric(3.0)
-    with pytest.raises(bs.InputError, match="how much outcomes differ"):
+    with pytest.raises(bs.InputError, match="spread is missing"):
         bs.plan(bs.Numeric(), baseline=20.0, lift=5.0)
