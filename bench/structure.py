@@ -64,8 +64,7 @@ NEW = {
         core/evidence/spread.py core/outcomes/numeric.py
         core/evidence/families/estimated_spread.py""",
     "more than 20 arms, and predictions for three and more": """
-        core/evidence/families/four_sums.py theory/prediction/many_arms.py
-        theory/prediction/paths/noisy_paths.py""",
+        core/evidence/families/four_sums.py theory/prediction/many_arms.py""",
     "goals to decrease, relative lifts, running intersections of intervals": """
         core/metrics/effects.py
         core/procedures/intervals/state.py""",

@@ -49,8 +49,8 @@ def test_the_interval_holds_the_share() -> None:
     assert high - low == pytest.approx(2 * 1.96 * seen.decided.se, rel=0.05)
 
 
-def test_theory_is_silent_about_many_arms_and_about_when_recurring_outcomes_decide() -> None:
-    assert prediction(bs.PlanRequest(arms=20, sides=1), bs.Tilt(3)) is None
+def test_theory_is_silent_about_intervals_and_about_when_recurring_outcomes_decide() -> None:
+    assert prediction(bs.PlanRequest(sides=1), bs.UCB(2)) is None
     recurring = bs.PlanRequest(bs.Recurrent(1, 1), 0, 1, units_per_day=50, sides=1)
     assert predicted(recurring, bs.ETC(stop="mixture")) is None
 

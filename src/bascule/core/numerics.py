@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 HALVINGS = 200
@@ -32,3 +33,19 @@ def smallest(enough: Callable[[float], bool], low: float, high: float) -> float:
     1.414213562373
     """
     return turning_point(lambda x: not enough(x), low, high)
+
+
+def first_after(before: Callable[[float], bool], low: float, most: float = 1e300) -> float:
+    """Return the number from `low` on up to which `before` holds; infinity if it does up to `most`.
+
+    >>> round(first_after(lambda x: x * x < 200, 1.0), 6), first_after(lambda x: True, 1.0)
+    (14.142136, inf)
+    """
+    if not before(low):
+        return low
+    high = 2.0 * low
+    while before(high):
+        low, high = high, 2.0 * high
+        if high > most:
+            return math.inf
+    return turning_point(before, low, high)

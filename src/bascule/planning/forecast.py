@@ -142,7 +142,7 @@ def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
     Times count units whose outcomes are known: with a window the test takes that much longer.
 
     >>> import bascule as bs
-    >>> prediction(PlanRequest(arms=20), bs.Tilt(3)) is None
+    >>> prediction(PlanRequest(), bs.UCB(2)) is None
     True
     """
     return _with_window(request, rule, _asked)
@@ -302,9 +302,9 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
     there, and then as without a window; what it had learned until then is a part of all that it has
     to learn, `waiting` of the time of the even split.
 
-    >>> slow, quick = Prediction(300.0, 30.0, (150, 150)), Prediction(200.0, 50.0, (100, 100))
-    >>> after_even_start(slow, quick, 100.0).decision_time
-    250.0
+    >>> slow, quick = Prediction((200.0, 100.0), (0.1,)), Prediction((100.0, 100.0), (0.1,))
+    >>> round(after_even_start(slow, quick, 100.0).decision_time)
+    250
     """
     mean = float(_mixed_time(forecast.decision_time, even.decision_time, waiting))
     part = mean / forecast.decision_time
@@ -319,8 +319,6 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
             last = float(_mixed_time(forecast.open_until, even.open_until, waiting))
     return replace(
         forecast,
-        decision_time=mean,
-        regret=part * forecast.regret,
         units=tuple(part * one for one in forecast.units),
         course=course,
         open_until=last,

@@ -24,7 +24,7 @@ from bascule.simulation.engines.backends.threads import Progress
 from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.kernels.intervals import LARGEST_TABLE
 from bascule.theory import mean_path
-from bascule.theory.prediction.paths.straight_path import rounds_to_win
+from bascule.theory.prediction.straight_path import information, rounds_to_win
 
 FIRST_RUNS, FIRST_CAP = 20, 100_000
 """Runs of a first look at a design of which theory says nothing, and where each of them ends."""
@@ -156,10 +156,11 @@ def _rough_in_blocks(
     design: Design, procedure: BlockProcedure, means: Sequence[float], spread: float | None
 ) -> float | None:
     if procedure.boundary(1.0) is not None:
-        return None
-    pairs, rivals = _pairs_to_win(design, procedure.threshold, means, spread), len(means) - 1
-    # A clock of h, half a pair's, takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
-    return pairs / 2 * (1 + procedure.tilt + rivals * (1 + 1 / procedure.tilt))
+        clock = information(procedure, min(rival_gaps(means)))
+    else:
+        clock = _pairs_to_win(design, procedure.threshold, means, spread) / 2
+    # A clock of h takes (1 + r) h of the leader and (1 + 1/r) h of each rival.
+    return clock * (1 + procedure.tilt + (len(means) - 1) * (1 + 1 / procedure.tilt))
 
 
 def _pairs_to_win(

@@ -15,14 +15,14 @@ from bascule.core.procedures.static import StaticProcedure
 from bascule.core.progress import static_procedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
-from bascule.theory.prediction.paths.straight_path import (
+from bascule.theory.prediction.predict import with_known_spread
+from bascule.theory.prediction.straight_path import (
     information,
     rounds_at_best,
     rounds_to_win,
     units_to_convince,
 )
-from bascule.theory.prediction.predict import with_known_spread
-from bascule.theory.solve import arm_units_until, units_until
+from bascule.theory.solve import units_at_width
 
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
@@ -142,7 +142,7 @@ def _of_blocks(design: Design, procedure: BlockProcedure, best: float, gap: floa
 def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, gap: float) -> float:
     if procedure.pairwise:
         return units_to_convince(design, gap)
-    return units_until(gap / 2, design.outcome.sigma, procedure.shape, design.calibration.delta)
+    return units_at_width(design, gap / 2)
 
 
 CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}
@@ -151,7 +151,7 @@ CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}
 ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "blocks": _of_blocks,
     "intervals": _of_intervals,
-    "recurrent": lambda design, _procedure, _best, gap: arm_units_until(design, gap / 2),
+    "recurrent": lambda design, _procedure, _best, gap: units_at_width(design, gap / 2),
 }
 """The fewest units of each of two arms after which they can be distinguished, given (design,
 procedure, best mean, gap)."""

@@ -23,7 +23,7 @@ from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape, equ
 from bascule.core.procedures.static import StaticProcedure, any_time, one_look
 from bascule.core.progress import interval_procedure, recurrent_procedure
 from bascule.core.rules import UCB
-from bascule.theory.solve import arm_units_until, units_until, units_within, widest_radius
+from bascule.theory.solve import units_at_width, units_within, widest_radius
 from bascule.theory.static import stages_until
 
 
@@ -293,11 +293,7 @@ def _static_bounds(design: Design, procedure: StaticProcedure, others: tuple[flo
 
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
-    if design.outcome.recurring:
-        units = arm_units_until(design, width)
-        return units if math.isinf(units) else float(math.floor(units) + 1)
-    shape, delta = interval_procedure(design).shape, design.calibration.delta
-    units = units_until(width, design.outcome.sigma, shape, delta)
+    units = units_at_width(design, width)
     return units if math.isinf(units) else float(math.floor(units) + 1)
 
 

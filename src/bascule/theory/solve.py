@@ -12,11 +12,11 @@ import math
 from bascule.core.design import Design
 from bascule.core.evidence.looks import look_part
 from bascule.core.evidence.radius import FIRST_UNITS, lg, radius
-from bascule.core.numerics import turning_point
+from bascule.core.numerics import first_after, turning_point
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.intervals.procedure import Shape
 from bascule.core.procedures.recurrent import equal_weight
-from bascule.core.progress import recurrent_procedure
+from bascule.core.progress import interval_procedure, recurrent_procedure
 
 
 def units_until(width: float, sigma: float, shape: Shape, delta: float) -> float:
@@ -61,9 +61,6 @@ def units_within(information: float, shape: Shape, delta: float) -> float:
     956
     """
     return units_until(math.sqrt(shape.factor / information), 1.0, shape, delta)
-
-
-MOST_UNITS = 1e300
 
 
 def clock_until(age: float, outcome: Outcome) -> float:
@@ -113,11 +110,18 @@ def arm_units_until(design: Design, width: float) -> float:
     """
     if width <= 0:
         return math.inf
-    low, high = float(FIRST_UNITS), 2.0 * FIRST_UNITS
-    if widest_radius(design, low) <= width:
-        return low
-    while widest_radius(design, high) > width:
-        low, high = high, 2.0 * high
-        if high > MOST_UNITS:
-            return math.inf
-    return turning_point(lambda n: widest_radius(design, n) > width, low, high)
+    return first_after(lambda n: widest_radius(design, n) > width, float(FIRST_UNITS))
+
+
+def units_at_width(design: Design, width: float) -> float:
+    """The real n with which the radius of an arm is so wide, whatever outcomes the design has.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=0.01)
+    >>> round(units_at_width(design, 0.5))
+    69
+    """
+    if design.outcome.recurring:
+        return arm_units_until(design, width)
+    shape, delta = interval_procedure(design).shape, design.calibration.delta
+    return units_until(width, design.outcome.sigma, shape, delta)

@@ -7,13 +7,13 @@ import pytest
 
 import bascule as bs
 from bascule.core.evidence.betting import BETS, LOG_PARTS
+from bascule.theory import predict
 from bascule.theory.prediction.betting_course import (
     BLOCKS,
     LOG_BLOCKS,
     Outcomes,
     bell,
     coins,
-    course_of_bets,
     needed_mean,
 )
 
@@ -100,18 +100,13 @@ def exact_blocks(better: float, worse: float, threshold: float, most: int) -> fl
 def test_even_blocks_take_nearly_as_long_as_every_way_together(
     means: tuple[float, float], error: float, most: int, within: float
 ) -> None:
-    course = course_of_bets(bs.Tilt(1), -math.log(error), coins(*means))
-    assert course is not None
-    assert course.worse == pytest.approx(exact_blocks(*means, -math.log(error), most), rel=within)
-    assert course.better == pytest.approx(course.worse)
-
-
-def test_a_difference_below_the_smallest_bet_is_never_found() -> None:
-    assert course_of_bets(bs.Tilt(3), math.log(20), coins(0.5, 0.5 - 1e-7)) is None
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), error=error, sides=1)
+    better, worse = predict(design, means[0] - means[1], best=means[0]).units
+    assert worse == pytest.approx(exact_blocks(*means, -math.log(error), most), rel=within)
+    assert better == pytest.approx(worse)
 
 
 def test_outcomes_that_never_vary_take_the_fewest_blocks() -> None:
     fewest = next(n for n in range(1, 100) if log_wealth(n, 0) >= math.log(20))
-    course = course_of_bets(bs.Tilt(1), math.log(20), coins(1.0, 0.0))
-    assert course is not None
-    assert course.worse == pytest.approx(fewest, abs=1)
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(1), error=0.05, sides=1)
+    assert predict(design, 1.0, best=1.0).units[1] == pytest.approx(fewest, abs=1)

@@ -123,11 +123,42 @@ def test_several_arms_with_bets_are_predicted_within_a_tenth() -> None:
     assert expected.regret == pytest.approx(measured.regret[found].mean(), rel=0.1)
 
 
-def test_many_arms_follow_the_mean_path() -> None:
-    design = bs.Design(
-        [f"a{i}" for i in range(30)], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1
-    )
-    assert predict(design, [0.5] * 29) == mean_path(design, [0.5] * 29)
+def test_twenty_arms_are_predicted_within_a_tenth() -> None:
+    rule = bs.Tilt(3, effect=0.5, power=0.9, guarantee="gaussian")
+    design = bs.Design([f"a{i}" for i in range(20)], bs.Gaussian(1), rule, error=0.05)
+    expected = predict(design, [0.5] * 19)
+    measured = bs.simulate(design, [0.5] + [0.0] * 19, runs=200, seed=2)
+    assert expected.decision_time == pytest.approx(measured.decision_time.mean(), rel=0.1)
+    assert expected.regret == pytest.approx(measured.regret.mean(), rel=0.1)
+
+
+ENDING = bs.Tilt(3, 0.05, power=0.9, baseline=0.3, futility=0.2)
+
+
+@pytest.mark.parametrize(
+    ("rule", "means", "cap"),
+    [
+        (bs.Tilt(5, 0.05, power=0.9, baseline=0.3), (0.35, 0.3), None),
+        (ENDING, (0.35, 0.3), None),
+        (ENDING, (0.32, 0.3), None),
+        (ENDING, (0.3, 0.3), 100_000),
+        (bs.Tilt(1), (0.35, 0.3), 2500),
+        (bs.Tilt(3), (0.35, 0.3), 3000),
+    ],
+)
+def test_tests_that_end_undecided_are_predicted(
+    rule: bs.Tilt, means: tuple[float, float], cap: int | None
+) -> None:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), rule, error=0.05, max_units=cap)
+    expected = predict(design, means[0] - means[1], best=means[0], cap=cap)
+    measured = bs.simulate(design, means, runs=2000, seed=2)
+    time = measured.decision_time
+    error = 3.0 * float(time.std()) / math.sqrt(measured.runs)
+    assert expected.decision_time == pytest.approx(time.mean(), abs=0.05 * time.mean() + error)
+    decided = float((measured.winner >= 0).mean())
+    # Three standard errors of a share, and what a prediction may be off.
+    assert expected.decided_by(1e9) == pytest.approx(decided, abs=0.034 + 0.02)
+    assert cap is None or max(expected.open_until, expected.course[-1][0]) <= cap + 1e-6
 
 
 @pytest.mark.parametrize("rule", [bs.UCB(2), bs.UCB(2, stop="mixture"), bs.ETC(), bs.ETCPrime()])

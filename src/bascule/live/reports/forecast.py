@@ -212,7 +212,7 @@ def even_split(
     enrolled = min(expected.decision_time + waiting, float(design.max_units or math.inf))
     # Every unit of an even split costs the same.
     part = enrolled / expected.decision_time
-    return replace(expected, decision_time=enrolled, regret=part * expected.regret)
+    return replace(expected, units=tuple(part * one for one in expected.units))
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,6 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Candidate, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep
 from bascule.simulation.engines.backends.threads import Stages
-from bascule.theory.prediction.many_arms import MOST_ARMS
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
 ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
@@ -150,9 +149,7 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if baseline is not None:
             informed = [Tilt(t, tidy(request.gap), baseline=baseline) for t in INFORMED_TILTS]
             looked_at += [rule for rule in informed if is_possible(request, rule)]
-        # What theory does not reach has to be played, and many arms take long.
-        tilts = ENDING_TILTS if len(request.names) <= MOST_ARMS else ENDING_TILTS[:1]
-        ending = [rule for tilt in tilts for rule in with_horizon(request, tilt)]
+        ending = [rule for tilt in ENDING_TILTS for rule in with_horizon(request, tilt)]
         looked_at += ending
         if request.futility is None:
             # With more arms a prediction takes longer.

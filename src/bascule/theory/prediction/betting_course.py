@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from bascule.core.evidence.betting import BETS, ORDINARY, log_part_at, share_at
 from bascule.core.types import FloatArray, IntArray
-from bascule.theory.prediction.course import Course, course_in_blocks, pace_of_blocks, shares_of
-from bascule.theory.prediction.passage import Line, first_passage
+from bascule.theory.prediction.passage import Line
 
 STRIDES = (2.5, 1.0)
 """How long the steps of each round are. The first one only finds the typical block, which settles
@@ -42,18 +40,6 @@ LEAST = 1e-9
 Law = tuple[FloatArray, FloatArray]
 """The values that a block's difference can have, scaled to lie within -1 and 1, and their chances.
 """
-
-
-class Tilted(Protocol):
-    """What the course depends on of a rule in blocks."""
-
-    @property
-    def tilt(self) -> float:
-        """Units of the leader for each one of a challenger, at the most."""
-
-    @property
-    def batch(self) -> int:
-        """Units of each challenger that are assigned at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,38 +96,6 @@ def bell(gap: float, noise: float) -> Outcomes:
     return Outcomes(law, spread)
 
 
-def course_of_bets(
-    rule: Tilted,
-    threshold: float,
-    outcomes: Outcomes,
-    centre: float = ORDINARY,
-    stride: float = 1.0,
-) -> Course | None:
-    """The course of a test on such outcomes; None if it never ends. `centre` is the central share.
-
-    Steps are `stride` times as long as usual.
-
-    >>> from bascule import Tilt
-    >>> course = course_of_bets(Tilt(3), math.log(20), coins(0.06, 0.05))
-    >>> round(0.01 * course.worse), round(course.better + course.worse, -3)
-    (62, 19000.0)
-    """
-    shares = shares_of(rule.tilt)
-    typical = most = float(shares[-1])
-    block = rule.batch * most / (1 + most)
-    # Blocks of an even split have one size.
-    for longer in STRIDES if most > 1.0 else STRIDES[-1:]:
-        if not bets_win(outcomes, typical, centre):
-            return None
-        walk = walk_of_bets(threshold, outcomes, typical, centre)
-        drift = walk.mean / walk.deviation
-        pace = pace_of_blocks(drift, block, shares, _sizes, walk.scale)
-        passage = first_passage(drift, walk.boundary, rule.batch / 2, block, pace, longer * stride)
-        each = float(passage.middles @ passage.leaving) / float(passage.spent[:, 2].sum())
-        typical = min(most, max(1.0, each / (1 - each)))
-    return course_in_blocks(passage, most, rule.batch)
-
-
 @dataclass(frozen=True, slots=True)
 class Walk:
     """The total of a pair on which bets are placed, when all blocks have the usual size.
@@ -173,11 +127,6 @@ def walk_of_bets(
     deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
     boundary = _boundary(needed_mean(values, chances, threshold, centre), each, deviation)
     return Walk(mean, deviation, boundary, deviation / outcomes.spread(typical))
-
-
-def _sizes(leader: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Units of both arms, and blocks, that add 1 to the information."""
-    return 1 + leader, 1 + 1 / leader, 1 + 1 / leader
 
 
 def _between(law_of: Callable[[int], Law], units: float) -> Law:

@@ -1,41 +1,23 @@
-"""How a test of two arms is expected to go: units of both arms, and when it is decided."""
+"""What tests of two arms in blocks spend on their way, and when they are decided."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 
 from bascule.core.procedures.blocks.steps import FULL_TILT_AT, Share, units_of_leader
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.passage import GRID, Pace, Passage
+from bascule.theory.prediction.passage import GRID, Limits, Line, Pace, first_passage
+from bascule.theory.prediction.prediction import Prediction
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)
 """Leads at which the leader's share is asked for; beyond the last it stays as it is."""
 
 POINTS = 200
 """Times that a course is made of, at most."""
-
-Sizes = Callable[[FloatArray], tuple[FloatArray, ...]]
-"""(leader's units for each one of the other arm) -> units of leader and other arm for each unit of
-the clock, and whatever else is to be added up."""
-
-
-@dataclass(frozen=True, slots=True)
-class Course:
-    """Expected units of the better and of the worse arm, and the units by which a test is decided.
-
-    `wrong` is the probability of deciding for the worse arm, `decided[k]` that of a decision by
-    `times[k]` units.
-    """
-
-    better: float
-    worse: float
-    wrong: float
-    times: FloatArray
-    decided: FloatArray
 
 
 @lru_cache(maxsize=64)
@@ -48,14 +30,13 @@ def shares_of(tilt: float, share: Share = units_of_leader) -> FloatArray:
     return np.array([float(share(lead, tilt)) for lead in LEADS])
 
 
-def pace_of_blocks(
-    drift: float, block: float, shares: FloatArray, sizes: Sizes, scale: float = 1.0
-) -> Pace:
+def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float = 1.0) -> Pace:
     """Units of the better and of the worse arm along the clock, by the lead before each block.
 
-    The rule sees a lead that is `scale` times the standardised one.
+    A pair gains a clock of h for (1 + r) h units of the leader and (1 + 1/r) h of the other. The
+    rule sees a lead that is `scale` times the standardised one.
 
-    >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0), lambda r: (1 + r, 1 + 1 / r))
+    >>> even = pace_of_blocks(0.1, 0.5, shares_of(1.0))
     >>> even(np.array([10.0]))[0, :, 0].tolist()
     [2.0, 2.0]
     """
@@ -64,44 +45,66 @@ def pace_of_blocks(
     def pace(clocks: FloatArray) -> FloatArray:
         leads = scale * (GRID + drift * np.sqrt(np.maximum(clocks - block / 2, 0.0))[:, None])
         places = np.minimum(np.abs(leads) * (last / FULL_TILT_AT), last).astype(np.int64)
-        leader, other, *more = sizes(shares[places])
-        ahead = leads > 0
-        better, worse = np.where(ahead, leader, other), np.where(ahead, other, leader)
-        return np.stack([better, worse, *more], axis=1)
+        units = shares[places]
+        leader, other, ahead = 1.0 + units, 1.0 + 1.0 / units, leads > 0.0
+        return np.stack([np.where(ahead, leader, other), np.where(ahead, other, leader)], axis=1)
 
     return pace
 
 
-def course_in_blocks(passage: Passage, most: float, batch: int) -> Course | None:
-    """The course when a passage has spent units of the better and of the worse arm.
+def two_arms(
+    gaps: tuple[float, ...],
+    line: Line,
+    shares: FloatArray,
+    batch: int,
+    scale: float,
+    limits: Limits,
+    stride: float,
+) -> Prediction | None:
+    """Return what to expect of a test of two arms in blocks; None if too many tests never end.
 
-    It begins with one even block. Unless that is all, half of the last block, in which the leader
-    gets `most` units for each one of the other arm, lies beyond the boundary.
+    The only gap is in standard deviations of an outcome, and `shares` what the leader gets for each
+    unit of the other arm, by its lead, of which the rule sees `scale` times as much. Steps are
+    `stride` times as long as usual. A test begins with one even block, and half of the last one
+    lies beyond the boundary.
     """
+    (gap,), most = gaps, float(shares[-1])
+    block = batch * most / (1.0 + most)
+    pace = pace_of_blocks(gap, block, shares, scale)
+    within = replace(limits, units=limits.units - 2.0 * batch)
+    passage = first_passage(gap, line, batch / 2, block, pace, stride, within)
     if not passage.is_sure:
         return None
-    leaving = passage.leaving
-    spent = passage.spent[:, :2] + batch * leaving[:, None]
-    spent[1:] += np.outer(leaving[1:], [batch * most / 2, batch / 2])
-    better, worse = spent.sum(axis=0) / leaving.sum()
-    reached = leaving > 0
-    times = spent.sum(axis=1)[reached] / leaving[reached]
-    return Course(
-        float(better),
-        float(worse),
+    beyond = np.array([batch * most / 2, batch / 2])
+    spent = passage.spent + np.outer(passage.leaving, [batch, batch])
+    spent[1:] += np.outer(passage.leaving[1:], beyond)
+    wasted = passage.wasted + np.outer(passage.futile, [batch, batch])
+    if math.isinf(limits.units):
+        wasted += np.outer(passage.futile, beyond)
+    undecided, decided = float(passage.futile.sum()), float(passage.leaving.sum())
+    units = (spent.sum(axis=0) + wasted.sum(axis=0)) / (undecided + decided)
+    reached = passage.leaving > 0.0
+    times = np.minimum(spent.sum(axis=1)[reached] / passage.leaving[reached], limits.units)
+    return Prediction(
+        tuple(units.tolist()),
+        gaps,
+        course_along(times, passage.leaving[reached]),
+        float(wasted.sum() / undecided) if undecided > 0.0 else math.inf,
         float(passage.below.sum()),
-        *decided_along(times, leaving[reached]),
     )
 
 
-def decided_along(times: FloatArray, chances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The probability of a decision by each time, when one falls around it with these chances.
+def course_along(times: FloatArray, chances: FloatArray) -> tuple[tuple[float, float], ...]:
+    """Pairs of a number of units and the probability of a decision by then.
 
-    >>> decided_along(np.array([30.0, 10.0]), np.array([0.5, 0.5]))
-    (array([10., 30.]), array([0.25, 0.75]))
+    >>> course_along(np.array([30.0, 10.0]), np.array([0.5, 0.25]))
+    ((10.0, 0.125), (30.0, 0.5), (30.0, 0.75))
     """
+    if not len(times):
+        return ((0.0, 0.0),)
     order = np.argsort(times, kind="stable")
     times, decided = times[order], np.cumsum(chances[order]) - chances[order] / 2
     kept = np.searchsorted(decided, np.linspace(decided[0], decided[-1], POINTS))
     kept = kept[np.append(True, np.diff(times[kept]) > 0)]
-    return times[kept], decided[kept]
+    times, decided = np.append(times[kept], times[-1]), np.append(decided[kept], chances.sum())
+    return tuple(zip(times.tolist(), decided.tolist(), strict=True))

@@ -1,36 +1,38 @@
 """What to expect of a test of three and more arms: its noise drawn once, followed in long steps.
 
-A few hundred paths are followed with random numbers that are always the same, so a prediction is a
-smooth function of the design. Steps grow with the test, and boundaries are moved by what a longer
-step oversteps them more. docs/research/prediction.md derives both parts.
+Some paths are followed with random numbers that are always the same, so a prediction is a smooth
+function of the design. Steps grow with the test, and boundaries are moved by what a longer step
+oversteps them more. docs/research/prediction.md derives both parts.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.course import LEADS
-from bascule.theory.prediction.passage import Line, overstep
-from bascule.theory.prediction.paths.noisy_paths import (
-    LONGEST,
-    NO_LIMITS,
-    Limits,
-    Paths,
-    futile_rooms,
-    growth_of,
-    noise_at,
-    paths_of,
-)
-from bascule.theory.prediction.paths.pair import two_arms
+from bascule.theory.prediction.course import LEADS, course_along
+from bascule.theory.prediction.passage import Limits, Line, overstep
+from bascule.theory.prediction.prediction import Prediction
 
-MOST_ARMS = 12
-"""With more arms than this so few paths are left that the mean path is better."""
+FEWEST_STEPS = 256
+"""Steps whose noise is drawn together, at the least."""
+
+CELLS, FEWEST_PATHS = 5_000, 40
+"""Paths times the square of the arms that are followed at once, and how many paths there are at the
+least."""
+
+GROWTH, GROWTH_TO_END, EARLY = 0.2, 0.06, 0.05
+"""By which part of itself a test grows in one step, once it is long; and when it has come this far
+on its way to a horizon: many decisions fall into the last steps before it."""
+
+LONGEST = 1e16
+"""Blocks after which a path that is still open is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,25 +72,24 @@ class Pairs:
         )
 
 
-def blocks(
+def many_arms(
     gaps: tuple[float, ...],
     line: Line,
     shares: FloatArray,
     batch: int,
-    scale: float = 1.0,
-    limits: Limits = NO_LIMITS,
-    stride: float = 1.0,
-) -> Paths | None:
-    """Return the paths of a test in blocks; None if too many do not end.
+    scale: float,
+    limits: Limits,
+    stride: float,
+) -> Prediction | None:
+    """Return what to expect of a test in blocks; None if too many paths do not end.
 
     `gaps` are those of the rivals, in standard deviations of an outcome; `shares` what the leader
     gets for each unit of a rival, by its lead, of which the rule sees `scale` times as much.
-    Steps are `stride` times as long as usual.
+    Steps are `stride` times as long as usual. Without limits only paths that found the best arm
+    count, and how many did not is not known well.
     """
-    arms = len(gaps) + 1
-    if arms == 2:
-        return two_arms(gaps[0], line, shares, batch, scale, limits, stride)
-    count, step = 2 * int(paths_of(arms) / (2.0 * stride)), 0
+    arms, line = len(gaps) + 1, tabulated(line)
+    count, step = 2 * int(max(FEWEST_PATHS, CELLS / arms**2) / (2.0 * stride)), 0
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
     one, other = pairs.one, pairs.other
@@ -112,13 +113,13 @@ def blocks(
         ours, theirs = taken[one], taken[other]
         weight = np.where(both, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
         # A long step is as many blocks, for each path no more than there is room for.
-        growth = growth_of(float(clocks.max()), limits, stride)
+        growth = stride * (GROWTH if clocks.max() < EARLY * limits.clock else GROWTH_TO_END)
         blocks_ahead = max(1.0, float(round(growth * done / batch)))
         room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
         room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
         last = room <= 1.5 * blocks_ahead
         repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
-        noise, step = noise_at(step, count, arms).take(alive, axis=1), step + 1
+        noise, step = _noise_at(step, count, arms).take(alive, axis=1), step + 1
         observed = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
         gone = repeat * weight
         totals += gone * (observed[one] - observed[other])
@@ -147,16 +148,22 @@ def blocks(
         keep = ~over & (stays[0] | (not limits.none))
         leaving = over & (stays[0] | (not limits.none))
         ended.append((units[:, leaving].T, np.where(won, stays.argmax(axis=0), -1)[leaving]))
-        if keep.all():
-            active, before = stays, bound
-        else:
-            # `take` is several times as fast as an index.
-            kept = np.flatnonzero(keep)
-            alive, active, units = alive[kept], stays.take(kept, axis=1), units.take(kept, axis=1)
-            totals, clocks = totals.take(kept, axis=1), clocks.take(kept, axis=1)
-            before = bound.take(kept, axis=1)
-    paths = Paths(*(np.concatenate(parts) for parts in zip(*ended, strict=True)))
-    return None if len(alive) > 0.01 * count or not len(paths.units) else paths
+        # `take` is several times as fast as an index.
+        kept = np.flatnonzero(keep)
+        alive, active, units = alive[kept], stays.take(kept, axis=1), units.take(kept, axis=1)
+        totals, clocks = totals.take(kept, axis=1), clocks.take(kept, axis=1)
+        before = bound.take(kept, axis=1)
+    spent, winners = (np.concatenate(parts) for parts in zip(*ended, strict=True))
+    if len(alive) > 0.01 * count or not len(spent):
+        return None
+    times, decided = spent.sum(axis=1), winners >= 0
+    return Prediction(
+        units=tuple(spent.mean(axis=0).tolist()),
+        gaps=gaps,
+        course=course_along(times[decided], np.full(decided.sum(), 1.0 / len(times))),
+        open_until=math.inf if decided.all() else float(times[~decided].mean()),
+        wrong=math.nan if limits.none else float(np.mean(winners > 0)),
+    )
 
 
 def futile(
@@ -172,9 +179,41 @@ def futile(
     """
     if limits.futility == 0.0:
         return np.zeros(clocks.shape[1], bool)
-    left = limits.effect**2 * (limits.clock - clocks)
-    lefts, rooms = futile_rooms(limits.effect**2 * limits.clock, limits.futility)
-    room = np.interp(left, lefts, rooms)
-    hopeless = pairs.by_arm(*(-limits.effect * far > room for far in beyond))
+    room = limits.futile_room(clocks)
+    hopeless = pairs.by_arm(*(-far > room for far in beyond))
     rivals = active[pairs.rivals]
     return np.asarray(~(active & ~(hopeless & rivals).any(axis=1)).any(axis=0))
+
+
+def _noise_at(step: int, count: int, arms: int) -> FloatArray:
+    """Return the noise of one step: a row for each arm, a column for each path.
+
+    It is the same in every prediction, so it is drawn once for many steps.
+    """
+    noise: FloatArray = _noise(count, arms, max(FEWEST_STEPS, 2 ** step.bit_length()))[step]
+    return noise
+
+
+@lru_cache(maxsize=4)
+def _noise(count: int, arms: int, steps: int) -> FloatArray:
+    half = np.random.default_rng(1).standard_normal((steps, count // 2, arms)).transpose(0, 2, 1)
+    return np.concatenate([half, -half], axis=2)
+
+
+def tabulated(line: Line) -> Line:
+    """Return a boundary that is computed at some clocks and interpolated between them."""
+    first, last, parts = math.log(0.05), math.log(1e13), 199
+    known = line(np.exp(np.linspace(first, last, parts + 1)))
+    with np.errstate(invalid="ignore"):
+        rises = np.diff(known)
+    # A clock beside one at which nothing can be decided has no boundary either.
+    rises[~np.isfinite(rises)] = 0.0
+
+    def at(clocks: FloatArray) -> FloatArray:
+        places = (np.log(np.maximum(clocks, 1e-12)) - first) * (parts / (last - first))
+        left = np.clip(places, 0.0, parts - 1.0).astype(np.int64)
+        values = known.take(left) + rises.take(left) * np.minimum(places - left, 1.0)
+        values[places < 0.0] = math.inf
+        return np.asarray(values)
+
+    return at

@@ -15,7 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from bascule.core.evidence.horizon import OVERSHOOT
+from bascule.core.evidence.horizon import OVERSHOOT, conditional_power
+from bascule.core.numerics import turning_point
 from bascule.core.types import FloatArray
 
 RATIO, CLOCKS, PARTS = 1.06, 40, 4
@@ -54,22 +55,66 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """Where a test ends without a decision: at a clock of some pair, at units, or when futile.
+
+    `effect` is the planned one, in standard deviations of an outcome, and `futility` the
+    conditional power at it below which a test ends.
+    """
+
+    clock: float = math.inf
+    units: float = math.inf
+    effect: float = 0.0
+    futility: float = 0.0
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing but a decision ends a test."""
+        return math.isinf(self.clock) and math.isinf(self.units)
+
+    def futile_room(self, clocks: FloatArray) -> FloatArray:
+        """Return from which distance to the boundary on a test is futile at these clocks."""
+        if self.futility == 0.0:
+            return np.full(clocks.shape, math.inf)
+        left = self.effect**2 * np.maximum(self.clock - clocks, 0.0)
+        rooms = _futile_rooms(self.effect**2 * self.clock, self.futility)
+        return np.asarray(np.interp(left, *rooms) / self.effect)
+
+
+NO_LIMITS = Limits()
+
+
+@lru_cache(maxsize=16)
+def _futile_rooms(whole: float, futility: float) -> tuple[FloatArray, FloatArray]:
+    """Return how far the boundary may be when so much is left, in units of the planned effect."""
+    lefts = np.linspace(0.0, whole, 60)
+    rooms = [
+        turning_point(lambda room, left=left: conditional_power(room, left) >= futility, 0.0, 1e3)  # type: ignore[misc]
+        for left in lefts[1:].tolist()
+    ]
+    return lefts, np.array([0.0, *rooms])
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
     """The law of the first passage, step by step.
 
     `above` and `below` have the probability of leaving through each side by a clock but not by the
-    one before it; `spent` what such walks have spent, times their probability.
+    one before it, and `futile` that of ending there without a decision; `spent` and `wasted` what
+    such walks have spent, times their probability.
     """
 
     clocks: FloatArray
     above: FloatArray
     below: FloatArray
+    futile: FloatArray
     spent: FloatArray
+    wasted: FloatArray
 
     @property
     def is_sure(self) -> bool:
-        """Whether all but a few walks leave at all."""
-        return float(self.leaving.sum()) > 1.0 - MOST_LEFT
+        """Whether all but a few walks leave, or end at a limit."""
+        return float(self.leaving.sum() + self.futile.sum()) > 1.0 - MOST_LEFT
 
     @property
     def leaving(self) -> FloatArray:
@@ -89,6 +134,7 @@ def first_passage(
     look: float,
     pace: Pace | None = None,
     stride: float = 1.0,
+    limits: Limits = NO_LIMITS,
 ) -> Passage:
     """The first passage of a walk that is first seen at `start`, then every `look` clocks.
 
@@ -110,34 +156,88 @@ def first_passage(
     while True:
         clocks = np.multiply.accumulate(np.append(clock, np.full(CLOCKS - 1, ratio)))
         lines = boundary(clocks)
-        stays = _stays(drift, look, clocks, np.append(gone, np.diff(clocks)), lines, last)
-        leaves, paid = 1.0 - stays, np.zeros((CLOCKS, kinds, CELLS))
+        steps = np.append(gone, np.diff(clocks))
+        open_at = _stays(drift, look, clocks, steps, lines, last)
+        leaves, paid = [1.0 - open_at], np.zeros((CLOCKS, kinds, CELLS))
+        stays = open_at.copy()
+        if limits.futility > 0.0:
+            futile = open_at * _within(drift, clocks, lines - limits.futile_room(clocks))
+            stays -= futile
+            leaves.append(futile)
         if pace is not None:
             paid = pace(clocks) * ((ratio - 1.0) * clocks)[:, None, None]
         laws = np.empty((CLOCKS + 1, 1 + kinds, CELLS))
-        laws[0] = law
+        laws[0], undecided = law, np.zeros((CLOCKS, 1 + kinds))
         for k in range(CLOCKS):
             law = laws[k] * stays[k]
+            if limits.units < math.inf:
+                undecided[k], goes_on = _capped(law, paid[k], limits.units)
+                stays[k] *= goes_on
+                law *= goes_on
             law[1:] += law[0] * paid[k]
             np.dot(law, step, out=laws[k + 1])
-        law, inside = laws[-1], laws[:-1, 0] * stays
-        spent = (laws[:-1, 1:] @ leaves[:, :, None])[:, :, 0]
+        law, inside = laws[-1], laws[:-1] * stays[:, None]
+        flows = np.concatenate([flow[None], inside[:, :1] * paid])
         upwards = drift * np.sqrt(clocks)[:, None] + GRID >= 0.0
-        sides = [(laws[:-1, 0] * leaves * side).sum(axis=1) for side in (upwards, ~upwards)]
-        # A path that ends between two clocks has spent half of what is spent between them.
-        flows = np.concatenate([flow[None], inside[:, None] * paid])
-        # Products as small as these are not divided among threads, which would take longer.
-        came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
-        halves = 0.5 * (flows[:-1] @ came[:, :, None])[:, :, 0]
-        rows = np.column_stack([clocks, *sides, spent - halves])
-        over = np.flatnonzero((inside.sum(axis=1) < ALMOST_SURE) | (clocks > LAST_CLOCK))
-        passed.append(rows[: over[0] + 1] if len(over) else rows)
+        sides = [(laws[:-1, 0] * leaves[0] * side).sum(axis=1) for side in (upwards, ~upwards)]
+        ends = [_ended(laws[:-1], flows[:-1], left, step) for left in leaves]
+        undecided += ends[1] if limits.futility > 0.0 else 0.0
+        rows = np.column_stack([clocks, *sides, inside.sum(axis=2), ends[0], undecided])
+        over = inside[:, 0].sum(axis=1) < ALMOST_SURE
+        over |= clocks >= min(LAST_CLOCK, limits.clock)
+        passed.append(rows[: over.argmax() + 1] if over.any() else rows)
         flow, last, clock = flows[-1], float(lines[-1]), ratio * float(clocks[-1])
         gone = clock - float(clocks[-1])
-        if len(over):
+        if over.any():
             break
-    clocks, above, below, *columns = np.concatenate(passed).T
-    return Passage(clocks, above, below, np.array(columns).T)
+    return _passage(np.concatenate(passed), kinds, limits)
+
+
+def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatArray) -> FloatArray:
+    """Return the probability of ending between two clocks in some way, and what those have spent.
+
+    A path that ends between two clocks has spent half of what is spent between them.
+    """
+    ended = (laws @ leaves[:, :, None])[:, :, 0]
+    # Products as small as these are not divided among threads, which would take longer.
+    came = np.concatenate([part @ step.T for part in np.split(leaves, PARTS)])
+    ended[:, 1:] -= 0.5 * (flows @ came[:, :, None])[:, :, 0]
+    return np.asarray(ended)
+
+
+def _capped(law: FloatArray, paid: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+    """Return what ends at a cap on all that is spent, and which part of each cell goes on.
+
+    Where the next step leads beyond the cap, as many go on as there is room for.
+    """
+    room = most * law[0] - law[1:].sum(axis=0)
+    goes_on = np.clip(room / (law[0] * paid.sum(axis=0) + 1e-300), 0.0, 1.0)
+    ended = law @ (1.0 - goes_on)
+    ended[1:] *= most * ended[0] / max(float(ended[1:].sum()), 1e-300)
+    return ended, np.asarray(goes_on)
+
+
+def _passage(rows: FloatArray, kinds: int, limits: Limits) -> Passage:
+    """Return the passage in rows, cut where a limit ends what is left of it."""
+    clocks, above, below, inside = rows[:, :4].T
+    held, decided, undecided = np.split(rows[:, 4:], [kinds, 2 * kinds + 1], axis=1)
+    if clocks[-1] >= limits.clock:
+        left = np.column_stack([inside, held])
+        part = 1.0
+        if len(rows) > 1:
+            part = (limits.clock - clocks[-2]) / (clocks[-1] - clocks[-2])
+        rows[-1] *= part
+        clocks[-1] = limits.clock
+        undecided[-1] += part * left[-1] + (1.0 - part) * left[-2 if len(rows) > 1 else -1]
+    return Passage(clocks, above, below, undecided[:, 0], decided[:, 1:], undecided[:, 1:])
+
+
+def _within(drift: float, clocks: FloatArray, widths: FloatArray) -> FloatArray:
+    """Return which part of each cell has a total nearer to 0 than the width at its clock."""
+    root = np.sqrt(clocks)
+    low, high = -widths / root - drift * root, widths / root - drift * root
+    overlap = np.minimum(GRID + CELL / 2, high[:, None]) - np.maximum(GRID - CELL / 2, low[:, None])
+    return np.asarray(np.clip(overlap / CELL, 0.0, 1.0))
 
 
 def _stays(

@@ -1,8 +1,8 @@
 """Predictions of a test, with its noise or on its mean path.
 
-Each kind of procedure has its theory in `PREDICTIONS`. Tests in blocks are predicted: two arms by a
-first passage, more of them by a coarse simulation of a few paths in long steps. Everything else is
-to be simulated; `straight_path` says roughly how long that takes. docs/research/prediction.md
+Tests in blocks are predicted: two arms by a first passage, more of them by a coarse simulation of
+a few paths in long steps. Everything else is to be simulated; where intervals are compared,
+`mean_path` says roughly how long that takes. docs/research/prediction.md
 derives this; the simulator says how good it is.
 """
 
@@ -11,27 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
-from bascule.core.procedures.intervals.procedure import ArmProcedure
 from bascule.theory.bounds import checked_gaps
-from bascule.theory.prediction.block_tests import mean_path_of_blocks, predict_blocks
-from bascule.theory.prediction.paths.straight_path import interval_units
-from bascule.theory.prediction.prediction import Prediction, Question, of_units
+from bascule.theory.prediction.block_tests import predict_blocks
+from bascule.theory.prediction.prediction import Prediction, Question
+from bascule.theory.prediction.straight_path import interval_units
 
 QUICK_STRIDE = 2.5
 """How many times as long as usual the steps of a quick prediction are."""
-
-
-class Theory(NamedTuple):
-    """What theory says of procedures of a kind, given (design, procedure, gaps or question)."""
-
-    mean_path: Callable[[Design, Any, tuple[float, ...]], Prediction]
-    predict: Callable[[Design, Any, Question], Prediction] | None = None
 
 
 def predict(
@@ -44,9 +36,8 @@ def predict(
     """The expected decision time and regret of a design in blocks at given gaps.
 
     0/1 outcomes also need the mean of the `best` arm, outcomes within limits the `noise`: the
-    spread that they really have. Up to 12 arms are predicted with their noise, more on their mean
-    path; NoPredictionError says that a design has to be simulated. With a `cap` a test ends at that
-    number of units, and gaps may be 0.
+    spread that they really have. NoPredictionError says that a design has to be simulated. With a
+    `cap` a test ends at that number of units, and gaps may be 0.
 
     >>> import bascule as bs
     >>> expected = predict(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), sides=1), 0.1)
@@ -71,15 +62,18 @@ def _predict(
         best = design.oriented(best)
     design = design.increasing
     procedure = design.procedure
-    asked = Question(others, best, noise, cap, stride)
-    theory = _theory_of(procedure).predict
+    theory = PREDICTIONS.get(procedure.kind)
     if theory is None:
         raise _nothing_to_say(procedure)
-    return theory(design, procedure, asked)
+    return theory(design, procedure, Question(others, best, noise, cap, stride))
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
-    """Return what to expect on the path on which noise averages out: coarser, for any arms.
+    """Return what to expect where intervals are compared, on the path on which noise averages out.
+
+    Where outcomes recur it is right within a factor of three: units are taken to have given as few
+    outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
+    enough than intervals are.
 
     >>> import bascule as bs, math
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-20))
@@ -91,7 +85,10 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     others = checked_gaps(design, gaps)
     design = design.increasing
     procedure = design.procedure
-    return _theory_of(procedure).mean_path(design, procedure, others)
+    units_of = MEAN_PATHS.get(procedure.kind)
+    if units_of is None:
+        raise _nothing_to_say(procedure)
+    return Prediction(units_of(design, procedure, others), others)
 
 
 def quick_prediction(
@@ -134,33 +131,15 @@ def with_known_spread(design: Design, noise: float | None = None) -> Design:
     return replace(design, outcome=Gaussian(spread), covariates=None)
 
 
-def _theory_of(procedure: Procedure) -> Theory:
-    theory = PREDICTIONS.get(procedure.kind)
-    if theory is None:
-        raise _nothing_to_say(procedure)
-    return theory
-
-
 def _nothing_to_say(procedure: Procedure) -> NoPredictionError:
     return NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
 
 
-def _mean_path_of_arms(
-    design: Design, procedure: ArmProcedure, gaps: tuple[float, ...]
-) -> Prediction:
-    """Return what to expect of tests that compare intervals of arms, without their noise.
+PREDICTIONS: dict[str, Callable[[Design, Any, Question], Prediction]] = {"blocks": predict_blocks}
+"""What theory predicts, by the kind of a procedure; of any other kind it says nothing."""
 
-    Where outcomes recur it is right within a factor of three: units are taken to have given as few
-    outcomes as they can, a planned look to be the first, and evidence of pairs to be no sooner
-    enough than intervals are.
-    """
-    best, rivals = interval_units(design, procedure, gaps)
-    return of_units((best, *rivals), gaps)
-
-
-PREDICTIONS: dict[str, Theory] = {
-    "blocks": Theory(mean_path_of_blocks, predict_blocks),
-    "intervals": Theory(_mean_path_of_arms),
-    "recurrent": Theory(_mean_path_of_arms),
+MEAN_PATHS: dict[str, Callable[[Design, Any, tuple[float, ...]], tuple[float, ...]]] = {
+    "intervals": interval_units,
+    "recurrent": interval_units,
 }
-"""What theory says, by the kind of a procedure; of any other kind it says nothing."""
+"""Units of all arms on the mean path, best first, by the kind of a procedure."""

@@ -1,1 +1,0 @@
-"""Paths of a test: averages, on which noise cancels out, and paths with their noise."""
