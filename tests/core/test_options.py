@@ -93,3 +93,9 @@ def test_a_registered_class_brings_its_own_parameters(registry: Registry[Base]) 
 
 def test_every_parameter_of_our_own_is_explained() -> None:
     assert not [name for name, one in parameters(RULES).items() if one.help.endswith(": ")]
+
+
+@pytest.mark.parametrize("given", [{"kind": "non-negative"}, {"group": "others"}])
+def test_an_option_is_of_a_known_kind_and_group(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=f'{next(iter(given))} must be "'):
+        Option("What it means.", **given)

@@ -85,3 +85,19 @@ def test_a_test_without_a_horizon_has_one_too_and_a_goal_turns_it() -> None:
     shown = seen.arms[1].total / seen.arms[1].units - seen.arms[0].total / seen.arms[0].units
     assert 0.3 * shown < estimate < shown
     assert unbiased_difference(design, seen, 0, 1) == -estimate
+
+
+def test_the_estimate_is_in_units_of_the_outcomes() -> None:
+    estimates = []
+    for outcome, scale in ((bs.Bernoulli(), 1.0), (bs.Bounded(0, 10), 10.0)):
+        design = bs.Design(["a", "b"], outcome, bs.Tilt(3), error=0.05)
+        draws: list[Draw] = [
+            lambda rng, units, share=share, scale=scale: scale * coin(share)(rng, units)  # type: ignore[misc]
+            for share in (0.2, 0.6)
+        ]
+        seen = ended(design, draws, np.random.default_rng(1))
+        estimate = unbiased_difference(design, seen, 1, 0)
+        assert estimate is not None
+        estimates.append(estimate / scale)
+    assert 0.0 < estimates[0] < 1.0
+    assert estimates[1] == pytest.approx(estimates[0])

@@ -83,6 +83,10 @@ class Option:
     name: str = ""
     """The name of its field."""
 
+    def __post_init__(self) -> None:
+        for name, allowed in (("kind", get_args(Kind)), ("group", get_args(Group))):
+            checks.choice(name, getattr(self, name), allowed)
+
     def read(self, value: object) -> Any:
         """Return a value that was given, with text turned into what it stands for.
 

@@ -36,7 +36,7 @@ def unbiased_difference(
     """Return the median-unbiased estimate of treatment minus control.
 
     None while these two are neither decided nor at the end of the test, where outcomes do not vary,
-    and for rules that do not compare arms in blocks.
+    for rules that do not compare arms in blocks, and for evidence that theory does not know.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1, effect=0.5, power=0.9))
@@ -48,6 +48,8 @@ def unbiased_difference(
         return None
     deciding, oriented = design.judging(statistics)
     procedure = cast(BlockProcedure, deciding)
+    if not procedure.evidence.in_theory:
+        return None
     arms, pairs = procedure.rows(oriented)
     first, second = min(treatment, control), max(treatment, control)
     pair = pairs[pair_index(procedure.arms, first, second)]

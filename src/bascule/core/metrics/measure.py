@@ -202,8 +202,14 @@ class Measure:
                 f'aggregate "{self.aggregate}" does not give 0 or 1, as {outcome!r} needs: use '
                 '"any", or an outcome model with a sigma or with limits',
             )
+        if self.missing == "exclude":
+            return
         try:
             outcome.check_value(self.missing_value)
         except InputError as problem:
             line = str(problem).removeprefix("value")
-            raise InputError("missing", f"missing{line}") from None
+            raise InputError(
+                "missing",
+                f"missing{line}: it is the outcome of a unit without events, so give one that "
+                "units can have",
+            ) from None

@@ -45,7 +45,7 @@ class BlockAllocation(Rule):
     def share(self) -> Share:
         """(lead, tilt) -> the units of the leader for each one of a challenger, from 1 on.
 
-        The lead is in standard deviations, and the tilt that of `like`. It must be a plain function
+        The lead is in standard errors, and the tilt that of `like`. It must be a plain function
         of both, which Numba can compile, and the share must not fall as the lead grows. Equal rules
         return the same function: one with a parameter is made under `functools.cache`.
         """

@@ -31,6 +31,12 @@ ROUNDS = 20
 
 def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
     """Return what to expect of a test in blocks, with its noise."""
+    if not procedure.evidence.in_theory and procedure.boundary(1.0) is None:
+        raise NoPredictionError(
+            "rule",
+            f"{procedure.label} has no prediction, as nothing is known of when the evidence "
+            f"{procedure.evidence.name!r} decides: simulate it",
+        )
     expected = _followed(design, procedure, asked)
     if expected is not None:
         return replace(expected, gaps=asked.gaps)

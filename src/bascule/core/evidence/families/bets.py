@@ -17,7 +17,6 @@ from bascule.core.evidence.betting import (
     shift_ruled_out,
 )
 from bascule.core.evidence.families.rows import (
-    ARM_OF_SQUARES,
     BLOCK_SUM,
     BLOCK_UNITS,
     CLOCK,
@@ -27,10 +26,6 @@ from bascule.core.evidence.families.rows import (
     Row,
     Rows,
     add_block,
-    count_square,
-    fold_square,
-    nothing_shared,
-    observe_square,
     one_sided,
     sums_of,
 )
@@ -54,10 +49,12 @@ UNSEEN = 1.0
 
 
 def spread(arms: Rows, count: int, params: Params) -> float:
-    """Return the standard deviation of all outcomes of complete blocks."""
+    """Return the standard deviation of all outcomes of complete blocks, in units of the scale."""
     units, total, squares = sums_of(arms, count)
     scaled_variance = units * squares - total * total
-    return math.sqrt(scaled_variance) / units if scaled_variance > 0.0 else UNSEEN
+    if scaled_variance <= 0.0:
+        return UNSEEN
+    return params.precision * math.sqrt(scaled_variance) / units
 
 
 def block_difference(mine: Row, theirs: Row, precision: float) -> float:
@@ -70,7 +67,7 @@ def block_difference(mine: Row, theirs: Row, precision: float) -> float:
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
     """Play one round with the bets on either arm."""
-    add_block(pair, mine, theirs, 1.0)
+    add_block(pair, mine, theirs, params.precision)
     pair[BLOCKS] += 1.0
     scaled = block_difference(mine, theirs, params.precision)
     # Most blocks of rare events hold none, and then nothing is won or lost.
@@ -138,36 +135,14 @@ def shifts_left(pair: Row, beats: bool, beaten: bool, params: Params) -> Differe
     )
 
 
-def outlook(
-    pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
-) -> tuple[float, float]:
-    """Return that infinitely much is left: these bets have no horizon."""
-    return math.inf, 0.0
-
-
-def remaining(
-    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
-) -> float:
-    """Return infinity: these bets have no horizon."""
-    return math.inf
-
-
 BETTING = Family(
     "bets",
-    ARM_OF_SQUARES,
     THEIRS + STAKES,
-    split=True,
-    first_ends=False,
-    observe=observe_square,
-    count_ones=count_square,
-    fold_arm=fold_square,
-    shared=nothing_shared,
     spread=spread,
     update=update,
     verdict=verdict,
     within=within,
     interval=interval,
-    outlook=outlook,
-    remaining=remaining,
+    in_theory=True,
 )
 """Outcomes within limits."""

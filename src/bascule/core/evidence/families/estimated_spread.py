@@ -37,7 +37,6 @@ from bascule.core.evidence.families.rows import (
     Rows,
     add_block,
     fold_square,
-    nothing_shared,
     one_sided,
     sums_of,
 )
@@ -257,14 +256,13 @@ def remaining(
 
 ESTIMATED_SPREAD = Family(
     "estimated spread",
-    ARM_OF_CUBES,
     SHARE + 1,
+    arm_columns=ARM_OF_CUBES,
     split=False,
     first_ends=True,
     observe=observe,
     count_ones=count,
     fold_arm=fold_arm,
-    shared=nothing_shared,
     spread=spread,
     update=update,
     verdict=verdict,
@@ -272,5 +270,6 @@ ESTIMATED_SPREAD = Family(
     interval=interval,
     outlook=outlook,
     remaining=remaining,
+    in_theory=True,
 )
 """A spread that is estimated."""

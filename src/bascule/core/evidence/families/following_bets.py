@@ -18,7 +18,6 @@ import math
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.families.rows import (
-    ARM_OF_SQUARES,
     ARM_SQUARES,
     ARM_SUM,
     BLOCK_UNITS,
@@ -31,9 +30,6 @@ from bascule.core.evidence.families.rows import (
     Row,
     Rows,
     add_block,
-    count_square,
-    fold_square,
-    observe_square,
 )
 from bascule.core.evidence.horizon import LEAST_STEP, room_left, stake
 
@@ -374,13 +370,7 @@ def remaining(
 
 FOLLOWING_BETS = Family(
     "bets that follow a horizon",
-    ARM_OF_SQUARES,
     THEIRS + 2 * BETS + 2,
-    split=True,
-    first_ends=False,
-    observe=observe_square,
-    count_ones=count_square,
-    fold_arm=fold_square,
     shared=general_variance,
     spread=spread,
     update=update,
@@ -389,5 +379,6 @@ FOLLOWING_BETS = Family(
     interval=interval,
     outlook=outlook,
     remaining=remaining,
+    in_theory=True,
 )
 """Outcomes within limits, or of a known spread, up to a horizon."""

@@ -24,7 +24,7 @@ CUBES, FOURTHS = range(SQUARES + 1, SQUARES + 3)
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
     """Add a complete block to the sums."""
-    add_block(pair, mine, theirs, 1.0)
+    add_block(pair, mine, theirs, params.precision)
     pair[BLOCKS] += 1.0
     scaled = block_difference(mine, theirs, params.precision)
     if scaled != 0.0:

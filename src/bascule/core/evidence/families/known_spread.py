@@ -19,7 +19,6 @@ from bascule.core.evidence.families.rows import (
     Row,
     add_block,
     fold_sum,
-    nothing_shared,
     observe_sum,
     one_sided,
     unit_spread,
@@ -166,14 +165,13 @@ def remaining(
 
 KNOWN_SPREAD = Family(
     "known spread",
-    ARM_OF_SUMS,
     CLOCK + 1,
+    arm_columns=ARM_OF_SUMS,
     split=False,
     first_ends=True,
     observe=observe_sum,
     count_ones=observe_sum,
     fold_arm=fold_sum,
-    shared=nothing_shared,
     spread=unit_spread,
     update=update,
     verdict=verdict,
@@ -182,5 +180,6 @@ KNOWN_SPREAD = Family(
     outlook=outlook,
     remaining=remaining,
     boundary=boundary,
+    in_theory=True,
 )
 """A known spread."""

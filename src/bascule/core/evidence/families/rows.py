@@ -14,6 +14,7 @@ them, everything else calls them as they are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
 """How many columns an arm has."""
 
 TOTAL, CLOCK = range(2)
-"""Columns of every pair: S and V, the first arm less the second."""
+"""Columns of every pair: S, the first arm less the second in units of the scale, and V."""
 
 Difference = tuple[float, float, float]
 """A difference, and the lower and upper end of its interval."""
@@ -86,52 +87,6 @@ class Params(NamedTuple):
     """1 to keep what only intervals need, 0 where nothing but decisions counts."""
     floors: FloatArray
     """Totals, for each part of the clock, below which the evidence need not be computed."""
-
-
-class Family(NamedTuple):
-    """Evidence about two arms: how a block changes it, and what it says.
-
-    `pair` is the row of a pair, `mine` and `theirs` those of its first and second arm.
-    """
-
-    name: str
-    arm_columns: int
-    pair_columns: int
-    split: bool
-    """Whether a batch is as many blocks of the same sizes, in place of one large block."""
-    first_ends: bool
-    """Whether the first pair at its horizon ends a test; else every arm needs one there."""
-    observe: Callable[[Row, float], None]
-    """(arm, value): add one outcome to the current block of an arm."""
-    count_ones: Callable[[Row, float], None]
-    """(arm, ones): add so many outcomes of 1, where a 0 changes nothing."""
-    fold_arm: Callable[[Row], None]
-    """(arm): take the complete block into the arm; what pairs need of the block stays."""
-    shared: Callable[[Rows, int, Params], float]
-    """(arms, number of arms, params) -> the number that all pairs share, such as a variance."""
-    spread: Callable[[Rows, int, Params], float]
-    """(arms, number of arms, params) -> the standard deviation that leads are in units of."""
-    update: Callable[[Row, Row, Row, float, float, Params], None]
-    """(pair, mine, theirs, before, after, params): take a complete block into a pair; the shared
-    number is given as it was before the block and as it is after it."""
-    verdict: Callable[[Row, Row, Row, Params], float]
-    """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
-    within: Callable[[Row, Row, Row, float, Params], bool]
-    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be smaller."""
-    interval: Callable[[Row, Row, Row, Params], Difference]
-    """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
-    outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]]
-    """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
-    and how far the first arm (the second where the sign is -1) is from winning, both in units of
-    the planned effect; infinitely much is left while nothing is known."""
-    remaining: Callable[[Row, Row, Row, float, float, Params], float]
-    """(pair, mine, theirs, shared, pending, params) -> by how much the clock of a pair has to grow
-    until its horizon, beyond what is pending, if blocks are as they have been; infinity while
-    nothing is known of that."""
-    boundary: Callable[[float, Params], float] | None = None
-    """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
-    drawn: Family | None = None
-    """The family that simulations play, where each unit is one number; None for this one."""
 
 
 def pair_index(arms: int, i: int, j: int) -> int:
@@ -211,3 +166,69 @@ def nothing_shared(arms: Rows, count: int, params: Params) -> float:
 def one_sided(difference: float, low: float, high: float, beats: bool, beaten: bool) -> Difference:
     """The ends, kept from reaching past 0, by rounding or caution, when the evidence decided."""
     return difference, max(low, 0.0) if beats else low, min(high, 0.0) if beaten else high
+
+
+def no_outlook(
+    pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
+) -> tuple[float, float]:
+    """Return that infinitely much is left where there is no horizon."""
+    return math.inf, 0.0
+
+
+def never(
+    pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
+) -> float:
+    """Return infinity: the clock never comes to a horizon where there is none."""
+    return math.inf
+
+
+class Family(NamedTuple):
+    """Evidence about two arms: how a block changes it, and what it says.
+
+    `pair` is the row of a pair, `mine` and `theirs` those of its first and second arm. What has a
+    default is for families that need an arm's sums and squares and have no horizon.
+    """
+
+    name: str
+    pair_columns: int
+    spread: Callable[[Rows, int, Params], float]
+    """(arms, number of arms, params) -> the standard deviation that leads are in units of, in units
+    of the outcomes' scale."""
+    update: Callable[[Row, Row, Row, float, float, Params], None]
+    """(pair, mine, theirs, before, after, params): take a complete block into a pair. It is called
+    where both arms have units in the block, after `fold_arm`: an arm's sums include the block. The
+    shared number is given as it was before the block and as it is after it."""
+    verdict: Callable[[Row, Row, Row, Params], float]
+    """(pair, mine, theirs, params) -> above 0 if the first arm has won, below if the second has."""
+    within: Callable[[Row, Row, Row, float, Params], bool]
+    """(pair, mine, theirs, margin, params) -> whether the difference is proven to be smaller."""
+    interval: Callable[[Row, Row, Row, Params], Difference]
+    """(pair, mine, theirs, params) -> the difference and its interval, valid at any time."""
+    arm_columns: int = ARM_OF_SQUARES
+    split: bool = True
+    """Whether a batch is as many blocks of the same sizes, in place of one large block."""
+    observe: Callable[[Row, float], None] = observe_square
+    """(arm, value): add one outcome to the current block of an arm."""
+    count_ones: Callable[[Row, float], None] = count_square
+    """(arm, ones): add so many outcomes of 1, where a 0 changes nothing."""
+    fold_arm: Callable[[Row], None] = fold_square
+    """(arm): take the complete block into the arm; what pairs need of the block stays."""
+    shared: Callable[[Rows, int, Params], float] = nothing_shared
+    """(arms, number of arms, params) -> the number that all pairs share, such as a variance."""
+    first_ends: bool = False
+    """Whether the first pair at its horizon ends a test; else every arm needs one there."""
+    outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]] = no_outlook
+    """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
+    and how far the first arm (the second where the sign is -1) is from winning, both in units of
+    the planned effect; infinitely much is left while nothing is known."""
+    remaining: Callable[[Row, Row, Row, float, float, Params], float] = never
+    """(pair, mine, theirs, shared, pending, params) -> by how much the clock of a pair has to grow
+    until its horizon, beyond what is pending, if blocks are as they have been; infinity while
+    nothing is known of that."""
+    boundary: Callable[[float, Params], float] | None = None
+    """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
+    drawn: Family | None = None
+    """The family that simulations play, where each unit is one number; None for this one."""
+    in_theory: bool = False
+    """Whether theory knows when such evidence decides. Without that, and without a boundary,
+    nothing is predicted, and no median-unbiased estimate is given."""
