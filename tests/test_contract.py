@@ -18,7 +18,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.rules import RULES
 from bascule.simulation.engines.choose import ENGINES, is_compiled
-from bascule.theory.prediction.predict import PREDICTIONS
+from bascule.theory.prediction.predict import MEAN_PATHS, PREDICTIONS
 
 ARMS = ["control", "green"]
 
@@ -224,7 +224,7 @@ def test_every_kind_that_the_package_states_has_a_loop_and_a_theory() -> None:
     designs = [bs.Design(ARMS, outcome=outcome, rule=rule) for rule, outcome, _ in OWN]
     kinds = {design.procedure.kind for design in designs}
     assert kinds == set(ENGINES) - {"rival"}
-    assert set(PREDICTIONS) == kinds - {"static"}
+    assert {*PREDICTIONS, *MEAN_PATHS} == kinds - {"static"}
 
 
 def test_registering_refuses_what_is_no_rule_and_a_kind_that_is_taken() -> None:

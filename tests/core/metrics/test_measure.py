@@ -59,6 +59,6 @@ def test_a_unit_without_events_counts_as_what_outcomes_can_be() -> None:
     ratings = bs.Bounded(1, 5)
     for missing in (None, "zero", 0.5):
         with pytest.raises(bs.InputError, match="it is the outcome of a unit without events"):
-            bs.Metric("rating", ratings, measure=bs.Measure("7d", "mean", missing), margin=0.1)  # type: ignore[arg-type]
+            bs.Metric("rating", ratings, measure=bs.Measure("7d", "mean", missing), margin=0.1)
     for missing in (1, "exclude"):
         bs.Metric("rating", ratings, measure=bs.Measure("7d", "mean", missing), margin=0.1)  # type: ignore[arg-type]
