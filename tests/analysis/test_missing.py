@@ -147,3 +147,16 @@ def test_limits_cap_outcomes_in_every_mode(options: dict[str, Any]) -> None:
     assert found.excluded["outcome beyond the limits, counted as the nearest"] == 40
     assert max(mean or 0.0 for mean in means(found)) < 1.0
     assert found.guarantee == ("proven" if len(data["unit"]) == UNITS else "asymptotic")
+
+
+def test_an_arm_without_a_counted_unit_has_no_difference() -> None:
+    rows = log(None)
+    rows["arm"][: UNITS // 100] = ["c"] * (UNITS // 100)
+    rows["value"][: UNITS // 100] = [None] * (UNITS // 100)
+    found = bs.analyze(rows, bs.LogMetric("value", missing="exclude"))
+    unknown = {each.treatment: each for each in found.contrasts}["c"]
+    assert math.isnan(unknown.difference)
+    assert unknown.lift is not None and math.isnan(unknown.lift)
+    assert (unknown.low, unknown.high) == (-1.0, 1.0)
+    row = next(line for line in str(found).splitlines() if "c - a" in line)
+    assert row.split()[3] == "–", row

@@ -117,3 +117,18 @@ def test_no_time_is_forecast_while_a_guardrail_of_the_leader_is_undecided() -> N
         "Keep running: g leads; no time is forecast while it is not shown to stay within the "
         "margin of speed"
     )
+
+
+def test_an_interval_of_everything_that_is_possible_is_no_part_of_the_way() -> None:
+    clock = bs.ManualClock()
+    with bs.open(":memory:", clock=clock) as store:
+        design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3))
+        test = store.create("first", design, measure=bs.Measure("1d", "any"))
+        arms = {test.assign(unit): unit for unit in ("u0", "u1", "u2")}
+        for arm, unit in arms.items():
+            test.record(unit, float(arm == "a"))
+        clock.advance(2 * 86_400.0)
+        status = test.status()
+    assert [effect.high for effect in status.effects][:1] == pytest.approx([1.0])
+    assert status.evidence == 0.0
+    assert "No arm is ahead yet." in str(status)

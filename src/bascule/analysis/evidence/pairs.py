@@ -65,7 +65,8 @@ class Pair:
     def interval(self, log_threshold: float, widest: float = math.inf) -> Difference:
         """The difference as it is shown, and the ends of its interval, within what is possible.
 
-        `widest` is the largest difference that two means can have.
+        `widest` is the largest difference that two means can have. The difference of arms that
+        were not compared yet is unknown: NaN.
 
         >>> [round(end, 4) for end in Pair(50.0, 100.0).interval(math.log(20), widest=0.7)]
         [0.5, 0.1858, 0.7]
@@ -77,6 +78,8 @@ class Pair:
         low, high = max(centre - reach, -widest), min(centre + reach, widest)
         # Means that are further apart than possible would be a contradiction, not an interval.
         low, high = min(low, widest), max(high, -widest)
+        if self.estimate is None and self.clock <= 0.0:
+            return math.nan, low, high
         shown = centre if self.estimate is None else self.estimate
         return min(max(shown, low), high), low, high
 

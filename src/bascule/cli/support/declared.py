@@ -124,8 +124,8 @@ def _parameter(
         False if is_switch else None,
         flag,
         help=meaning,
-        metavar=None if is_switch else metavar,
-        show_default=option.unset or option.default or False,
+        metavar="" if is_switch else metavar,
+        show_default=False if is_switch else option.unset or option.default or False,
         rich_help_panel=PANELS[option.group],
         hidden=option.group not in shown,
         envvar=f"{environment}{name.upper()}" if environment else None,
@@ -152,7 +152,12 @@ HELP_ALL = inspect.Parameter(
     "help_all",
     inspect.Parameter.KEYWORD_ONLY,
     default=typer.Option(
-        False, "--help-all", is_eager=True, callback=_show_all, help="Show all options and leave."
+        False,
+        "--help-all",
+        is_eager=True,
+        callback=_show_all,
+        help="Show all options and leave.",
+        metavar="",
     ),
     annotation=bool,
 )

@@ -248,11 +248,13 @@ def lead(
 ) -> tuple[str | None, float]:
     """Return the arm that is furthest on its way to beating all others, and how far it is.
 
-    `found` are the advantages: by how much the first arm of each pair is better.
+    `effects` are the advantages: by how much the first arm of each pair is better.
     """
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
     least = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
+    # A bound at the largest difference that is possible says nothing; it is found by a search.
+    known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
     for effect in effects:
         sides = (
             (effect.first, effect.second, effect.difference, effect.low),
@@ -260,7 +262,7 @@ def lead(
         )
         for mine, rival, difference, low in sides:
             if mine in least and rival in least:
-                least[mine] = min(least[mine], _share(difference, low))
+                least[mine] = min(least[mine], _share(difference, low, known_from))
                 nearest[mine] = min(nearest[mine], difference)
                 rivals[mine] += 1
     # Of many arms not every pair is listed; the leader is compared with every other arm.
@@ -270,9 +272,9 @@ def lead(
     return (best, least[best]) if statistics.units else (None, 0.0)
 
 
-def _share(difference: float, low: float) -> float:
+def _share(difference: float, low: float, known_from: float) -> float:
     if low >= 0.0:
         return 1.0
-    if math.isinf(low) or difference <= 0.0:
+    if low <= known_from or difference <= 0.0:
         return 0.0
     return difference / (difference - low)
