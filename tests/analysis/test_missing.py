@@ -156,7 +156,8 @@ def test_an_arm_without_a_counted_unit_has_no_difference() -> None:
     found = bs.analyze(rows, bs.LogMetric("value", missing="exclude"))
     unknown = {each.treatment: each for each in found.contrasts}["c"]
     assert math.isnan(unknown.difference)
-    assert unknown.lift is not None and math.isnan(unknown.lift)
+    assert unknown.lift is not None
+    assert math.isnan(unknown.lift)
     assert (unknown.low, unknown.high) == (-1.0, 1.0)
     row = next(line for line in str(found).splitlines() if "c - a" in line)
     assert row.split()[3] == "–", row
