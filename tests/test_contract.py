@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -112,6 +112,13 @@ def test_a_rule_that_errs_more_often_than_it_states_is_caught() -> None:
         check_design(bs.Design(ARMS, bs.Gaussian(1), Bold(2.5)), [0.0, 1.0])
     with pytest.raises(AssertionError, match=r"Bold_4 with Gaussian\(sigma=0.02\): arm a wins"):
         check_rule(bs.Design(ARMS, bs.Gaussian(1), Bold(4)))
+
+
+def test_a_parameter_that_is_called_like_another_option_is_caught() -> None:
+    # A rule whose parameter would take the place of `--runs`.
+    hasty = make_dataclass("Hasty", [("runs", int, 3)], bases=(Eager,), frozen=True)
+    with pytest.raises(AssertionError, match='flag="eager_runs"'):
+        check_design(bs.Design(ARMS, bs.Gaussian(1), hasty()), [0.0, 1.0])
 
 
 def test_an_outcome_model_that_is_not_as_it_states_is_caught() -> None:

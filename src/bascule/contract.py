@@ -9,6 +9,7 @@ outcome models are tested with; run it on yours (docs/research/add-a-rule.md).
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -193,6 +194,13 @@ def _words(design: Design, means: tuple[float, ...], seed: int) -> bool:
         assert isinstance(value, str), f"{value!r} must be text"
         assert value.strip(), "names must not be empty"
     assert rule.label in repr(rule) or type(rule).__name__ in repr(rule)
+    taken = {*options_of(Design), *inspect.signature(simulate).parameters}
+    for part in (rule, outcome):
+        for option in options_of(type(part)).values():
+            assert (option.flag or option.name) not in taken, (
+                f"{option.name} of {part!r} is the name of another option of `bascule simulate`: "
+                f'give it one of its own there, Option(..., flag="{part.kind}_{option.name}")'
+            )
     return True
 
 

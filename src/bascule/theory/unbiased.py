@@ -21,7 +21,7 @@ from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.passage import first_passage
+from bascule.theory.prediction.passage import Limits, first_passage
 
 CLOSE = 1e-4
 """How near to one half the probability has to be."""
@@ -111,8 +111,10 @@ def _behind_mixture(total: float, clock: float, params: Params) -> float:
         return scale * np.array([boundary_for(one, 1.0, params) for one in clocks.tolist()])
 
     def share(drift: float) -> float:
-        passage = first_passage(drift, line, min(0.5, clock), 0.0, None, STRIDE)
-        return float(np.interp(clock, passage.clocks, np.cumsum(passage.above)))
+        until = Limits(clock=clock)
+        return float(
+            first_passage(drift, line, min(0.5, clock), 0.0, None, STRIDE, until).above.sum()
+        )
 
     low, high = 0.0, total / clock
     while high - low > CLOSE * high:
