@@ -10,7 +10,7 @@ import pytest
 
 import bascule as bs
 from bascule.planning.request.arrivals import Returning
-from bascule.planning.rollout_result import checked_ramp, traffic_of
+from bascule.planning.rollout_result import rollout_steps, traffic_of
 from bascule.planning.search.stages import stages
 from bascule.planning.segments import of_smallest
 
@@ -36,7 +36,7 @@ def test_users_and_their_spread_are_those_of_drawn_requests() -> None:
 
 
 def test_a_schedule_enrols_no_more_than_there_are_and_days_invert_it() -> None:
-    steps = traffic_of(checked_ramp([("0d", 0.05), ("2d", 0.5)]), 2)
+    steps = traffic_of(rollout_steps([("0d", 0.05), ("2d", 0.5)]), 2)
     assert CROWD.units_after(steps, np.array(1e9)) == pytest.approx(3000.0)
     assert CROWD.units_after(steps, np.array(2.0)) == pytest.approx(0.1 * CROWD.come(2.0))
     *days, never = CROWD.days_until(steps, np.array([10.0, 280.0, 2500.0, 3000.0]))

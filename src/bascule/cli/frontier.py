@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from bascule.cli.support import designs
@@ -12,11 +13,11 @@ from bascule.cli.support.console import (
     say_written,
 )
 from bascule.cli.support.declared import declared, named, read
-from bascule.core.errors import InputError
 from bascule.core.options import Option
 
 RUNS = designs.runs(1000)
 
+MEANS = {"means": replace(designs.MEANS["means"], required=True)}
 OF_DESIGN = designs.one_sided("error", "sides")
 
 COMPARED = named(
@@ -41,19 +42,15 @@ OUT = named(
 )
 
 
-@declared(
-    designs.MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON
-)
+@declared(MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON)
 def command(**given: Any) -> None:
     """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
     from bascule.core.inputs.files import prepare_folder
     from bascule.research.comparison.contenders import USUAL, Family
     from bascule.research.comparison.frontier import frontier
 
-    if "means" not in given:
-        raise InputError("means", "means is missing: give the mean of each arm, as in --means 0 1")
     model = designs.described_outcome(given)
-    asked = read({**designs.MEANS, **OF_DESIGN, **COMPARED, **RUNS}, given)
+    asked = read({**MEANS, **OF_DESIGN, **COMPARED, **RUNS}, given)
     families = (*USUAL, Family.PEERS) if asked.pop("peers", False) else USUAL
     if "out" in given:
         prepare_folder(given["out"])

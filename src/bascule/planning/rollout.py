@@ -32,7 +32,7 @@ from bascule.core.types import FloatArray, IntArray
 from bascule.planning.request.arrivals import Arrivals, Returning, Steady, TrafficSteps
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
-from bascule.planning.rollout_result import Ramp, Rollout, RolloutCase, checked_ramp, traffic_of
+from bascule.planning.rollout_result import Ramp, Rollout, RolloutCase, rollout_steps, traffic_of
 from bascule.simulation import simulate
 from bascule.simulation.guardrails import BoolArray
 from bascule.theory.guardrails import metric_spread
@@ -110,7 +110,7 @@ def plan_rollout(
 
     """
     names = arm_names(2 if arms is None else arms, None, "present", "new")
-    ramp_steps = checked_ramp(ramp, len(names))
+    ramp_steps = rollout_steps(ramp, len(names))
     steps = traffic_of(ramp_steps, len(names))
     arrivals: Arrivals = (
         units_per_day

@@ -12,10 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bascule.core.design import Design
+from bascule.core.enrolment.audience import checked_ramp
 from bascule.core.errors import InputError
-from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, tidy
-from bascule.core.metrics.measure import seconds
 from bascule.core.presenter import presenter
 from bascule.planning.forecast import finite_data
 from bascule.planning.request.arrivals import Arrivals, TrafficSteps
@@ -55,27 +54,20 @@ def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
     return tuple((at, min(1.0, tidy(share * arms / (arms - 1)))) for at, share in steps)
 
 
-def checked_ramp(ramp: object, arms: int = 2) -> TrafficSteps:
+def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
     """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
-    remedy = 'give pairs such as ("0d", 0.01), ("1d", 0.1), ("3d", 0.5), from 0 on and rising'
-    if isinstance(ramp, str) or not isinstance(ramp, list | tuple) or not ramp:
-        raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")
-    steps: list[tuple[float, float]] = []
-    for step in ramp:
-        if not isinstance(step, list | tuple) or len(step) != 2:
-            raise InputError("ramp", f"ramp has {step!r:.60}, which is no pair: {remedy}")
-        at, share = seconds("ramp", step[0]), checks.finite("ramp", step[1], remedy)
-        if not 0.0 < share <= most_share(arms):
-            raise InputError(
-                "ramp",
-                f"shares of a ramp of {arms} arms must lie between 0 and {most_share(arms):g} (got "
-                f"{share:g}): a share is that of all new versions together, and the old version "
-                "needs as many users as each new one, for comparison, until the end",
-            )
-        if (not steps and at != 0.0) or (steps and (at <= steps[-1][0] or share <= steps[-1][1])):
-            raise InputError("ramp", f"ramp must begin at 0 and rise (got {ramp!r:.60}): {remedy}")
-        steps.append((at, share))
-    return tuple(steps)
+    steps, most = checked_ramp(ramp), most_share(arms)
+    if not steps or steps[0][0] != 0.0:
+        raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
+    wrong = next((share for _, share in steps if not 0.0 < share <= most), None)
+    if wrong is not None:
+        raise InputError(
+            "ramp",
+            f"shares of a ramp of {arms} arms must lie between 0 and {most:g} (got {wrong:g}): a "
+            "share is that of all new versions together, and the old version needs as many users "
+            "as each new one, for comparison, until the end",
+        )
+    return steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,15 @@ def margin_words(name: str, size: str, guarantee: str, error: float) -> str:
     return f"{name} at most {size} worse ({guarantee} at {at_most(error)})"
 
 
+def harm_words(kept: str, metrics: Sequence[str]) -> str:
+    """Say that guardrails leave one arm.
+
+    >>> harm_words("control", ["latency"])
+    'Keep control: every other arm was found harmful (latency)'
+    """
+    return f"Keep {kept}: every other arm was found harmful ({', '.join(metrics)})"
+
+
 def sentence(text: str) -> str:
     """Return a text with a capital letter and a full stop.
 

@@ -17,7 +17,7 @@ from bascule.presentation.differences import (
     effect_words,
 )
 from bascule.presentation.figures import Intervals
-from bascule.presentation.guarantees import margin_words
+from bascule.presentation.guarantees import harm_words, margin_words
 from bascule.presentation.numbers import (
     Amounts,
     amount,
@@ -173,7 +173,7 @@ def units_to_cap(status: Status) -> int | None:
 def _decided(status: Status, decision: Verdict) -> str:
     name = decision.name
     if decision.harm:
-        return f"Keep {name}: every other arm was found harmful ({', '.join(decision.harm)})"
+        return harm_words(name, decision.harm)
     if decision.by == "guardrails":
         return f"Ship {name}: {_guardrail_words(status, name)}"
     if decision.arm is not None:

@@ -182,7 +182,7 @@ def test_a_covariate_is_planned_by_name_with_limits_where_outcomes_have_them() -
     assert plan_request(bs.Numeric(2.0), lift=1, correlation=0.5).covariates is not None
     for name, correlation, match in (
         (None, 0.5, "name:low:high"),
-        (None, 2.0, "-1 and 1"),
+        (None, 2.0, "at most 0.999"),
         ("a:b", 0.5, "name:low:high"),
     ):
         with pytest.raises(InputError, match=match):

@@ -118,7 +118,7 @@ class Audience:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", _share("share", self.share))
-        object.__setattr__(self, "ramp", _checked_ramp(self.ramp))
+        object.__setattr__(self, "ramp", checked_ramp(self.ramp))
         if self.ramp and self.share != 1.0:
             raise InputError("share", "share and ramp cannot both be given: a ramp has the shares")
         if self.where is not None:
@@ -309,7 +309,8 @@ def _share(name: str, given: object) -> float:
     return share
 
 
-def _checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
+def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
+    """Return the steps of a ramp with times in seconds; raise if they do not rise."""
     remedy = 'give times and shares, as [["0d", 0.1], ["1d", 1]]'
     if isinstance(ramp, str) or not isinstance(ramp, Sequence):
         raise InputError("ramp", f"ramp must be a list of pairs (got {ramp!r:.60}): {remedy}")

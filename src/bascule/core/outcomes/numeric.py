@@ -25,8 +25,8 @@ class Estimated(Outcome):
         if self.spread is None:
             raise InputError(
                 "spread",
-                f"spread is missing: planning and simulation of {self.words} need the standard "
-                "deviation of one unit's outcome (or a simulated world with a noise)",
+                f"spread is missing ({self.words}): give the standard deviation of one unit's "
+                "outcome, which planning and simulation need; a world may have a noise instead",
             )
         return Normal(self.spread)
 

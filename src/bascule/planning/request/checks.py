@@ -204,16 +204,10 @@ def checked_delay(request: RequestFields) -> float | None:
 
 def checked_covariate(request: RequestFields) -> Covariate | None:
     """Return the covariate, which is given as one, by name or as "name:low:high"."""
-    covariate, correlation = request.covariate, request.correlation
-    if not -1 < correlation < 1:
-        raise InputError(
-            "correlation",
-            f"correlation must lie between -1 and 1 (got {correlation:g}): it is that of the "
-            "covariate with the outcome; 0.7 is a strong one",
-        )
+    covariate = request.covariate
     if isinstance(covariate, Covariate):
         return covariate
-    if covariate is None and not correlation:
+    if covariate is None and not request.correlation:
         return None
     name, *limits = (covariate or "covariate").split(":")
     if len(limits) not in (0, 2):

@@ -7,6 +7,7 @@ form and the reference page are made from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
@@ -144,7 +145,7 @@ class PlanOptions(TypedDict, total=False):
             unset="off",
         ),
     ]
-    error: Annotated[Number, ERROR]
+    error: Annotated[Number, replace(ERROR, limits=(0, 0.499))]
     goal: Annotated[Goal, GOAL]
     sample: Annotated[
         Sample | str | Path | None,
@@ -201,6 +202,7 @@ class PlanOptions(TypedDict, total=False):
             "Of the covariate with the outcome: 0.7 halves the units.",
             group="outcome",
             kind="number",
+            limits=(-0.999, 0.999),
             default="0",
         ),
     ]

@@ -11,7 +11,7 @@ from bascule.core.covariates import Covariate
 from bascule.core.design import Design
 from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
-from bascule.core.inputs.checks import amount, tidy
+from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.measure import Measure
 from bascule.core.options import check_given
 from bascule.core.outcomes import OUTCOMES, Beta, Outcome
@@ -21,9 +21,6 @@ from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import PLAN, AcceptedGuarantee
 from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
-
-MOST_ERROR = 0.5
-
 
 AS_GIVEN = ("outcome", "arms")
 """Options whose value is not only a number or a word: a model, and names of arms."""
@@ -51,16 +48,9 @@ class PlanRequest(RequestFields):
             given = getattr(self, name, None)
             if given is not None and not isinstance(given, Returning):
                 put(self, name, option.read(given))
-        put(self, "baseline", amount("baseline", self.baseline, "it is the mean of the first arm"))
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checks.checked_window(self))
         put(self, "delay", checks.checked_delay(self))
-        if self.error >= MOST_ERROR:
-            raise InputError(
-                "error",
-                f"error must be below {MOST_ERROR:g} (got {self.error:g}): a coin is wrong that "
-                "often; 0.05 is usual",
-            )
         if self.futility is not None and self.futility >= self.power:
             raise InputError(
                 "futility",

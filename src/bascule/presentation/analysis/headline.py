@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bascule.core.approximate import about, at_most, exactly
 from bascule.presentation.analysis.figure import against, amounts_of, has_days, stamp
 from bascule.presentation.differences import effect_words
-from bascule.presentation.guarantees import STANDINGS, margin_words, promise
+from bascule.presentation.guarantees import STANDINGS, harm_words, margin_words, promise
 from bascule.presentation.numbers import known, relative
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def _of_guardrails(analysis: Analysis) -> str:
     if decision is None:
         return f"No decision yet: the guardrails decide{_standing_words(analysis)}"
     if decision.harm:
-        harm = ", ".join(decision.harm)
-        return f"Keep {decision.name}: every other arm was found harmful ({harm})"
+        return harm_words(decision.name, decision.harm)
     words = []
     for one in analysis.metrics:
         lift = next((row.lift for row in one.scores if row.treatment == decision.name), None)

@@ -141,12 +141,6 @@ class Form:
                 given[name] = option.read(text)
         sample = self._sample()
         outcome, lift = self._outcome(sample), self._lift()
-        if not outcome.binary and lift is None:
-            raise InputError(
-                "lift", "lift is missing: give the smallest difference that the test should detect"
-            )
-        if outcome.limited and not outcome.binary and sample is None and "baseline" not in given:
-            raise InputError("baseline", "baseline is missing: give the mean of the first arm")
         # Names and windows that no design could have are refused before any planning.
         Design(self.names, outcome, Tilt(1), control=given.get("control"))
         if self["counts"] == "window":
