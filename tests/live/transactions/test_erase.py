@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.live.conftest import START
@@ -257,6 +258,24 @@ def test_another_program_forgets_an_erased_unit(tmp_path: Path) -> None:
         assert there.calls.remembered("u4") is None
         there.assign("u4")
         assert there.status().units == 9
+
+
+def test_excluded_outcomes_of_others_do_not_delay_an_erasure(tmp_path: Path) -> None:
+    """Any program that records can have outcomes listed, and an erasure holds up assignments."""
+
+    def steps(excluded: int) -> int:
+        with bs.open(tmp_path / f"{excluded}.db") as store:
+            test = store.create("button", SALES)
+            test.record_many([(f"nobody {i}", 1.0) for i in range(excluded)])
+            test.assign("ann")
+            taken: list[int] = []
+            with store.writing() as connection:
+                file: Any = connection.connection.dbapi_connection
+                file.set_progress_handler(lambda: taken.append(1), 1)
+            assert store.erase("ann") == ("button",)
+            return len(taken)
+
+    assert steps(4000) < 2 * steps(400)
 
 
 def test_units_are_erased_by_age(store: bs.Store, clock: bs.ManualClock) -> None:

@@ -237,6 +237,7 @@ class ExcludedOutcome(BaseModel):
     event: str | None
     reason: str
     detail: str
+    metric: str | None
 
 
 class Excluded(BaseModel):
