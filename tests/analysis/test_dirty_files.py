@@ -312,6 +312,13 @@ def test_where_nothing_is_compared_there_is_no_difference() -> None:
     assert np.isnan(found.contrasts[0].lift or 0.0)
     assert found.to_dict()["effects"][0]["difference"] is None
     assert "  b - a       –  none yet" in str(found)
+    # An arm that was compared with the leader is nearer than one that was not.
+    arms = ["bc"[i // 20 % 2] if i % 2 else "a" for i in range(5200)]
+    three = bs.analyze(log | {"variant": arms})
+    assert three.leader != "a"
+    assert [np.isnan(effect.difference) for effect in three.leads] == [False, True]
+    (row,) = bs.analyze_each(log | {"test": ["t"] * 5200}, "score", test="test").rows
+    assert row.difference is None
     bounded = bs.analyze(log, bs.LogMetric("score", outcome=bs.Bounded(0, 2)))
     assert (bounded.effects[0].low, bounded.effects[0].high) == (-2, 2)
     assert np.isnan(bounded.effects[0].difference)

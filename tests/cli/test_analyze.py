@@ -106,7 +106,7 @@ def test_all_that_is_unclear_is_asked_at_once_with_a_command_to_copy(
     lines = ["user,device_id,plan,region,visits,minutes"]
     for i in range(300):
         plan, region = ("old", "new")[i % 2], ("north", "south")[i // 2 % 2]
-        lines.append(f"{i},{i % 40},{plan},{region},{rng.poisson(3)},{rng.exponential(5):.2f}")
+        lines.append(f"{i},{i % 41},{plan},{region},{rng.poisson(3)},{rng.exponential(5):.2f}")
     path.write_text("\n".join(lines))
     code, out, err = run(capsys, path, "--error", "0.01", "--unit", "user")
     assert (code, out) == (2, "")

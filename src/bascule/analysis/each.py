@@ -209,7 +209,7 @@ def _row(name: str, analysis: Analysis) -> LogAnswer:
     decision, nearest = analysis.decision, next(iter(analysis.leads), None)
     bounds: tuple[float | None, float | None, float | None] = (None, None, None)
     if nearest is not None:
-        bounds = nearest.difference, _finite(nearest.low), _finite(nearest.high)
+        bounds = _finite(nearest.difference), _finite(nearest.low), _finite(nearest.high)
     return LogAnswer(
         name,
         analysis.units,

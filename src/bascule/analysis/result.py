@@ -174,7 +174,10 @@ class Analysis:
     def leads(self) -> tuple[Effect, ...]:
         """The differences of the leader from every other arm, from the nearest rival on."""
         effects = (e.of(self.leader) for e in self.effects if self.leader in (e.first, e.second))
-        return tuple(sorted(effects, key=lambda one: abs(one.difference)))
+        far = math.inf
+        return tuple(
+            sorted(effects, key=lambda e: far if math.isnan(e.difference) else abs(e.difference))
+        )
 
     @property
     def held_by(self) -> dict[str, Standing]:
