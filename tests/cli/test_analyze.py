@@ -72,6 +72,7 @@ def test_options_make_an_outcome_model(log: Path, capsys: pytest.CaptureFixture[
         (["--metric", "convert"], "did you mean 'converted'?"),
         (["--outcome", "gaussian"], "--outcome gaussian needs the spread, --sigma"),
         (["--window", "soon"], "window must be a duration"),
+        (["--metric", "nothing"], "--metric: there is no column 'nothing'"),
         (["--design", "nowhere.json"], "cannot read the design file nowhere.json"),
         (["--csv", "nowhere/days.csv"], "the folder nowhere does not exist"),
     ],

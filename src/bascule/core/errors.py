@@ -43,7 +43,7 @@ class InputError(ValueError):
         if self.others:
             names = "|".join(map(re.escape, self.others))
             text = re.sub(rf"\b({names})\b", lambda match: spell(match[0]), text)
-        if text.startswith(f"{self.field} "):
+        if text.startswith((f"{self.field} ", f"{self.field}: ")):
             text = spell(self.field) + text.removeprefix(self.field)
         return text
 
