@@ -243,7 +243,7 @@ def test_who_gets_in_and_what_arms_are_worth_are_options(
     run(capsys, "create", "button", *create, "--share", "10%", "--values", values)
     Path("who.json").write_text('{"where": {"==": [{"var": "country"}, "FR"]}}', encoding="utf-8")
     run(capsys, "create", "french", *create, "--audience", "who.json")
-    run(capsys, "share", "button", "50%")
+    assert "50 % of the traffic gets in from" in run(capsys, "share", "button", "50%")
     with bs.open(store) as opened:
         button = opened.get("button")
         assert (button.audience, button.values) == (bs.Audience(share=0.5), (False, True))

@@ -220,7 +220,11 @@ def knob(name: str = NAME, store: str = STORE, **given: Any) -> None:
 @app.command("share")
 def share_of(name: str = NAME, share: str = typer.Argument(...), store: str = STORE) -> None:
     """Let another share of the traffic get in from the next block on, as 50%."""
-    _change(store, name, "set_share", share=CREATION["share"].read(share))
+    from bascule.presentation.numbers import percent
+
+    asked = CREATION["share"].read(share)
+    _change(store, name, "set_share", share=asked)
+    print_line(f"\n{percent(asked)} of the traffic gets in from the next block on")
 
 
 @app.command("drop-arm")
