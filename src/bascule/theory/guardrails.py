@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import cast
 
 from bascule.core.design import Design
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.metrics.metric import Metric
-from bascule.core.numerics import smallest
+from bascule.core.numerics import first_after
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 
-LARGEST_CLOCK = 1e12
+SMALLEST_CLOCK, LARGEST_CLOCK = 1e-3, 1e12
+"""Where the clock at which a guardrail is in order is looked for."""
 
 
 def metric_spread(metric: Metric) -> float | None:
@@ -50,24 +50,15 @@ def units_within_margin(design: Design, metric: Metric) -> float | None:
     """
     procedure = design.metric_design(metric.name).procedure
     spread = metric_spread(metric)
-    theory = MARGINS.get(procedure.kind)
-    if metric.margin is None or spread is None or theory is None:
+    if metric.margin is None or spread is None or procedure.kind != "blocks":
         return None
-    return 0.0 if spread == 0.0 else theory(procedure, metric.margin / spread)
+    if spread == 0.0:
+        return 0.0
+    slope, blocks = metric.margin / spread, cast(BlockProcedure, procedure)
 
+    def is_open(clock: float) -> bool:
+        return slope * clock < mixture_boundary(clock, blocks.threshold)
 
-def _in_blocks(procedure: BlockProcedure, slope: float) -> float | None:
-    threshold = procedure.threshold
-
-    def enough(clock: float) -> bool:
-        return slope * clock >= mixture_boundary(clock, threshold)
-
-    if not enough(LARGEST_CLOCK):
-        return None
-    clock = smallest(enough, 1e-3, LARGEST_CLOCK)
-    return clock * (1.0 + procedure.tilt) ** 2 / procedure.tilt
-
-
-MARGINS: dict[str, Callable[[Any, float], float | None]] = {"blocks": _in_blocks}
-"""Units until an unchanged arm is found within a margin, in standard deviations, by the kind of the
-procedure that is given."""
+    clock = first_after(is_open, SMALLEST_CLOCK, LARGEST_CLOCK)
+    units = clock * (1.0 + blocks.tilt) ** 2 / blocks.tilt
+    return units if math.isfinite(units) else None

@@ -23,9 +23,8 @@ from bascule.theory.prediction.prediction import Prediction
 FEWEST_STEPS = 256
 """Steps whose noise is drawn together, at the least."""
 
-CELLS, FEWEST_PATHS = 5_000, 40
-"""Paths times the square of the arms that are followed at once, and how many paths there are at the
-least."""
+CELLS, MOST_PATHS, FEWEST_PATHS = 5_000, 500, 40
+"""Paths times the square of the arms that are followed at once, and how many paths there are."""
 
 GROWTH, GROWTH_TO_END, EARLY = 0.2, 0.06, 0.05
 """By which part of itself a test grows in one step, once it is long; and when it has come this far
@@ -89,7 +88,8 @@ def many_arms(
     count, and how many did not is not known well.
     """
     arms, line = len(gaps) + 1, tabulated(line)
-    count, step = 2 * int(max(FEWEST_PATHS, CELLS / arms**2) / (2.0 * stride)), 0
+    paths = min(MOST_PATHS, max(FEWEST_PATHS, CELLS / arms**2))
+    count, step = 2 * int(paths / (2.0 * stride)), 0
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
     one, other = pairs.one, pairs.other

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 
 from bascule.core.evidence.radius import FIRST_UNITS, radius
-from bascule.core.numerics import turning_point
+from bascule.core.numerics import first_after
 from bascule.core.procedures.recurrent import (
     UnitRadius,
     algorithm_2_radius,
@@ -38,10 +38,7 @@ def units_until(radius_of: Callable[[float], float], width: float) -> float:
     >>> round(units_until(lambda n: 1.0 / n, 0.01))
     100
     """
-    high = 2.0 * FIRST_UNITS
-    while radius_of(high) > width:
-        high *= 2.0
-    return turning_point(lambda n: radius_of(n) > width, float(FIRST_UNITS), high)
+    return first_after(lambda n: radius_of(n) > width, float(FIRST_UNITS))
 
 
 def needed(
