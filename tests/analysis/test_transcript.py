@@ -330,6 +330,7 @@ def test_groups_of_units_with_one_arm_are_noted() -> None:
     assert "all units of one village have the same arm" in check.message
     found = bs.analyze(log, unit="person", assigned=bs.Assigned(cluster="village"))
     assert not found.flagged
+    assert "12 groups of units (village) were seen, each in one arm" in str(found)
     # Means are those of persons, and the units are villages.
     assert found.cost is None
     # Without a column of persons, the village may be the unit, also where it is a number.

@@ -39,7 +39,7 @@ class Request:
     """The options of an analysis, checked: parts of a design, and how outcomes are made.
 
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
-    the outcome `missing`, which is `assumed` if nobody has said so, or is excluded with `exclude`.
+    the outcome `missing`, or is excluded with `exclude`.
     `whole` is the design of all segments,
     where it names them, and `design` then that of one. With `by_day` outcomes that still grow are
     compared as they stood on every day, not only on the last one. A `brief` answer has no
@@ -56,7 +56,6 @@ class Request:
     until: datetime | None
     by_day: bool
     exclude: bool = False
-    assumed: bool = False
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
@@ -116,7 +115,6 @@ class Request:
             until=_moment(asked.until),
             by_day=looks is None and aggregate in FOLLOWED and base == 0.0,
             exclude=missing == EXCLUDE,
-            assumed=missing is None and measure is None,
             goal=(goal or INCREASE) if design is None else design.goal,
             control=asked.control if design is None else design.control,
             block=asked.assigned.block,

@@ -117,9 +117,8 @@ def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
 def adjusted_mixture(how: str) -> Evidence:
     """A normal mixture on ratios, adjusted means or clusters, with a spread that is estimated."""
     explanation = (
-        f"{_WITHIN_DAYS} What is compared is {how}: each unit counts with its value minus what the "
-        f"denominator and the covariate make one expect. {_STRAYS} a spread that the log itself "
-        "shows."
+        f"{_WITHIN_DAYS} What is compared is {how}: each unit or group of units counts with its "
+        f"value minus what was to be expected of it. {_STRAYS} a spread that the log itself shows."
     )
     return Evidence(f"normal mixture {how}, spread estimated", explanation, "asymptotic")
 

@@ -173,7 +173,9 @@ def setting(analysis: Analysis) -> str:
     if analysis.first_day and analysis.last_day and has_days(analysis):
         first, last = stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day)
         when = f" on {first}" if first == last else f" from {first} to {last}"
-    return f"{analysis.units:,} units were seen{when}, each in one arm. {outcome(analysis)}"
+    cluster = analysis.reading.cluster
+    units = "units" if cluster is None else f"groups of units ({cluster})"
+    return f"{analysis.units:,} {units} were seen{when}, each in one arm. {outcome(analysis)}"
 
 
 def outcome(analysis: Analysis) -> str:
