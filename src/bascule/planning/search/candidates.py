@@ -33,6 +33,9 @@ ENDING_TILTS = (1.0, 2.0, 3.0, 5.0, 8.0)
 INFORMED_TILTS = (1.0, 3.0, 8.0)
 """Tilts that are looked at with bets on 0/1 outcomes around the planned effect."""
 
+MANY_ARMS = 12
+"""With more arms than this fewer tilts are looked at with a horizon."""
+
 FUTILITY, WEAK_FUTILITY = 0.2, 0.05
 """The futility of designs with a horizon that are looked at if the request names none.
 
@@ -149,7 +152,9 @@ def candidates(request: PlanRequest, rules: Iterable[Rule] = ()) -> tuple[Rule, 
         if baseline is not None:
             informed = [Tilt(t, tidy(request.gap), baseline=baseline) for t in INFORMED_TILTS]
             looked_at += [rule for rule in informed if is_possible(request, rule)]
-        ending = [rule for tilt in ENDING_TILTS for rule in with_horizon(request, tilt)]
+        # With very many arms a prediction takes long.
+        tilts = ENDING_TILTS if len(request.names) <= MANY_ARMS else INFORMED_TILTS
+        ending = [rule for tilt in tilts for rule in with_horizon(request, tilt)]
         looked_at += ending
         if request.futility is None:
             # With more arms a prediction takes longer.
