@@ -13,6 +13,7 @@ from bascule.planning.result import WhatIf
 from bascule.planning.search.stages import stages
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import amount, estimate, percent
+from bascule.presentation.plan.text import limits as plan_limits
 from bascule.presentation.report import lines
 from bascule.simulation import Estimate
 
@@ -75,6 +76,10 @@ def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.planni
     assert "No design whose error is proven decides this by day 28 with probability 90 %;" in text
     assert "Nearest that would do" in text
     assert "later" in text
+    assert "or a lift of" in text
+    two_lifts = replace(impossible.request, baseline=20.0, lift=(0.04, 0.02), arms=3)
+    limits = " ".join(plan_limits(replace(impossible, request=two_lifts)))
+    assert "or a lead over the next best arm of" in limits
 
 
 def test_no_line_is_too_long_for_a_terminal(

@@ -164,17 +164,19 @@ def limits(plan: Plan) -> list[str]:
     """Say how far the request could be stretched, or what would make it possible."""
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
+    # Where the next best arm has a lift too, what is to be found is the lead over that arm.
+    name = "lift" if request.rival == request.baseline else "lead over the next best arm"
     if plan.possible:
         said = []
         if lift is not None:
-            said.append(f"The smallest lift that the deadline can decide is about {lift}.")
+            said.append(f"The smallest {name} that the deadline can decide is about {lift}.")
         return said
     said = [line for line in (weaker_words(plan), _fixed_fits(plan)) if line]
     wanted = []
     if reach.deadline_days is not None and reach.deadline_days > request.deadline_days:
         wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
     if lift is not None:
-        wanted.append(f"a lift of {lift}")
+        wanted.append(f"a {name} of {lift}")
     more = reach.units_per_day
     if isinstance(more, Returning):
         wanted.append(f"{amount(more.users)} active users")
