@@ -190,6 +190,13 @@ def money(form: Callable[[float], str]) -> bytes:
             {},
             "thousands separators and as decimal",
         ),
+        (money(lambda x: f"{x:.1f}{'%€'[int(x > 900)]}"), "a.csv", {}, "has amounts in € and %"),
+        (
+            written(HEAD, lines(lambda i: f"{i},{ARMS[i]},{1767225600 * 1000 ** (i % 2)},1")),
+            "a.csv",
+            {},
+            "are seconds since 1970 in some rows and milliseconds in others",
+        ),
         (money(german), "a.csv", {"decimal": "p"}, 'decimal must be "." or ","'),
         (western(), "a.csv", {"encoding": "ascii"}, "is not ascii"),
         (western(), "a.csv", {"encoding": "latin-99"}, "encoding must be a name such as latin-1"),
@@ -217,7 +224,7 @@ def money(form: Callable[[float], str]) -> bytes:
         (b"x", "a.txt", {}, "rename it to end in .csv"),
         (b"x", "a.sqlite", {}, "give the URL sqlite:// followed by the path, and a query"),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 def test_what_is_unclear_is_asked(
     data: bytes, name: str, options: dict[str, Any], line: str, tmp_path: Path

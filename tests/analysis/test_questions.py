@@ -28,6 +28,22 @@ def test_a_row_for_each_day_and_arm_is_no_unit() -> None:
     assert bs.analyze({name: column * 2 for name, column in log.items()}, "cost").units == 56
 
 
+def test_arms_in_columns_are_no_column_of_arms() -> None:
+    days = DAYS[::2]
+    log = {"day": days, "control": [90 + 7 * i % 23 for i in range(14)]}
+    log["treatment"] = [95 + 5 * i % 21 for i in range(14)]
+    with pytest.raises(Question, match="no column looks like the arm"):
+        bs.analyze(log)
+    numbered = {"treatment": [i % 12 for i in range(240)], "spent": [float(i) for i in range(240)]}
+    assert len(bs.analyze(numbered, looks="now").arms) == 12
+
+
+def test_percentages_are_read_as_they_stand() -> None:
+    found = bs.analyze({"variant": ["a", "b"] * 20, "scrolled": ["45%", "12.5 %"] * 20})
+    assert [arm.mean for arm in found.arms] == [45.0, 12.5]
+    assert "value scrolled (in %)" in str(found)
+
+
 def test_counts_up_to_a_time_are_asked_about_with_their_column() -> None:
     log = BY_DAY | {
         "visitors": [100 * (1 + i // 2) + i % 2 * 3 for i in range(28)],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.source.places import run
 from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
@@ -219,3 +220,16 @@ def listed(names: list[str], word: str) -> str:
     made_up = bool(names) and all(re.fullmatch(NO_NAME, name) for name in names)
     text = ", ".join(names[:-1]) + f" {word} {names[-1]}" if len(names) > 1 else "".join(names)
     return text + (" (the file has no line with names)" if made_up else "")
+
+
+def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
+    """The columns that the user named for roles other than unit, arm, time and metric."""
+    stated = asked.assigned.probability
+    probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
+    named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]
+    named_roles += [("probability", one) for one in probabilities]
+    if per is None and metric.per != PER_ROW:
+        named_roles.append(("per", metric.per))
+    yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
+    follow_up = metric.follow_up if isinstance(metric.follow_up, tuple) else (metric.follow_up,)
+    yield from (name for name in (per, *follow_up) if name)

@@ -43,21 +43,23 @@ SURELY = {
 }
 """Numbers that can be meant in one way only."""
 
-CURRENCIES = "$€£¥"
-BEFORE, BEHIND = rf"^\s*([-+]?)\s*[{CURRENCIES}]\s*([-+]?)", rf"\s*[{CURRENCIES}]\s*$"
+SIGNS = "$€£¥%"
+"""Signs of currencies, and of per cent: numbers are read as they stand before or behind one."""
+
+BEFORE, BEHIND = rf"^\s*([-+]?)\s*[{SIGNS}]\s*([-+]?)", rf"\s*[{SIGNS}]\s*$"
 
 MOSTLY = 10
 """A decimal sign is assumed if it occurs at least this many times as often as the other."""
 
 
 class Written(NamedTuple):
-    """How the numbers of a column of text are written: decimal separator, and currency sign."""
+    """How the numbers of a column of text are written: decimal separator, and sign."""
 
     decimal: str | None = None
-    currency: str | None = None
+    sign: str | None = None
 
     def __str__(self) -> str:
-        parts = [f"in {self.currency}"] if self.currency else []
+        parts = [f"in {self.sign}"] if self.sign else []
         if self.decimal is not None:
             parts.append(f"read with a decimal {'comma' if self.decimal == ',' else 'point'}")
         return ", ".join(parts)
@@ -67,7 +69,7 @@ PLAIN = Written()
 
 
 def written_of(table: Any, column: str, given: str | None, *, whole: bool = False) -> Written:
-    """How the numbers of a column are written, if it is text with separators or a currency.
+    """How the numbers of a column are written, if it is text with separators or signs.
 
     Whether 1,234 is a thousand or a little more than one follows from the other numbers of the
     column, or from the fact that all of them are `whole`; otherwise it has to be stated.
@@ -78,21 +80,21 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
     if not raw.type().is_string():
         return PLAIN
     # A test for each sign is far quicker than one by a pattern.
-    others = reduce(or_, (raw.contains(sign) for sign in CURRENCIES + SPACES))
+    others = reduce(or_, (raw.contains(sign) for sign in SIGNS + SPACES))
     (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum(), others=others.sum()))
     spaced, used = False, []
     if row["others"]:
-        signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(CURRENCIES)}
+        signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(SIGNS)}
         (more,) = run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
         spaced = bool(more["spaced"])
-        used = [sign for at, sign in enumerate(CURRENCIES) if more[f"c{at}"]]
+        used = [sign for at, sign in enumerate(SIGNS) if more[f"c{at}"]]
     if len(used) > 1:
         raise InputError(
             "metric", f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first"
         )
     if used:
         bare = table.select(**{column: unsigned(raw)})
-        return written_of(bare, column, given, whole=whole)._replace(currency=used[0])
+        return written_of(bare, column, given, whole=whole)._replace(sign=used[0])
     if given is not None:
         return Written(given)
     if row["commas"]:
@@ -143,7 +145,7 @@ def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
 
 
 def unsigned(raw: Any) -> Any:
-    """A text without the sign of a currency before or behind its number."""
+    """A text without the sign before or behind its number."""
     return raw.re_replace(BEFORE, r"\1\2").re_replace(BEHIND, "")
 
 
@@ -186,14 +188,14 @@ def _bare(raw: Any, written: Written) -> tuple[Any, Any]:
     """Whether a text is a number, and the text with a point as its only separator."""
     import ibis
 
-    text = raw if written.currency is None else unsigned(raw)
-    plain, sign = text.re_search(NUMBER), written.decimal
-    if sign is None:
+    text = raw if written.sign is None else unsigned(raw)
+    plain, decimal = text.re_search(NUMBER), written.decimal
+    if decimal is None:
         return plain, text
-    separated = text.re_search(SEPARATED[sign])
-    digits = text.re_replace(f"[{OTHER[sign]}{SPACES}]", "").replace(",", ".")
+    separated = text.re_search(SEPARATED[decimal])
+    digits = text.re_replace(f"[{OTHER[decimal]}{SPACES}]", "").replace(",", ".")
     # Where the comma is the decimal separator, a point is none.
-    right = plain | separated if sign == "." else separated
+    right = plain | separated if decimal == "." else separated
     return right, ibis.ifelse(separated, digits, text)
 
 

@@ -7,11 +7,11 @@ is asked for at once, with a call to copy.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.analysis.call import PER_ROW, Asked, LogMetric
+from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.naming import (
     ARM_ENDINGS,
     COUNTS,
@@ -27,6 +27,7 @@ from bascule.analysis.log.naming import (
     interval,
     listed,
     named,
+    other_roles,
     plain,
     usual,
 )
@@ -37,6 +38,10 @@ from bascule.analysis.log.times import FORMAT_HINT
 DAY_NAMES = ("day", "date")
 """Names of times whose small numbers are days of arrival; others may be weeks, or the time since a
 unit arrived."""
+
+
+MOST_NUMBERED = 5
+"""Numbers that may be arms are not more than this, or than a tenth of the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,7 @@ class _Recognition:
     ) -> None:
         self.asked, self.metric, self.test = asked, metric, test
         self.alone = assignments is None
-        taken = set(_taken(events if self.alone else assignments, asked, metric, per))
+        taken = set(other_roles(events if self.alone else assignments, asked, metric, per))
         self.events = Sample(events, set(taken))
         self.arms = self.events if self.alone else Sample(assignments, set(taken))
         self.covariate = column(self.arms.table, "covariate", asked.covariate)
@@ -220,8 +225,9 @@ class _Recognition:
         if not self.alone and "unit" in self.roles:
             sample.taken.add(self.roles["unit"])
         test, columns = self._test, sample.free
-        groups = [usual(tier, columns) for tier in ("arm", "perhaps an arm")]
-        groups.append([c for c in columns if re.search(ARM_ENDINGS, plain(c))])
+        likely = [c for c in columns if not self._measures(c)]
+        groups = [usual(tier, likely) for tier in ("arm", "perhaps an arm")]
+        groups.append([c for c in likely if re.search(ARM_ENDINGS, plain(c))])
         flags = [c for c in columns if re.search(TREATED, plain(c))]
         groups.append([c for c in flags if self._has_few(c)])
         if self._choose("arm", sample, groups):
@@ -244,9 +250,14 @@ class _Recognition:
         """The column of the test in a log of many, as given or as it seems."""
         return self.test or self.options.get("test")
 
+    def _measures(self, name: str) -> bool:
+        """Whether a column has so many different numbers that they cannot be arms."""
+        most = max(MOST_NUMBERED, self.arms.rows / 10)
+        return name in self.arms.numbers and self.arms.different(name, self._test) > most
+
     def _has_few(self, name: str) -> bool:
         """Whether a column has so few entries, in each test of many, that they may be arms."""
-        most = 5 if self.arms.table[name].type().is_numeric() else 10
+        most = MOST_NUMBERED if self.arms.table[name].type().is_numeric() else 10
         return 2 <= self.arms.different(name, self._test) <= most
 
     def _find_time(self) -> None:
@@ -436,16 +447,3 @@ class _Recognition:
             self.unclear.append(f"all units of one {wholes[0]} have the same arm")
             self.options["cluster"] = wholes[0]
         return wholes
-
-
-def _taken(table: Any, asked: Asked, metric: LogMetric, per: str | None) -> Iterator[str]:
-    """The columns that the user named for roles other than unit, arm, time and metric."""
-    stated = asked.assigned.probability
-    probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
-    named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]
-    named_roles += [("probability", one) for one in probabilities]
-    if per is None and metric.per != PER_ROW:
-        named_roles.append(("per", metric.per))
-    yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
-    follow_up = metric.follow_up if isinstance(metric.follow_up, tuple) else (metric.follow_up,)
-    yield from (name for name in (per, *follow_up) if name)

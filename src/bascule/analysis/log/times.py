@@ -108,6 +108,12 @@ def _of_numbers(raw: Any, table: Any, column: str, field: str) -> Times:
                 "time_format %Y%m, or %G%V for ISO weeks",
             )
         return Times(column, "dates", "isoweek")
+    if low >= EARLIEST_SECOND and high >= EARLIEST_MILLI:
+        raise InputError(
+            field,
+            f"{field}: numbers from {low:.12g} to {high:.12g} in {column!r} are seconds since 1970 "
+            "in some rows and milliseconds in others: write them in one unit",
+        )
     raise InputError(
         field,
         f"{field}: numbers from {low:.12g} to {high:.12g} in {column!r} are neither days (up to "
