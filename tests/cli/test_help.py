@@ -70,6 +70,8 @@ def test_a_mistyped_call_is_shown_where_the_help_is(
     [
         ("plan --mde 5%", "bascule: No such option: --mde; see --lift\n"),
         ("plan --guardrail x", "--guardrail; see --metric, --harm-error, --rollout\n"),
+        ("plan -x 3", "bascule: No such option: -x; see bascule plan --help\n"),
+        ("plan --days 3", "--days; see --deadline-days, --min-days\n"),
         ("", ""),
         ("key", ""),
     ],

@@ -265,3 +265,11 @@ def test_guardrails_decide_in_each_segment_with_its_part_of_their_errors(store: 
     assert harmed.harm == ("latency",)
     assert harmed.error == pytest.approx(0.02)
     assert all(one.verify().agrees for one in tests.values())
+
+
+def test_a_segment_that_cannot_be_read_stops_no_other_one(store: bs.Store) -> None:
+    tests = store.create_segments("banner", DESIGN)
+    first, second = tests.tests.values()
+    with store.writing() as connection:
+        connection.exec_driver_sql("UPDATE experiments SET state = '{' WHERE id = ?", (second.id,))
+    assert first.assign("someone") in first.design.arms

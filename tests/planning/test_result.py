@@ -80,6 +80,10 @@ def test_the_words_of_an_impossible_wish_say_what_would_do(impossible: bs.planni
     two_lifts = replace(impossible.request, baseline=20.0, lift=(0.04, 0.02), arms=3)
     limits = " ".join(plan_limits(replace(impossible, request=two_lifts)))
     assert "or a lead over the next best arm of" in limits
+    for baseline, lift in ((0.01, 0.02), (0.1, -0.02)):
+        one_lift = bs.PlanRequest(baseline=baseline, lift=lift, outcome=bs.Bernoulli())
+        limits = " ".join(plan_limits(replace(impossible, request=one_lift)))
+        assert "or a lift of" in limits
 
 
 def test_no_line_is_too_long_for_a_terminal(

@@ -6,6 +6,7 @@ import _thread
 import atexit
 import gc
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from io import TextIOWrapper
@@ -22,6 +23,9 @@ from bascule.core.errors import InputError, StoreError
 from bascule.core.inputs.checks import is_grouped
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+
+SHORTEST_WORD = 3
+"""Letters that an unknown option has at least if it is looked for in the help of others."""
 
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
@@ -194,15 +198,19 @@ def _with_help(message: str, problem: Exception) -> str:
     context = getattr(problem, "ctx", None)
     if context is None or message.endswith("?"):
         return message
-    word = getattr(problem, "option_name", "").strip("-").replace("-", " ")
-    like = [one.opts[0] for one in context.command.params if word and word in _help_of(one)]
-    if like:
-        return f"No such option: --{word.replace(' ', '-')}; see {', '.join(like)}"
+    typed = getattr(problem, "option_name", "")
+    words = typed.strip("-").replace("-", " ")
+    about = re.compile(rf"\b{re.escape(words)}\b")
+    like = [one.opts[0] for one in context.command.params if about.search(_help_of(one))]
+    if len(words) >= SHORTEST_WORD and like:
+        return f"No such option: {typed}; see {', '.join(like)}"
     return f"{message.rstrip('.')}; see {context.command_path} --help"
 
 
 def _help_of(parameter: Any) -> str:
-    return (getattr(parameter, "help", None) or "").lower()
+    """Return the words of an option's name and of its help."""
+    name = parameter.opts[0].strip("-").replace("-", " ")
+    return f"{name} {getattr(parameter, 'help', None) or ''}".lower()
 
 
 def _one_line(text: str) -> str:

@@ -26,6 +26,9 @@ __all__ += ["duration", "estimate", "estimate_95", "joined", "known", "lost", "n
 __all__ += ["part", "percent", "relative", "shown", "when"]
 
 NORMAL_95 = 1.959964
+
+LEAST_ERROR = 1e-4
+"""Standard errors below this part of a mean change none of its four digits, and are not shown."""
 """Standard errors on either side of an interval of 95 %."""
 
 
@@ -193,8 +196,13 @@ def estimate(value: Estimate) -> str:
     ('56.3 ± 1.0', '56.3')
     >>> estimate(Estimate(27.824, 0.0042)), estimate(Estimate(25.0, 0.0))
     ('27.8240 ± 0.0042', '25')
+    >>> estimate(Estimate(0.999588, 0.0000098)), estimate(Estimate(math.nan, 0.1))
+    ('0.9996', '–')
     """
-    return amount(value.mean) if math.isnan(value.se) else str(value)
+    is_exact = math.isnan(value.mean) or not 0 < value.se < math.inf
+    if is_exact or value.se < LEAST_ERROR * abs(value.mean):
+        return amount(value.mean) if is_exact else f"{value.mean:,.4g}"
+    return str(value)
 
 
 def estimate_95(value: Estimate) -> str:

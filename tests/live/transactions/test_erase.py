@@ -220,6 +220,22 @@ def test_who_signs_in_after_an_erasure_is_the_same_unit(
     assert test.assignment("user 0") is None
 
 
+@pytest.mark.parametrize("first", ["visitor", "user"])
+def test_names_linked_after_an_erasure_and_erased_again_stay_one_unit(
+    store: bs.Store, clock: bs.ManualClock, first: str
+) -> None:
+    week = bs.Measure("7d", "any")
+    test = store.create("button", bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=week))
+    arms = {name: test.assign(name) for name in dict.fromkeys([first, "visitor"])}
+    store.erase("visitor")
+    assert test.link("visitor", "user") == arms[first]
+    store.erase("user")
+    assert test.assign("user") == test.assign("visitor") == arms[first]
+    clock.advance("8d")
+    assert test.status().units == len(arms)
+    assert test.verify().agrees
+
+
 def test_recurring_outcomes_stay_without_a_name(store: bs.Store, clock: bs.ManualClock) -> None:
     design = bs.Design(
         ["a", "b"], bs.Recurrent(1, 1), bs.UCB(2, radius="mixture"), measure=bs.Measure(period="1d")

@@ -84,8 +84,9 @@ def test_decisions_add_up_in_the_order_of_their_times() -> None:
     times, chances = generator.uniform(0, 100, 5000), generator.dirichlet(np.ones(5000))
     course = course_along(times, chances)
     assert len(course) <= POINTS + 1
-    assert all(early <= late for early, late in pairwise(course))
     found, decided = zip(*course, strict=True)
+    assert all(early <= late for early, late in pairwise(found))
+    assert all(early <= late for early, late in pairwise(decided))
     assert decided[-1] == pytest.approx(1.0)
     middle = float(np.interp(0.5, decided, found))
     assert chances[times <= middle].sum() == pytest.approx(0.5, abs=0.01)
@@ -99,7 +100,8 @@ def expected(rule: bs.Tilt, gap: float, error: float = 0.05, sigma: float = 1.0)
 def test_a_course_leads_from_nothing_to_a_decision(rule: bs.Tilt) -> None:
     found = expected(rule, 0.2)
     times, decided = zip(*found.course, strict=True)
-    assert all(early <= late for early, late in pairwise(found.course))
+    assert all(early <= late for early, late in pairwise(times))
+    assert all(early <= late for early, late in pairwise(decided))
     assert 0 <= decided[0] < 0.05
     assert 0.99 < decided[-1] <= 1
     assert times[0] < found.decision_time < times[-1]

@@ -211,10 +211,9 @@ MOST_ROWS = 2**62
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
 """What is known of an outcome that was excluded."""
 
-# With the plus sign both databases go on from the last row, in place of sorting all of the test.
 _EXCLUDED = (
     f"SELECT id, {', '.join(EXCLUDED)} FROM set_aside "  # nosec B608
-    "WHERE +experiment = ? AND id > ? ORDER BY id LIMIT ?"
+    "WHERE experiment = ? AND id > ? ORDER BY id LIMIT ?"
 )
 _COUNTS = (
     "SELECT reason, count(*) FROM set_aside WHERE experiment = ? GROUP BY reason ORDER BY reason"

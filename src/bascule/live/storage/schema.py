@@ -40,6 +40,7 @@ CREATE TABLE set_aside (
     detail TEXT NOT NULL, metric TEXT);
 CREATE INDEX set_aside_events ON set_aside (experiment, event);
 CREATE INDEX set_aside_units ON set_aside (experiment, unit);
+CREATE INDEX set_aside_pages ON set_aside (experiment, id);
 CREATE TABLE audit (
     id ROW_NUMBER, experiment INTEGER NOT NULL, name TEXT NOT NULL, time DOUBLE PRECISION NOT NULL,
     actor TEXT NOT NULL, action TEXT NOT NULL, detail TEXT NOT NULL);

@@ -93,7 +93,8 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     rows = work.rows.find_units([*names]).values()
     present = [one for one in rows if not is_erased(one.unit)]
     connection, experiment = work.connection, work.before.id
-    hidden = {name: pseudonym(key, name) for name in names}
+    # A name that was linked after an erasure may have a pseudonym for its identity.
+    hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
     _forget_ids(work, key, [one.number for one in present])
     # A name that was erased, linked and assigned again may have an earlier unit under its hash:
     # outcomes go to that one, and the later unit gets a random name.

@@ -164,8 +164,9 @@ def limits(plan: Plan) -> list[str]:
     """Say how far the request could be stretched, or what would make it possible."""
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
-    # Where the next best arm has a lift too, what is to be found is the lead over that arm.
-    name = "lift" if request.rival == request.baseline else "lead over the next best arm"
+    # Where both best arms have a lift, what is to be found is the lead of one over the other.
+    two_best = sorted(request.means, reverse=request.goal == "increase")[:2]
+    name = "lift" if request.baseline in two_best else "lead over the next best arm"
     if plan.possible:
         said = []
         if lift is not None:

@@ -136,6 +136,8 @@ async def answer_long(
     def write() -> Response:
         return DataResponse(do(*given), status, headers)
 
+    # Slow calls are logged by their names.
+    write.__qualname__ = getattr(do, "__qualname__", write.__qualname__)
     return await calls_of(request).long(write)
 
 

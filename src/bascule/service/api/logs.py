@@ -103,8 +103,10 @@ async def excluded(request: Request, name: str, caller: Viewer) -> Response:
 
     def some(after: int | None) -> tuple[bytes, int | None]:
         rows, last = entry.test.some_excluded(after or 0)
-        begin, end = b'{"excluded":[' if after is None else b",", b"]}" if last is None else b""
-        return begin + encode(excluded_data(caller, rows))[1:-1] + end, last
+        written = encode(excluded_data(caller, rows))[1:-1]
+        # A test that is deleted meanwhile has no more rows.
+        begin = b'{"excluded":[' if after is None else b"," if written else b""
+        return begin + written + (b"]}" if last is None else b""), last
 
     return await _in_pages(request, some, media_type="application/json")
 

@@ -175,6 +175,6 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
         Form.read({**money, "sample": "12 many"}).request()
     amount = {**money, "sample": "", "baseline": "30", "cap": "500"}
     assert Form.read(amount).request().outcome == bs.Bounded(0, 500)
-    for limits in ({**money, "high": "50"}, {**amount, "low": "1"}):
+    for both in ({**money, "high": "50"}, {**amount, "low": "1"}, {**amount, "sigma": "40"}):
         with pytest.raises(InputError, match="does not go with"):
-            Form.read(limits).request()
+            Form.read(both).request()

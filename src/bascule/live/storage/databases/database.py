@@ -76,9 +76,6 @@ class Database:
     or the location if no name is given.
     """
 
-    # To ask the system at every call would take longer than all other checks of it.
-    _this_process = os.getpid()
-
     def __init__(self, location: str, make: bool = True, name: str = "") -> None:
         self.name = name or shown(location)
         self._is_closed = False
@@ -231,21 +228,12 @@ class Database:
         """Raise `StoreError` if it was closed, or opened before this process was forked."""
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
-        if self._process != self._this_process:
+        if self._process != os.getpid():
             # Locks that other threads held when the process was forked are never given back.
             raise StoreError(f"{self.name} was opened before a fork: open it in this process")
 
-    @classmethod
-    def note_fork(cls) -> None:
-        """Note that this process was forked from another one."""
-        cls._this_process = os.getpid()
-
     def _error(self, problem: Exception) -> StoreError:
         return StoreError(_line(self.name, problem))
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=Database.note_fork)
 
 
 def shown(location: str) -> str:

@@ -199,9 +199,9 @@ class Form:
         is_amount = kind == "bounded" and cap and not cap.endswith("%")
         source = "sample" if sample is not None else "cap" if is_amount else None
         if source is not None:
-            for limit in (name for name in ("low", "high") if name in given):
-                message = f"{limit} does not go with {source}: leave one out"
-                raise InputError(limit, message, others=(source,))
+            for name in given:
+                message = f"{name} does not go with {source}: leave one out"
+                raise InputError(name, message, others=(source,))
         if sample is None and source is not None:
             return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
         if sample is not None:
