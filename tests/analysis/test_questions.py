@@ -76,3 +76,30 @@ def test_no_lift_is_shown_relative_to_a_mean_below_0() -> None:
     above = bs.analyze(log | {"profit": [i % 7 + i % 2 for i in range(400)]})
     assert above.contrasts[0].lift == pytest.approx(0.33, abs=0.01)
     assert not any("no relative lift" in note for note in above.notes)
+
+
+def test_groups_assigned_as_a_whole_are_flagged_also_where_rows_are_units() -> None:
+    log = {
+        "school": [f"school {i // 20}" for i in range(400)],
+        "treatment": [i // 20 % 2 for i in range(400)],
+        "score": [50.0 + i % 7 + i // 20 for i in range(400)],
+    }
+    with pytest.raises(Question, match=r"also cluster='school', --cluster school\)"):
+        bs.analyze(log)
+    found = bs.analyze(bs.Log(log, row_is_unit=True))
+    assert "! whole groups: all units of one school" in str(found)
+    clustered = bs.analyze(bs.Log(log, row_is_unit=True), assigned=bs.Assigned(cluster="school"))
+    assert "whole groups" not in str(clustered)
+
+
+@pytest.mark.parametrize(
+    ("values", "flagged"),
+    [((0.0, 9.99), False), ((1.0, 2.0), True), ((1234567.0, 1234568.0), True)],
+)
+def test_two_numbers_that_may_be_codes_are_flagged_and_a_single_price_is_not(
+    values: tuple[float, float], flagged: bool
+) -> None:
+    log = {"variant": ["a", "b"] * 100, "spent": [values[i // 3 % 2] for i in range(200)]}
+    text = str(bs.analyze(log))
+    assert ("! two values" in text) is flagged
+    assert not flagged or f"take the metric 'spent={values[1]:.0f}'" in text

@@ -194,10 +194,12 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
     """Refuse fewer than two arms, denominators of 0, and events that end the follow-up."""
-    if reduced.reading.follow_up and (sums.zero_or_one or sums.two_values):
+    is_coded = sums.two_values == (1.0, 2.0)
+    if reduced.reading.follow_up and (sums.zero_or_one or is_coded):
+        why = "every outcome is 1 or 2, as codes are" if is_coded else "no unit has two events"
         raise InputError(
             "follow_up",
-            "follow_up: no unit has more than one event, so an event seems to end its follow-up: "
+            f"follow_up: {why}, so an event seems to end its follow-up: "
             "events per time at risk would need a constant risk, and that is not assumed here. "
             "Compare the share with an event within a window that every unit had, or use a "
             "survival analysis (log-rank test)",

@@ -187,8 +187,8 @@ def two_values(sums: Sums, value: str | None) -> list[Check]:
         return []
     low, high = ends
     message = (
-        f"every outcome is {low:g} or {high:g}: if these are codes, lifts have no meaning; for the "
-        f"share with {high:g}, take the metric '{value}={high:g}'"
+        f"every outcome is {low:.15g} or {high:.15g}: if these are codes, lifts have no meaning; "
+        f"for the share with {high:.15g}, take the metric '{value}={high:.15g}'"
     )
     return [Check("two values", True, message)]
 

@@ -212,3 +212,26 @@ def test_a_quick_prediction_is_near_the_one_in_short_steps(
     assert quick.regret == pytest.approx(slow.regret, rel=2 * apart)
     # Steps are longer indeed.
     assert quick.decision_time != slow.decision_time
+
+
+@pytest.mark.parametrize(
+    ("rule", "gap", "cap"),
+    [
+        (bs.Tilt(5, batch=100), 0.6, 100),
+        (bs.Tilt(5, batch=50), 0.6, 150),
+        (bs.Tilt(3, effect=0.3, power=0.8, batch=100), 0.3, 300),
+    ],
+)
+def test_no_test_is_predicted_to_go_beyond_its_cap(rule: bs.Tilt, gap: float, cap: int) -> None:
+    found = bs.theory.predict(bs.Design(["a", "b"], bs.Gaussian(1), rule), gap, cap=cap)
+    assert found.decision_time <= cap
+    assert max(time for time, _ in found.course) <= cap
+    assert (found.decided_by(cap) == 0.0) is (cap < 2 * rule.batch)
+
+
+def test_means_of_0_or_1_outcomes_are_possible_ones() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3))
+    with pytest.raises(bs.InputError, match="between 0 and 1"):
+        bs.theory.predict(replace(design, arms=["a", "b"]), 0.5, best=0.3)
+    with pytest.raises(bs.InputError, match="between 0 and 1"):
+        bs.theory.predict(design, [0.1, 0.5], best=0.3)

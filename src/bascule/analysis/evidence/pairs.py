@@ -78,8 +78,6 @@ class Pair:
         low, high = max(centre - reach, -widest), min(centre + reach, widest)
         # Means that are further apart than possible would be a contradiction, not an interval.
         low, high = min(low, widest), max(high, -widest)
-        if self.estimate is None and self.clock <= 0.0:
-            return math.nan, low, high
         shown = centre if self.estimate is None else self.estimate
         return min(max(shown, low), high), low, high
 

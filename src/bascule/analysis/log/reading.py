@@ -113,6 +113,14 @@ OTHER_SUMS = (
 """What a log needs whose rows are sums, and whose units give other numbers than 0 and 1."""
 
 
+UNITS_OF_SUMS = (
+    "export one row per unit, or also the number of units and the sum of the squares of their "
+    "values, and name these columns (if every row is a unit of its own, give row_is_unit=True, "
+    "--row-is-unit)"
+)
+"""What a log needs whose rows seem to be sums of units that are not counted."""
+
+
 COUNTS_RISE = (
     "the counts of all arms rise from day to day: say whether rows have what was counted up to "
     "their time (cumulative=True, --cumulative) or on their day alone (cumulative=False, "

@@ -31,7 +31,7 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
-from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, Question
+from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS, Question
 from bascule.analysis.log.sample import MOSTLY, Sample
 from bascule.analysis.log.times import FORMAT_HINT
 
@@ -203,7 +203,8 @@ class _Recognition:
             return
         why = (
             f"unit could be {listed(found, 'or')}, all of whose rows have the same arm (if every "
-            "row is a unit of its own, give row_is_unit=True, --row-is-unit)"
+            "row is a unit of its own, give row_is_unit=True, --row-is-unit, and if such groups "
+            f"were assigned as a whole also cluster={found[0]!r}, --cluster {found[0]})"
         )
         self._ask("unit", why, sorted(found, key=sample.different, reverse=True))
         sample.taken.update(found)
@@ -355,13 +356,8 @@ class _Recognition:
         counts = self._counts()
         if not counts:
             if arm and time and sample.is_grid(arm, time):
-                why = (
-                    f"there is one row for each {arm} and {time}, so rows seem to be sums: export "
-                    "one row per unit, or also the number of units and the sum of the squares of "
-                    "their values, and name these columns (if every row is a unit of its own, give "
-                    "row_is_unit=True, --row-is-unit)"
-                )
-                self._ask("count", why, ())
+                why = f"there is one row for each {arm} and {time}, so rows seem to be sums: "
+                self._ask("count", why + UNITS_OF_SUMS, ())
                 self.options["squares"] = "COLUMN"
             return
         self._ask("count", f"{counts[0]} seems to count the units of a row", counts)
@@ -438,12 +434,14 @@ class _Recognition:
         """The columns whose entries seem to be groups of units that were assigned as a whole."""
         sample, unit = self.events, self.roles.get("unit", self.options.get("unit"))
         arm = self.roles.get("arm", self.options.get("arm"))
-        known = unit in sample.table.columns and arm in sample.table.columns
-        if not (self.alone and known) or self.asked.assigned.cluster or self._test:
+        by_row, columns = self.asked.log.row_is_unit, sample.table.columns
+        known = self.alone and (by_row or unit in columns) and arm in columns
+        if not known or self.asked.assigned.cluster or self._test:
             return []
         sample.taken.add(str(unit))
-        wholes = self._of_one_arm(str(arm), sample.different(str(unit)))
-        if wholes and self.unclear:
+        units = sample.rows if by_row else sample.different(str(unit))
+        wholes = self._of_one_arm(str(arm), units)
+        if wholes and self.unclear and self.metric.outcome is None:
             self.unclear.append(f"all units of one {wholes[0]} have the same arm")
             self.options["cluster"] = wholes[0]
         return wholes

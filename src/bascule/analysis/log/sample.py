@@ -107,7 +107,7 @@ class Sample:
         """How many rows of a column of numbers are blank, where none of the others is 0."""
         word = self._first[name].cast("string").strip().lower()
         blank = word.isnull() | word.isin(BLANK_TEXTS)
-        zero = word.isin(FALSE_WORDS) | word.re_search(r"^[-+]?[0.,]*0[0.,]*$")
+        zero = word.isin(FALSE_WORDS) | word.re_search(r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$")
         (row,) = run(self._first.agg(blank=blank.sum(), zeros=zero.sum()))
         return 0 if row["zeros"] else int(row["blank"] or 0)
 

@@ -26,7 +26,7 @@ CLOCKS = ("", " %H:%M", " %H:%M:%S")
 SLASHED = r"^([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-]([0-9]{4}|[0-9]{2})([^0-9].*)?$"
 """Dates that have a day or a month first, or the two last digits of a year."""
 
-DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})([^0-9]|$)"
+DATE = r"^([0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4})([^0-9.]|$)"
 """What dates begin with."""
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "%d{s}%m{s}{y}", "%m{s}%d{s}{y}", "{y}{s}%m{s}%d"
@@ -159,6 +159,10 @@ def _of_text(table: Any, column: str, field: str) -> Times:
     if (row["slashed"] or 0) <= iso_rows:
         return Times(column, "dates")
     first: str = row["first"]
+    sign = next(mark for mark in first if mark in SEPARATORS)
+    clock = CLOCKS[min(first.count(":"), 2)]
+    if first.upper().endswith(("AM", "PM")):
+        clock = clock.replace("%H", "%I") + (" %p" if first[-3] == " " else "%p")
     day_first, month_first = row["widest"] > 12, row["second"] > 12
     short = row["latest"] < 100
     if short and day_first and (row["years"] > 1 or row["least"] == row["widest"]):
@@ -167,17 +171,14 @@ def _of_text(table: Any, column: str, field: str) -> Times:
     if day_first == month_first:
         reason = "a day or a month first" if not day_first else "now a day, now a month first"
         known = (DAY_FIRST, MONTH_FIRST, *((YEAR_FIRST,) if short else ()))
-        forms = " or ".join(form.format(s="/", y="%y" if short else "%Y") for form in known)
+        dates = (form.format(s=sign, y="%y" if short else "%Y") for form in known)
+        forms = " or ".join(f"{date}{clock}" for date in dates)
         raise InputError(
             field,
             f"{field}: {first!r} in {column!r} has {reason}: give time_format (--time-format) "
             f"{forms}",
         )
-    sign = next(mark for mark in first if mark in SEPARATORS)
     date = (DAY_FIRST if day_first else MONTH_FIRST).format(s=sign, y="%y" if short else "%Y")
-    clock = CLOCKS[min(first.count(":"), 2)]
-    if first.upper().endswith(("AM", "PM")):
-        clock = clock.replace("%H", "%I") + (" %p" if first[-3] == " " else "%p")
     return Times(column, "dates", date + clock)
 
 

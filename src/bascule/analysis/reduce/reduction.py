@@ -110,7 +110,8 @@ def reduced(
         left_out |= _of_assignments(lines) if its else lines
         examples |= _of_assignments(broken) if its else broken
     excluded |= left_out
-    if survey.blank != made.table.excluded.get(WITHOUT_VALUE, 0) and log.columns.count is None:
+    without = made.table.excluded.get(WITHOUT_VALUE, 0)
+    if survey.blank not in (0, without) and log.columns.count is None:
         excluded[BLANK] = survey.blank
     if made.table.excluded.get(IN_TWO_ARMS):
         examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)

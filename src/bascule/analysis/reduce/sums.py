@@ -102,16 +102,16 @@ class Sums:
 
     @property
     def two_values(self) -> tuple[float, float] | None:
-        """The two numbers, other than 0 and 1, of which every outcome is one; None if not so."""
+        """The two numbers, none of them 0, of which every outcome is one; None if not so."""
         low, high = float(self.lows.min()), float(self.highs.max())
-        if self.growth is not None or self.zero_or_one or not low < high < np.inf:
+        if self.growth is not None or low == 0.0 or not low < high < np.inf:
             return None
         units, totals, squares = (
             float(part.sum()) for part in (self.units, self.totals, self.squares)
         )
         # No other number is as far from its neighbours as both ends are.
         inside = squares - (low + high) * totals + low * high * units
-        return (low, high) if abs(inside) <= 1e-9 * squares else None
+        return (low, high) if abs(inside) <= 1e-9 * units * (high - low) ** 2 else None
 
     def statistics(self, last: int | None = None) -> Statistics:
         """What units that arrived before day `last` have shown."""

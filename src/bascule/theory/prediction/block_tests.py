@@ -148,5 +148,6 @@ def _outcomes_of(
 ) -> Outcomes:
     gap, scale = min(others), design.outcome.scale
     if design.outcome.binary and best is not None:
+        design.outcome.check_mean(best - max(others))
         return coins(best, best - gap)
     return bell(gap / scale, _spread(design, others, best, noise) / scale)

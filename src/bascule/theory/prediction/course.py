@@ -68,6 +68,10 @@ def two_arms(
     `stride` times as long as usual. A test begins with one even block, and half of the last one
     lies beyond the boundary.
     """
+    if limits.units < 2.0 * batch:
+        # Not even the first block fits.
+        half = limits.units / 2
+        return Prediction((half, half), gaps, ((0.0, 0.0),), limits.units, wrong=0.0)
     (gap,), most = gaps, float(shares[-1])
     block = batch * most / (1.0 + most)
     pace = pace_of_blocks(gap, block, shares, scale)
@@ -78,6 +82,10 @@ def two_arms(
     beyond = np.array([batch * most / 2, batch / 2])
     spent = passage.spent + np.outer(passage.leaving, [batch, batch])
     spent[1:] += np.outer(passage.leaving[1:], beyond)
+    if math.isfinite(limits.units):
+        # A last block that would go beyond the cap is not played whole.
+        totals = np.maximum(spent.sum(axis=1), 1e-300)
+        spent *= np.minimum(1.0, limits.units * passage.leaving / totals)[:, None]
     wasted = passage.wasted + np.outer(passage.futile, [batch, batch])
     if math.isinf(limits.units):
         wasted += np.outer(passage.futile, beyond)
@@ -107,4 +115,5 @@ def course_along(times: FloatArray, chances: FloatArray) -> tuple[tuple[float, f
     kept = np.searchsorted(decided, np.linspace(decided[0], decided[-1], POINTS))
     kept = kept[np.append(True, np.diff(times[kept]) > 0)]
     times, decided = np.append(times[kept], times[-1]), np.append(decided[kept], chances.sum())
+    decided = np.minimum(decided, 1.0)
     return tuple(zip(times.tolist(), decided.tolist(), strict=True))
