@@ -350,7 +350,7 @@ def _live(design: Design, means: tuple[float, ...], seed: int) -> bool:
             unit = f"unit-{i}"
             arm = test.assign(unit, covariates=_covariates(design, i))
             (value,) = draw([design.arms.index(arm)])
-            test.record(unit, value)
+            test.record(unit, (value, 1.0) if design.outcome.pairs else value)
             clock.advance(600.0)
             if test.state not in ("running", "paused"):
                 break

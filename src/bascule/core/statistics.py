@@ -195,7 +195,7 @@ class Statistics:
     """Statistics of the other metrics of the same units. In these, arms that were found harmful are
     dropped, and `bounds` say by how much each arm is better than the control."""
     covariates: tuple[float, ...] = field(default=(), kw_only=True)
-    """Sums of `core.covariates.adjustment`."""
+    """Sums of `core.covariates`."""
     lacking: tuple[LackingRow, ...] = field(default=(), kw_only=True)
     """A row for each arm (`core.metrics.coverage`); empty before the first unit without a value."""
 
