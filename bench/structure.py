@@ -4,9 +4,8 @@ ROOT is a checkout, this one unless given. The counts need no import of the pack
 checkouts of any version can be compared. The last row serves assignments over HTTP and counts the
 functions of the package that one of them calls, from the first byte to the answer.
 
-Lines are also split by feature: `NEW` names the modules and folders that serve only what the first
-edition could not do. Everything else counts as the features of the first edition, modules that
-serve both included.
+Lines of code are lines without blank ones, comments and docstrings; they are counted for each
+package.
 """
 
 from __future__ import annotations
@@ -46,58 +45,6 @@ print("%d in %d files" % statistics.median_low(seen[1:]))
 """
 
 
-NEW = {
-    "guardrails, secondary metrics and guarded rollouts": """
-        core/metrics/guard_rule.py core/metrics/guardrails.py core/metrics/metric.py
-        live/reports/metric_status.py planning/rollout_result.py planning/request/arrivals.py
-        planning/rollout.py planning/rollout_result.py
-        simulation/engines/guarded.py simulation/guardrails.py
-        simulation/kernels/guarded.py theory/guardrails.py""",
-    "covariates and ratio metrics": """
-        core/covariates.py core/outcomes/ratio.py analysis/evidence/adjusted.py
-        analysis/reduce/moments.py simulation/kernels/covariates.py""",
-    "segments": """
-        core/enrolment/segments.py live/api/segments.py planning/segments.py""",
-    "horizons and futility": """
-        core/evidence/horizon.py core/evidence/families/following_bets.py""",
-    "outcomes of unknown spread": """
-        core/evidence/spread.py core/outcomes/numeric.py
-        core/evidence/families/estimated_spread.py""",
-    "more than 20 arms, and predictions for three and more": """
-        core/evidence/families/four_sums.py theory/prediction/many_arms.py""",
-    "goals to decrease, relative lifts, running intersections of intervals": """
-        core/metrics/effects.py
-        core/procedures/intervals/state.py""",
-    "rules and outcome models of users, and their contract": """
-        contract.py core/registry.py simulation/engines/choose.py""",
-    "audiences, layers, holdouts and linked names": """
-        core/enrolment/audience.py core/enrolment/targeting.py live/storage/delivery.py
-        live/transactions/erase.py""",
-    "erasure, backup, import and doctor": """
-        cli/operation/backup.py cli/unit.py live/api/backup.py live/api/erasure.py
-        live/reports/verification/doctor.py live/storage/copies.py live/transactions/erase.py""",
-    "checks of single rows": """
-        live/reports/verification/row_checks.py""",
-    "results that many readers share": "service/reading/shared.py",
-    "OpenID Connect, notifications, assistants, slow clients": """
-        cli/operation/mcp.py service/auth/oidc.py service/mcp_server.py
-        service/notifications/notify.py service/server/connection.py""",
-    "Dask, GPU, quicker loops": """
-        simulation/engines/backends/cluster.py simulation/engines/backends/gpu.py
-        simulation/kernels/block_differences.py simulation/kernels/gpu.py
-        simulation/kernels/two_arms.py""",
-    "rules of other tools": "research/rivals/",
-    "logs in databases and Spark, of any form, of many tests, with one look": """
-        analysis/each.py analysis/evidence/fixed.py analysis/exported.py analysis/log/naming.py
-        analysis/log/numbers.py analysis/log/reading.py analysis/log/times.py
-        analysis/source/places.py analysis/source/csv_files.py""",
-    "notebooks, glossary of the page, numbers as people write them": """
-        core/inputs/checks.py presentation/pages.py
-        service/page/words.py""",
-}
-"""Modules and folders that serve only features that the first edition did not have."""
-
-
 ASKING = (ast.Call, ast.Compare, ast.MatchClass, ast.Dict, ast.FunctionDef)
 """Syntax that can check the class of an object."""
 
@@ -128,31 +75,15 @@ def code_lines(path: Path, tree: ast.Module) -> int:
     )
 
 
-def features(root: Path) -> dict[str, str]:
-    """Return lines and lines of code, of old and new features and of each of the latter."""
-    package = root / "src" / "bascule"
-    places = [package / place for names in NEW.values() for place in names.split()]
-    absent = [place for place in places if not place.exists()]
-    assert len(absent) in (0, len(places)), f"moved or removed: {absent}"
-    sums = {name: [0, 0] for name in ("features of the first edition", "new features", *NEW)}
-    for path, lines, tree in trees(root):
-        code = code_lines(package / path, tree)
-        new = [
-            name
-            for name, places in NEW.items()
-            if any(
-                f"{path.as_posix()}/".startswith(f"{place.rstrip('/')}/")
-                for place in places.split()
-            )
-        ]
-        assert len(new) < 2, path
-        for name in ["new features", *new] if new else ["features of the first edition"]:
-            sums[name] = [sums[name][0] + lines, sums[name][1] + code]
-    return {
-        f"lines of {name}"
-        if name in NEW
-        else f"lines that serve {name}": f"{lines:,}, {code:,} of them code"
-        for name, (lines, code) in sums.items()
+def packages(root: Path) -> dict[str, int]:
+    """Return the lines of code of each package, of the modules beside them, and of all."""
+    sums: dict[str, int] = {}
+    for path, _, tree in trees(root):
+        name = path.parts[0] if len(path.parts) > 1 else "modules beside the packages"
+        lines = code_lines(root / "src" / "bascule" / path, tree)
+        sums[name] = sums.get(name, 0) + lines
+    return {f"lines of code in {name}": sums[name] for name in sorted(sums)} | {
+        "lines of code in all": sum(sums.values())
     }
 
 
@@ -300,5 +231,5 @@ def hops(root: Path) -> str:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    table = counts(where) | features(where) | {"functions that an HTTP assign calls": hops(where)}
+    table = counts(where) | packages(where) | {"functions that an HTTP assign calls": hops(where)}
     print(json.dumps(table, indent=2))

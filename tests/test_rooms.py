@@ -10,7 +10,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
-from bench.structure import checks, contract_classes, probes
+from bench.structure import checks, contract_classes, counts, packages, probes
 
 import bascule
 
@@ -100,6 +100,14 @@ def test_only_the_commands_import_research() -> None:
         if any(room_of(name) == "research" for name in imported_modules(path))
     }
     assert not importing
+
+
+def test_every_package_is_counted_and_no_file_is_long() -> None:
+    root = PACKAGE.parent.parent
+    lines = packages(root)
+    assert {f"lines of code in {room}" for room in ROOMS} <= lines.keys()
+    assert sum(lines.values()) == 2 * lines["lines of code in all"]
+    assert counts(root)["files over 450 lines"] == 0
 
 
 def test_imports_form_no_cycle() -> None:
