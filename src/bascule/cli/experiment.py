@@ -270,9 +270,12 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
 def excluded(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """List excluded outcomes, each with its reason."""
     with store_at(store, there=True) as opened:
-        rows = opened.get(name).excluded()
-    lines = (f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows)
-    print_rows(as_json, {"excluded": rows}, lines, "no outcome was excluded")
+        test = opened.get(name)
+        rows, unlisted = test.excluded(), test.excluded_counts().get("not listed", 0)
+    lines = [f"{row['unit']:<30}  {row['reason']:<18}{row['detail']}" for row in rows]
+    if unlisted:
+        lines.append(f"{unlisted:,} more are counted and not listed: the list is full")
+    print_rows(as_json, {"excluded": rows, "unlisted": unlisted}, lines, "no outcome was excluded")
 
 
 @app.command("export")

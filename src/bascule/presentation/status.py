@@ -120,6 +120,16 @@ def late_lines(status: Status) -> list[str]:
     ]
 
 
+def unlisted_lines(status: Status) -> list[str]:
+    """Say how many excluded outcomes are not listed, where there are too many."""
+    if not status.unlisted:
+        return []
+    return [
+        f"{count(status.unlisted)} excluded outcomes are counted and not listed: the list is full, "
+        "so find out what sends so many outcomes that cannot count"
+    ]
+
+
 def signal_lines(status: Status) -> list[str]:
     """Say how the next block goes by early signals, where the design asks for them."""
     use = {
@@ -227,6 +237,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
         *late_lines(status),
+        *unlisted_lines(status),
         *signal_lines(status),
         f"Guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),

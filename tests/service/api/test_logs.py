@@ -85,6 +85,29 @@ def test_long_answers_keep_nobody_waiting(
     assert all(one.startswith(THREADS) for one in written), written
 
 
+def test_a_client_cannot_fill_the_store_with_excluded_outcomes(
+    service: Service, admin: httpx.Client, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beyond the limit are refused as before, and counted in place of being listed."""
+    monkeypatch.setattr("bascule.live.storage.state.MOST_EXCLUDED", 100)
+    with service.caller("client") as client:
+        assert client.post(path(name, "assign"), json={"unit": "ann"}).status_code == 200
+        for first in range(0, 150, 50):
+            sent = [{"unit": f"nobody {first + i}", "value": 1} for i in range(50)]
+            told = client.post(path(name, "outcomes"), json={"outcomes": sent}).json()["outcomes"]
+            assert {one["reason"] for one in told} == {"unknown unit"}
+        sent = [{"unit": "ann", "value": 1, "id": str(i)} for i in range(20)]
+        told = client.post(path(name, "outcomes"), json={"outcomes": sent}).json()["outcomes"]
+        assert [one["accepted"] for one in told] == [True, *19 * [False]]
+    answer = admin.get(path(name, "excluded")).json()
+    assert (len(answer["excluded"]), answer["unlisted"]) == (100, 69)
+    assert admin.get(path(name, "status")).json()["unlisted"] == 69
+    test = service.store.get(name)
+    assert test.excluded_counts() == {"unknown unit": 100, "not listed": 69}
+    assert "69 excluded outcomes are counted and not listed" in str(test.status())
+    assert test.verify().agrees
+
+
 def test_data_of_a_unit_are_asked_for_by_its_name_alone(admin: httpx.Client) -> None:
     refused = admin.post("/v1/units/data", json={"unit": "ann", "segment": "fr"})
     assert (refused.status_code, refused.json()["field"]) == (400, "segment")

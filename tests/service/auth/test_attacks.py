@@ -332,7 +332,7 @@ def test_forms_that_anybody_may_send_are_small_and_of_one_kind(service: Service)
 
 
 def test_links_that_wait_keep_no_key_from_being_read(tmp_path: Path) -> None:
-    """They take a transaction for each test, and any client may ask for as many as it likes."""
+    """They wait for the writer, and any client may ask for as many as it likes."""
     with closing(Service(str(tmp_path / "shop.db"))) as service:
         service.store.create("shop", bs.Design.from_dict(DESIGN))
         with service.caller("client") as caller:

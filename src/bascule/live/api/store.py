@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from bascule.live.reports.verification.verify import Verification
 
 
+LINKED_TOGETHER = 50
+"""Tests in which names are linked in one transaction; more would hold up assignments."""
+
+
 class Store(ErasableStore):
     """Experiments in one database: a file, `":memory:"`, or `postgresql://user@host/database`.
 
@@ -224,12 +228,16 @@ class Store(ErasableStore):
         meant = self._covered(experiments)
         with self.reading() as connection:
             tests = [one for one in all_experiments(connection) if one.phase in OPEN]
-        # One after the other: all of them in one transaction would hold up assignments.
-        return {
-            one.name: Experiment(self, one.id, one.name).link(unit, other)
-            for one in tests
-            if meant is None or one.name in meant
-        }
+        tests = [one for one in tests if meant is None or one.name in meant]
+        arms: dict[str, str | None] = {}
+        for first in range(0, len(tests), LINKED_TOGETHER):
+            linking = [
+                Experiment(self, one.id, one.name).calls.link(unit, other)
+                for one in tests[first : first + LINKED_TOGETHER]
+            ]
+            self.queue.submit(*linking)
+            arms |= {one.name: one.result() for one in linking}
+        return arms
 
     def get(self, name: str) -> Experiment:
         """Return the experiment of that name."""

@@ -153,6 +153,14 @@ class Calls(Handle):
             Reply(self.id, self.name, do, events, lambda results: [*results], actor=actor)
         )
 
+    def link(self, unit: str | int, other: str | int) -> Reply[str | None]:
+        """Return the call that links two names."""
+        pair = (checked_unit(unit), checked_unit(other, "other"))
+        actor = self.store.actor
+        return self._made(
+            Reply(self.id, self.name, link, [pair], lambda arms: arms[0], actor=actor)
+        )
+
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """Return what a unit is served if this program remembers it; no database is asked.
 
@@ -267,9 +275,7 @@ class Units(Handle):
         ...     test.link("visitor-7", "user-42") == test.assign("user-42") == arm
         True
         """
-        pair = (checked_unit(unit), checked_unit(other, "other"))
-        (linked,) = self.store.change(self.id, self.name, link, [pair])
-        return None if linked.arm is None else self.arms[linked.arm]
+        return self.store.run(self.calls.link(unit, other))
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""
@@ -310,7 +316,10 @@ class Units(Handle):
         return receipts
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
-        """Return the excluded outcomes, each with its reason, in the order in which they came."""
+        """Return the excluded outcomes, each with its reason, in the order in which they came.
+
+        A test lists 100,000 of them; `excluded_counts` has the others as "not listed".
+        """
         rows, _ = self.some_excluded(most=MOST_ROWS)
         return [row for row in rows if reason in (None, row["reason"])]
 
@@ -324,11 +333,15 @@ class Units(Handle):
         return [dict(zip(EXCLUDED, row[1:], strict=True)) for row in rows[:most]], last
 
     def excluded_counts(self) -> dict[str, int]:
-        """Count the outcomes that are excluded, or that count as a limit, by reason."""
+        """Count the outcomes that are excluded, or that count as a limit, by reason.
+
+        Those that came after the list was full are "not listed".
+        """
         with self.store.reading() as connection:
             counts: dict[str, int] = dict(map(tuple, fetch(connection, _COUNTS, self.id)))
             counted = self.store.load(connection, self.id, self.name).state.counts
-        return counts | ({"not enrolled": counted.unenrolled} if counted.unenrolled else {})
+        others = {"not enrolled": counted.unenrolled, "not listed": counted.unlisted}
+        return counts | {reason: units for reason, units in others.items() if units}
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

@@ -155,6 +155,8 @@ class Status:
     """Number of outcomes within the windows of units that have counted."""
     late: int = 0
     """Number of outcomes after the windows of units that have counted."""
+    unlisted: int = 0
+    """Number of excluded outcomes that are counted and not listed, since the list is full."""
     stalled: str | None = None
     """Since when units of a running test have grown by at most a twentieth, if that is longer than
     it took them to arrive."""
@@ -293,6 +295,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         places_left=places_left(phase, state),
         events=state.counts.events,
         late=state.counts.late,
+        unlisted=state.counts.unlisted,
         stalled=stalled_since(test, now),
         early_signals=_signal_use(design, state) if phase in OPEN else None,
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),

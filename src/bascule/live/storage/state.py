@@ -19,6 +19,9 @@ from bascule.live.storage.deals import Signals, UnderWay
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
 
+MOST_EXCLUDED = 100_000
+"""Excluded outcomes of a test that are listed; any client can send more, which are counted."""
+
 OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 """States in which outcomes still count."""
 
@@ -239,6 +242,13 @@ class Counts(NamedTuple):
     """The last of these days, since 1970."""
     unenrolled: int = 0
     """Outcomes of units that are not in the test."""
+    excluded: int = 0
+    """Outcomes that were excluded, or that count otherwise than they were given."""
+
+    @property
+    def unlisted(self) -> int:
+        """Excluded outcomes that came after the list was full."""
+        return max(0, self.excluded - MOST_EXCLUDED)
 
 
 class ExperimentState(NamedTuple):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
 from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
@@ -28,29 +28,22 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
-class Linked(NamedTuple):
-    """The arm that both names have now, None before the first is assigned.
+def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[str | None]:
+    """Link the names of each pair; return their arm, None before the first is assigned.
 
-    `moved` is the arm of the name that had another one until now: what it reported so far stays
-    with that arm.
+    Where they had different arms, what the later one reported so far stays with its arm.
     """
-
-    arm: int | None
-    moved: int | None = None
-
-
-def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[Linked]:
-    """Link the names of each pair, and return what arm they have."""
     work.write("assignments")
-    return [_link(work, first, other) for first, other in pairs]
+    arms = [_link(work, first, other) for first, other in pairs]
+    return [None if arm is None else work.design.arms[arm] for arm in arms]
 
 
-def _link(work: UnitOfWork, first: str, other: str) -> Linked:
+def _link(work: UnitOfWork, first: str, other: str) -> int | None:
     names = work.identify([first, other])
     here, there = names[first], names[other]
     rows = work.rows.find_units([here, there])
     if here == there:
-        return Linked(rows[here].arm if here in rows else None)
+        return rows[here].arm if here in rows else None
     # The name that was assigned first is the unit; before that, the name that was given first.
     number = {name: rows[name].number for name in (here, there) if name in rows}
     root = min(number, key=number.__getitem__) if number else here
@@ -61,7 +54,7 @@ def _link(work: UnitOfWork, first: str, other: str) -> Linked:
     known = work.state.names
     known = known._replace(links=known.links + 1, relinked=known.relinked + int(has_moved))
     work.state = work.state._replace(names=known)
-    return Linked(arm, before if has_moved else None)
+    return arm
 
 
 _RENAME = "UPDATE assignments SET unit = ? WHERE experiment = ? AND number = ?"

@@ -92,7 +92,15 @@ class UnitOfWork:
         return self.rows.identify(units, self.state.names)
 
     def exclude(self, event: Event, receipt: Receipt) -> None:
-        """List an event that does not count as it was given, with the reason."""
+        """List an event that does not count as it was given, with the reason.
+
+        Once the list is full, it is only counted.
+        """
+        counts = self.state.counts
+        counts = counts._replace(excluded=counts.excluded + 1)
+        self.state = self.state._replace(counts=counts)
+        if counts.unlisted:
+            return
         value = f"{event.value!r:.200}"
         known = self.known.get(event.unit)
         if known is not None and is_erased(known.unit):

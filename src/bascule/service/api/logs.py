@@ -98,14 +98,17 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
 
 @router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
 async def excluded(request: Request, name: str, caller: Viewer) -> Response:
-    """Excluded or changed outcomes, each with its reason."""
+    """Excluded or changed outcomes, each with its reason; a test lists 100,000 of them."""
     entry = await find(request, caller, name)
 
     def some(after: int | None) -> tuple[bytes, int | None]:
         rows, last = entry.test.some_excluded(after or 0)
         written = encode(excluded_data(caller, rows))[1:-1]
         # A test that is deleted meanwhile has no more rows.
-        begin = b'{"excluded":[' if after is None else b"," if written else b""
+        begin = b"," if written else b""
+        if after is None:
+            unlisted = entry.test.excluded_counts().get("not listed", 0)
+            begin = b'{"unlisted":%d,"excluded":[' % unlisted
         return begin + written + (b"]}" if last is None else b""), last
 
     return await _in_pages(request, some, media_type="application/json")

@@ -244,6 +244,8 @@ class Excluded(BaseModel):
     """Excluded or changed outcomes, in the order in which they came."""
 
     excluded: list[ExcludedOutcome]
+    unlisted: int
+    """Outcomes that were excluded after the list was full."""
 
 
 class UnitInExperiment(BaseModel):
