@@ -105,7 +105,7 @@ def held(test: bs.Experiment) -> Any:
         with lock:
             return assign(work, units)
 
-    test.store.assigning = wait
+    test.soon.assigning = test.soon.assigning._replace(action=wait)
     return lock
 
 
@@ -219,7 +219,8 @@ def test_a_group_that_fails_fails_for_all_of_a_loop(
         asked = (ask(unit) for unit in range(3))
         return await asyncio.gather(*asked, return_exceptions=True)
 
-    monkeypatch.setattr(test.store, "assigning", fail)
+    failing = test.soon.assigning._replace(action=fail)
+    monkeypatch.setattr(test.soon, "assigning", failing)
     problems = asyncio.run(call())
     assert [str(one) for one in problems] == ["the disk is full"] * 3
     # Each is told where it asked itself, and nothing of the others.

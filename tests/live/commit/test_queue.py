@@ -8,12 +8,12 @@ from time import sleep
 import pytest
 
 from bascule.live.commit import queue
-from bascule.live.commit.queue import CommitQueue, Reply
+from bascule.live.commit.queue import CommitQueue, Job, Reply
 
 
 def reply_of(number: int, items: int = 1) -> Reply[int]:
     """A reply that has the number of its job as the result."""
-    return Reply(number, "", lambda _, given: given, [None] * items, lambda _: number)
+    return Reply(Job(number, "", lambda _, given: given), [None] * items, lambda _: number)
 
 
 def wait_for(groups: CommitQueue, number: int) -> int:
@@ -28,7 +28,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
     begun, go_on = Event(), Event()
 
     def work(jobs: list[Reply[int]]) -> None:
-        seen.append([job.experiment for job in jobs])
+        seen.append([one.job.experiment for one in jobs])
         begun.set()
         go_on.wait(10)
 
@@ -49,7 +49,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
 
 def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
     def work(jobs: list[Reply[int]]) -> None:
-        if jobs[0].experiment == 1:
+        if jobs[0].job.experiment == 1:
             raise ValueError("bad")
 
     groups = CommitQueue(work)
@@ -63,7 +63,7 @@ def test_those_who_bring_much_do_not_all_go_at_once() -> None:
     begun, go_on = Event(), Event()
 
     def work(jobs: list[Reply[int]]) -> None:
-        seen.append([job.experiment for job in jobs])
+        seen.append([one.job.experiment for one in jobs])
         begun.set()
         go_on.wait(10)
 
@@ -88,4 +88,4 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
         groups.submit(reply_of(number))
         while groups._thread is not None:
             sleep(0.01)
-    assert [job.experiment for job in done] == [0, 1, 2]
+    assert [one.job.experiment for one in done] == [0, 1, 2]

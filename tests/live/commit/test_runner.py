@@ -23,7 +23,7 @@ def test_whatever_one_caller_brings_the_others_of_its_group_are_served(store: bs
             raise ArithmeticError("what nobody has thought of")
         return assign(work, units)
 
-    test.store.assigning = fail_for_some
+    test.soon.assigning = test.soon.assigning._replace(action=fail_for_some)
     futures = [test.soon.assign(unit) for unit in ("u", "v", "bad", "w")]
     assert {futures[i].result(10) for i in (0, 1, 3)} <= {"a", "b"}
     with pytest.raises(ArithmeticError, match="nobody has thought of"):

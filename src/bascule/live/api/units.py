@@ -14,16 +14,17 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
-from bascule.live.commit.context import StoreContext
-from bascule.live.commit.queue import Reply, Result, copy_error
+from bascule.live.commit.context import ACTOR, StoreContext
+from bascule.live.commit.queue import Job, Reply, Result, copy_error
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.steps.serving import Answer, Arms, Evaluation, Served, evaluation
 from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.statements import fetch
-from bascule.live.transactions.enrol import Newcomer, newcomer
+from bascule.live.transactions.enrol import Newcomer, assign, newcomer
 from bascule.live.transactions.erase import link
+from bascule.live.transactions.record import record
 
 Covariates = Mapping[str, float]
 """What is known of a unit before it is assigned, by name."""
@@ -61,11 +62,32 @@ class Handle:
 
 
 class Calls(Handle):
-    """Builds the calls about the units of an experiment, which `Units` runs and `Soon` submits.
+    """The verbs of an experiment as calls that return a `Reply`; `send` runs it, or submits it.
 
-    Each method returns a `Reply`. It has no job if no transaction is needed: for a unit whose arm
-    this program remembers.
+    A reply has its result already if no transaction is needed: for a unit whose arm this program
+    remembers. A mistake in the call, such as an empty name, raises at once; an error of the
+    transaction is that of the reply.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    >>> with bs.open(":memory:") as store:
+    ...     test = store.create("soon", design)
+    ...     test.soon.assign("user-42").result() == test.assign("user-42")
+    True
     """
+
+    def __init__(
+        self,
+        store: StoreContext,
+        number: int,
+        name: str,
+        loaded: Loaded | None,
+        send: Callable[[Reply[Any]], Reply[Any]],
+    ) -> None:
+        super().__init__(store, number, name, loaded)
+        self.assigning = Job(number, name, assign, enrols=True)
+        self._recording = Job(number, name, record)
+        self._send = send
 
     def assign(
         self,
@@ -94,7 +116,7 @@ class Calls(Handle):
             arm, served = known
             return Reply.ready(self.arms[arm if served is None else served.arms[arm]])
         items = [newcomer(named, covariates, context)]
-        return self._assigning(items, lambda results: self._arm(results[0], strict))
+        return self._assign(items, lambda results: self._arm(results[0], strict))
 
     def assign_many(
         self,
@@ -119,7 +141,7 @@ class Calls(Handle):
                 raise InputError(field, message)
         known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
         items = [newcomer(*one) for one in known]
-        return self._assigning(items, lambda results: [self._arm(one, strict) for one in results])
+        return self._assign(items, lambda results: [self._arm(one, strict) for one in results])
 
     def evaluate(
         self,
@@ -144,14 +166,12 @@ class Calls(Handle):
         if known is not None:
             return Reply.ready(evaluation(self._arms_with_values, *known))
         items = [newcomer(named, covariates, context)]
-        return self._assigning(items, lambda results: self._evaluation(results[0]))
+        return self._assign(items, lambda results: self._evaluation(results[0]))
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Return the call that records outcomes."""
-        events, do, actor = [*map(event_of, outcomes)], self.store.recording, self.store.actor
-        return self._made(
-            Reply(self.id, self.name, do, events, lambda results: [*results], actor=actor)
-        )
+        events = [*map(event_of, outcomes)]
+        return self._send(Reply(self._recording, events, list, ACTOR.get()))
 
     def link(self, unit: str | int, other: str | int) -> Reply[str | None]:
         """Return the call that links two names."""
@@ -169,15 +189,10 @@ class Calls(Handle):
         arm = self._known.get(unit)
         return None if arm is None else evaluation(self._arms_with_values, arm, served)
 
-    def _assigning(
+    def _assign(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
     ) -> Reply[Any]:
-        do, actor = self.store.assigning, self.store.actor
-        return self._made(Reply(self.id, self.name, do, items, read, actor=actor, enrols=True))
-
-    def _made(self, reply: Reply[Any]) -> Reply[Any]:
-        """Return a call that was built; `Soon` submits it."""
-        return reply
+        return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
         """Return a unit's arm and what is served now where that takes no transaction, or None."""
@@ -231,11 +246,11 @@ _COUNTS = (
 def _running(
     build: Callable[Concatenate[Calls, Given], Reply[Result]],
 ) -> Callable[Concatenate[Units, Given], Result]:
-    """Return a method that runs the call which a method of `Calls` builds."""
+    """Return a method that waits for the result of a method of `Calls`."""
 
     @wraps(build)
     def run(self: Units, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        return self.store.run(build(self.calls, *given, **named))
+        return build(self.calls, *given, **named).result()
 
     shown = signature(build)
     result = shown.return_annotation.removeprefix("Reply[").removesuffix("]")
@@ -251,8 +266,8 @@ class Units(Handle):
         self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
     ) -> None:
         super().__init__(store, number, name, loaded)
-        self.calls = Calls(store, number, name, loaded)
-        self.soon = Soon(store, number, name, loaded)
+        self.calls = Calls(store, number, name, loaded, store.run)
+        self.soon = Calls(store, number, name, loaded, store.submit)
         """These verbs as calls that return at once, for futures and coroutines."""
 
     assign = _running(Calls.assign)
@@ -311,8 +326,7 @@ class Units(Handle):
         events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):
             some = events[first : first + RECORDED_AT_ONCE]
-            taken = self.store.run(self.calls.record_many(some))
-            receipts += taken
+            receipts += self.calls.record_many(some).result()
         return receipts
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
@@ -367,21 +381,3 @@ class Units(Handle):
     def design(self) -> Design:
         """The design, with the knob as it is set now."""
         return self._loaded().design
-
-
-class Soon(Calls):
-    """The verbs of an experiment as calls that do not wait: each returns a `Reply`.
-
-    What is asked for while a transaction is written shares the next one. A mistake in the call,
-    such as an empty name, raises at once; an error of the transaction is that of the reply.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-    >>> with bs.open(":memory:") as store:
-    ...     test = store.create("soon", design)
-    ...     test.soon.assign("user-42").result() == test.assign("user-42")
-    True
-    """
-
-    def _made(self, reply: Reply[Any]) -> Reply[Any]:
-        return self.store.submit(reply)

@@ -11,11 +11,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.queue import Action, CommitQueue, Reply, Result
+from bascule.live.commit.queue import Action, CommitQueue, Job, Reply, Result
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
-from bascule.live.transactions.enrol import assign
-from bascule.live.transactions.record import record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,30 +23,28 @@ if TYPE_CHECKING:
     from bascule.live.storage.queries import Loaded
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
-_ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
+ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
+"""Whom the audit log names, where it is not the actor of the store."""
 
 
 @contextmanager
 def acting_as(name: str) -> Iterator[None]:
     """Have the audit log name someone for all that is changed inside this block.
 
+    >>> import bascule as bs
+    >>> store = bs.open(":memory:")
     >>> with acting_as("ann"):
-    ...     acting("python")
+    ...     store.actor
     'ann'
-    >>> acting("python")
+    >>> store.actor
     'python'
     """
     check_actor(name)
-    before = _ACTOR.set(name)
+    before = ACTOR.set(name)
     try:
         yield
     finally:
-        _ACTOR.reset(before)
-
-
-def acting(default: str) -> str:
-    """Return the name given by `acting_as`, or `default`."""
-    return _ACTOR.get() or default
+        ACTOR.reset(before)
 
 
 class StoreContext:
@@ -65,8 +61,6 @@ class StoreContext:
         from bascule.live.storage.databases.database import Database
 
         check_actor(actor)
-        self.assigning: Action = assign
-        self.recording: Action = record
         self.clock: Clock = clock or SystemClock()
         self._actor = actor
         self._database = Database(location)
@@ -79,15 +73,14 @@ class StoreContext:
         self, experiment: int, name: str, action: Action, items: Sequence[Any]
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
-        actor = self.actor
-        return self.run(Reply(experiment, name, action, items, lambda done: done, actor=actor))
+        job = Job(experiment, name, action)
+        return self.run(Reply(job, items, lambda done: done, ACTOR.get())).result()
 
-    def run(self, reply: Reply[Result]) -> Result:
-        """Run a call and return its result; what it changed is then on disk."""
-        if not reply.done():
-            self.check_open()
-            self.queue.run(reply)
-        return reply.result()
+    def run(self, reply: Reply[Result]) -> Reply[Result]:
+        """Run a call, in this thread if no other is at work."""
+        self.check_open()
+        self.queue.run(reply)
+        return reply
 
     def submit(self, reply: Reply[Result]) -> Reply[Result]:
         """Run a call without waiting for it."""
@@ -109,7 +102,7 @@ class StoreContext:
 
     def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
         """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
-        self.runner.erase(experiments, step, acting(self._actor))
+        self.runner.erase(experiments, step, self.actor)
 
     def copy_experiment(self, experiment: int, path: Path) -> None:
         """Write one experiment with all its rows into a new SQLite file."""
@@ -124,7 +117,7 @@ class StoreContext:
     @property
     def actor(self) -> str:
         """Whom the audit log names now."""
-        return acting(self._actor)
+        return ACTOR.get() or self._actor
 
     @property
     def is_shared(self) -> bool:

@@ -12,10 +12,10 @@ from asyncio import AbstractEventLoop, Future, get_running_loop
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Condition, Lock, Thread
 from time import perf_counter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Result = TypeVar("Result")
 
@@ -39,14 +39,24 @@ def copy_error(error: BaseException) -> BaseException:
     return copied
 
 
+class Job(NamedTuple):
+    """What a call asks of an experiment; calls with the same job run together, over all items.
+
+    Jobs that enrol units run first, so that an outcome finds a unit that was requested before it.
+    """
+
+    experiment: int
+    name: str
+    action: Action
+    enrols: bool = False
+
+
 @dataclass(slots=True, eq=False)
 class Reply(Generic[Result]):
     """A caller's request to an experiment, and its result once its transaction is on disk.
 
-    `action` gives a result for each of the `items`, so that requests with the same action run
-    together; `read` converts these to the result of the call. Requests that enrol units run first,
-    so that an outcome finds a unit that was requested before it. `actor` is the name for the audit
-    log, where it is not the store's.
+    `job` gives a result for each of the `items`, and `read` converts these to the result of the
+    call. `actor` is the name for the audit log, where it is not the store's.
 
     Wait for it with `result()` in a thread, or with `await` in a coroutine. If a waiting caller is
     cancelled, the request is still carried out.
@@ -62,23 +72,20 @@ class Reply(Generic[Result]):
     True
     """
 
-    experiment: int
-    name: str
-    action: Action
+    job: Job
     items: Sequence[Any]
     read: Callable[[Sequence[Any]], Result]
-    actor: str = ""
-    enrols: bool = False
+    actor: str | None = None
     results: Sequence[Any] = ()
     error: BaseException | None = None
     _is_done: bool = False
-    _waiters: tuple[Any, ...] = ()
+    _waiters: list[Any] = field(default_factory=list)
     """Locks of threads that wait, and futures of coroutines."""
 
     @classmethod
     def ready(cls, result: Result) -> Reply[Result]:
         """Return the reply of a call that needs no transaction."""
-        return cls(0, "", lambda _, items: items, (), lambda _: result, _is_done=True)
+        return cls(NO_JOB, (), lambda _: result, _is_done=True)
 
     def done(self) -> bool:
         """Whether the result is there."""
@@ -106,10 +113,9 @@ class Reply(Generic[Result]):
 
     def _wait_with(self, waiter: Any) -> bool:
         """Have someone called when the result is there; return whether it is not there yet."""
-        with _DELIVERING:
-            if not self._is_done:
-                self._waiters += (waiter,)
-            return not self._is_done
+        # In this order: `deliver` marks a reply as done before it looks who waits.
+        self._waiters.append(waiter)
+        return not self._is_done
 
     def _outcome(self) -> Result:
         if self.error is not None:
@@ -117,14 +123,15 @@ class Reply(Generic[Result]):
         return self.read(self.results)
 
 
+NO_JOB = Job(0, "", lambda _, items: items)
+
+
 def deliver(replies: Sequence[Reply[Any]], failure: BaseException | None) -> None:
     """Mark replies as done, with the error of their group if any, and wake all who wait."""
-    with _DELIVERING:
-        for reply in replies:
-            reply.error = failure or reply.error
-            reply._is_done = True
     by_loop: dict[AbstractEventLoop, list[Future[None]]] = {}
     for reply in replies:
+        reply.error = failure or reply.error
+        reply._is_done = True
         for waiter in reply._waiters:
             if isinstance(waiter, Future):
                 by_loop.setdefault(waiter.get_loop(), []).append(waiter)
@@ -142,10 +149,6 @@ def _resolve(futures: list[Future[None]]) -> None:
         # A caller that was cancelled has gone.
         if not future.done():
             future.set_result(None)
-
-
-_DELIVERING = Lock()
-"""Held for a moment while replies are delivered, or someone begins to wait for one."""
 
 
 LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000

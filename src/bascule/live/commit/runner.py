@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 from sys import getsizeof
 from threading import Lock
@@ -21,7 +21,7 @@ from sqlalchemy.exc import IntegrityError
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.clock import Clock, ClockGuard
-from bascule.live.commit.queue import Action, Reply
+from bascule.live.commit.queue import Job, Reply
 from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
@@ -107,7 +107,7 @@ class Memory:
 
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)
-EXPERIMENT = attrgetter("experiment")
+EXPERIMENT, JOB = attrgetter("experiment"), attrgetter("job")
 DEADLOCK = "40P01"
 """PostgreSQL's error code for a deadlock."""
 
@@ -137,31 +137,31 @@ class Runner:
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
-    def run(self, jobs: list[Reply[Any]]) -> None:
-        """Run the jobs; they are on disk when this returns, or nothing has happened.
+    def run(self, replies: list[Reply[Any]]) -> None:
+        """Run the jobs of replies; they are on disk when this returns, or nothing has happened.
 
         An error in one job fails that job alone: the others are then run one by one.
         """
         try:
             try:
-                self._run(jobs)
+                self._run(replies)
             except StoreError as error:
                 if not _is_conflict(error.__cause__):
                     raise
                 # What is on disk is not what was there, as when a backup was put back: look again.
-                for job in jobs:
-                    self.memory.forget(job.experiment)
-                    job.error = None
-                self._run(jobs)
+                for reply in replies:
+                    self.memory.forget(reply.job.experiment)
+                    reply.error = None
+                self._run(replies)
         except StoreError:
             raise
         except Exception as error:
-            if len(jobs) == 1:
-                jobs[0].error = error
+            if len(replies) == 1:
+                replies[0].error = error
                 return
-            for job in jobs:
-                job.error, job.results = None, ()
-                self.run([job])
+            for reply in replies:
+                reply.error, reply.results = None, ()
+                self.run([reply])
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""
@@ -215,15 +215,19 @@ class Runner:
             self.memory.forget(loaded.id)
             self._erased[loaded.id] = changes
 
-    def _run(self, jobs: list[Reply[Any]]) -> None:
+    def _run(self, replies: list[Reply[Any]]) -> None:
+        by_job: dict[Job, list[Reply[Any]]] = {}
+        for job, some in groupby(replies, JOB):
+            by_job.setdefault(job, []).extend(some)
+        # Always in the same order, so that two programs never wait for each other.
+        jobs = sorted(by_job, key=lambda job: (job.experiment, not job.enrols))
         try:
             with self._database.writing() as connection:
                 if not self._database.is_sqlite:
                     self._lock_tests(connection, jobs)
                 done = [
-                    self._one(connection, [*some])
-                    # Always in the same order, so that two programs never wait for each other.
-                    for _, some in groupby(sorted(jobs, key=EXPERIMENT), EXPERIMENT)
+                    self._one(connection, {job: by_job[job] for job in its_jobs})
+                    for _, its_jobs in groupby(jobs, EXPERIMENT)
                 ]
         except BaseException:
             self._kept.clear()
@@ -236,7 +240,7 @@ class Runner:
             self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
 
-    def _lock_tests(self, connection: Connection, jobs: list[Reply[Any]]) -> None:
+    def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
         """Let no other program enrol units in another segment of the same tests at the same time.
 
         SQLite, which has one writer at a time, needs no such lock. Before any experiment is locked,
@@ -250,25 +254,21 @@ class Runner:
             execute(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", (test,))
 
     def _one(
-        self, connection: Connection, jobs: list[Reply[Any]]
+        self, connection: Connection, jobs: Mapping[Job, list[Reply[Any]]]
     ) -> tuple[_Kept, UnitOfWork] | None:
         """Run the jobs of one experiment; return what is known of it then, and what was done."""
-        experiment = jobs[0].experiment
+        experiment, name, *_ = next(iter(jobs))
         kept = self._kept.pop(experiment, None)
         known = None if kept is None else kept.loaded
         try:
-            loaded, database_time = load(connection, experiment, jobs[0].name, known, lock=True)
-        except InputError as error:
-            self.memory.forget(experiment)
-            for job in jobs:
-                job.error = error
-            return None
-        try:
+            loaded, database_time = load(connection, experiment, name, known, lock=True)
             now = self.guard.now(loaded.state.clock, database_time)
-        except StoreError as error:
-            # Experiments of one group may run on different clocks: only those of this one fail.
-            for job in jobs:
-                job.error = error
+        except (InputError, StoreError) as error:
+            # It is gone, or the clock is wrong for it: others of the group go on.
+            if isinstance(error, InputError):
+                self.memory.forget(experiment)
+            for reply in chain.from_iterable(jobs.values()):
+                reply.error = error
             return None
         self.notice_erasures(loaded)
         deals = kept.deals if kept is not None and kept.loaded is loaded else {}
@@ -288,22 +288,20 @@ def _is_conflict(cause: BaseException | None) -> bool:
     return isinstance(cause, CONFLICTS) or state == DEADLOCK
 
 
-def run_jobs(work: UnitOfWork, jobs: list[Reply[Any]]) -> None:
-    """Run the jobs of one experiment; those with the same action are one call over all items."""
-    alike: dict[Action, list[Reply[Any]]] = {}
-    for job in sorted(jobs, key=attrgetter("enrols"), reverse=True):
-        alike.setdefault(job.action, []).append(job)
+def run_jobs(work: UnitOfWork, jobs: Mapping[Job, list[Reply[Any]]]) -> None:
+    """Run the jobs of one experiment, each over the items of all its replies."""
     store_actor = work.actor
-    for action, some in alike.items():
-        work.actor = some[0].actor or store_actor
-        items = some[0].items if len(some) == 1 else [item for job in some for item in job.items]
+    for job, replies in jobs.items():
+        work.actor = replies[0].actor or store_actor
+        items = [item for reply in replies for item in reply.items]
         try:
-            results = action(work, items)
+            results = job.action(work, items)
         except InputError as error:
-            for job in some:
-                job.error = error
+            for reply in replies:
+                reply.error = error
             continue
         first = 0
-        for job in some:
-            job.results = results[first : first + len(job.items)]
-            first += len(job.items)
+        for reply in replies:
+            last = first + len(reply.items)
+            reply.results = results[first:last]
+            first = last

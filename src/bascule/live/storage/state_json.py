@@ -86,9 +86,10 @@ def statistics_from_json(text: str) -> AnyStatistics:
 
 def state_to_json(state: ExperimentState) -> str:
     """Return the state as JSON, without its statistics and without fields at their defaults."""
-    groups = zip(state._fields, state, strict=True)
-    data = {name: _changed(group) for name, group in groups if isinstance(group, tuple)}
-    return _written({**data, "clock": state.clock})
+    parts = _changed(state)
+    del parts["statistics"]
+    groups = {name: _changed(group) for name, group in parts.items() if isinstance(group, tuple)}
+    return _written({**parts, **groups})
 
 
 def _changed(group: Any) -> dict[str, Any]:
@@ -124,8 +125,8 @@ def names_from_json(text: str) -> Names:
     (2, 1)
     """
     try:
-        names: Names = _read(Names, json.loads(text)["names"])
-    except (ValueError, KeyError, TypeError):
+        names: Names = _read(Names, json.loads(text).get("names", {}))
+    except (ValueError, TypeError, AttributeError):
         return Names(links=1)
     return names
 
