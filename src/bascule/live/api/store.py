@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 LINKED_TOGETHER = 50
-"""Tests in which names are linked in one transaction; more would hold up assignments."""
+"""Tests in which names are linked together; more in one transaction would hold up assignments."""
 
 
 class Store(ErasableStore):
@@ -232,11 +232,10 @@ class Store(ErasableStore):
         arms: dict[str, str | None] = {}
         for first in range(0, len(tests), LINKED_TOGETHER):
             linking = [
-                Experiment(self, one.id, one.name).calls.link(unit, other)
+                (one.name, Experiment(self, one.id, one.name).soon.link(unit, other))
                 for one in tests[first : first + LINKED_TOGETHER]
             ]
-            self.queue.submit(*linking)
-            arms |= {one.name: one.result() for one in linking}
+            arms |= {name: reply.result() for name, reply in linking}
         return arms
 
     def get(self, name: str) -> Experiment:

@@ -174,12 +174,24 @@ class Calls(Handle):
         return self._send(Reply(self._recording, events, list, ACTOR.get()))
 
     def link(self, unit: str | int, other: str | int) -> Reply[str | None]:
-        """Return the call that links two names."""
+        """Link two names of one person, as a visitor who signs in; return the arm of both.
+
+        Both names keep the arm that the first of them was assigned, and are one unit from now on:
+        their outcomes count for it. None if neither has an arm yet; the first to come gets one for
+        both. Where the two had different arms, what the later one reported so far stays with its
+        arm, and other programs follow within a second.
+
+        >>> import bascule as bs
+        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+        >>> with bs.open(":memory:") as store:
+        ...     test = store.create("sign-in", design)
+        ...     arm = test.assign("visitor-7")
+        ...     test.link("visitor-7", "user-42") == test.assign("user-42") == arm
+        True
+        """
         pair = (checked_unit(unit), checked_unit(other, "other"))
-        actor = self.store.actor
-        return self._made(
-            Reply(self.id, self.name, link, [pair], lambda arms: arms[0], actor=actor)
-        )
+        job = Job(self.id, self.name, link)
+        return self._send(Reply(job, [pair], lambda arms: arms[0], ACTOR.get()))
 
     def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
         """Return what a unit is served if this program remembers it; no database is asked.
@@ -273,24 +285,7 @@ class Units(Handle):
     assign = _running(Calls.assign)
     assign_many = _running(Calls.assign_many)
     evaluate = _running(Calls.evaluate)
-
-    def link(self, unit: str | int, other: str | int) -> str | None:
-        """Link two names of one person, as a visitor who signs in; return the arm of both.
-
-        Both names keep the arm that the first of them was assigned, and are one unit from now on:
-        their outcomes count for it. None if neither has an arm yet; the first to come gets one for
-        both. Where the two had different arms, what the later one reported so far stays with its
-        arm, and other programs follow within a second.
-
-        >>> import bascule as bs
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
-        >>> with bs.open(":memory:") as store:
-        ...     test = store.create("sign-in", design)
-        ...     arm = test.assign("visitor-7")
-        ...     test.link("visitor-7", "user-42") == test.assign("user-42") == arm
-        True
-        """
-        return self.store.run(self.calls.link(unit, other))
+    link = _running(Calls.link)
 
     def assignment(self, unit: str | int) -> Assignment | None:
         """Return the stored assignment of a unit, or None; looking never enrols it."""

@@ -185,15 +185,15 @@ class CommitQueue:
         if self._join(reply):
             self._write_group()
 
-    def submit(self, *replies: Reply[Any]) -> None:
-        """Run jobs without waiting; those that come together are in one group."""
-        if self._join(*replies):
+    def submit(self, reply: Reply[Any]) -> None:
+        """Run a job without waiting."""
+        if self._join(reply):
             self._call_thread()
 
-    def _join(self, *replies: Reply[Any]) -> bool:
-        """Add jobs to the queue; return whether their caller has to see to the next group."""
+    def _join(self, reply: Reply[Any]) -> bool:
+        """Add a job to the queue; return whether its caller has to see to the next group."""
         with self._lock:
-            self._queue += replies
+            self._queue.append(reply)
             if len(self._queue) >= self._company:
                 self._arrived.notify()
             is_first = not self._is_busy
