@@ -11,7 +11,7 @@ import pytest
 
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.recurrent.crowds import advance, clear, draws, tables, width
+from bascule.simulation.recurrent.crowds import STEPS, advance, clear, draws, new_memory, tables
 from bascule.simulation.recurrent.exponential_sum import ExponentialSum, fit
 
 Loop = Callable[..., None]
@@ -19,21 +19,19 @@ Loop = Callable[..., None]
 
 def build(fingerprint: str) -> Loop:
     def play(
-        state: FloatArray,
-        terms: int,
+        memory: FloatArray,
         table: FloatArray,
-        shares: FloatArray,
         arrivals: IntArray,
         normals: FloatArray,
         values: FloatArray,
     ) -> None:
         made_of = fingerprint  # noqa: F841
-        clear(state, 0, terms)
+        clear(memory)
         at = 0
         for stage in range(arrivals.size):
             came = float(arrivals[stage])
-            count = draws(state, 0, terms, table, came)
-            values[stage] = advance(state, 0, terms, table, shares, came, normals[at : at + count])
+            count = draws(memory, 0, table, came)
+            values[stage] = advance(memory, 0, table, came, normals[at : at + count])
             at += count
 
     return play
@@ -48,17 +46,18 @@ def powers_for(stages: int, accuracy: float = 1e-5) -> ExponentialSum:
     return fit(max(9, stages - 1), accuracy, 1.0)
 
 
-def tables_of(powers: ExponentialSum) -> tuple[FloatArray, FloatArray]:
+def table_of(powers: ExponentialSum) -> FloatArray:
     return tables(np.array(powers.nodes), np.array(powers.weights))
 
 
 def run(
     loop: Loop, powers: ExponentialSum, arrivals: IntArray, normals: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """The sum of the noises after each stage, and the state at the end."""
-    state, values = np.full(width(powers.terms), np.nan), np.empty(len(arrivals))
-    loop(state, powers.terms, *tables_of(powers), arrivals, normals, values)
-    return values, state
+    """The sum of the noises after each stage, and the memory at the end."""
+    memory, values = new_memory(1, powers.terms), np.empty(len(arrivals))
+    memory[:] = np.nan
+    loop(memory, table_of(powers), arrivals, normals, values)
+    return values, memory
 
 
 def ages(arrivals: IntArray, stage: int) -> FloatArray:
@@ -132,11 +131,11 @@ def test_variances_stay_exact_over_a_hundred_thousand_stages(probability: float)
     powers = powers_for(stages)
     nodes, terms = np.array(powers.nodes), powers.terms
     normals = np.random.default_rng(6).normal(size=2 * stages * terms)
-    values, state = run(compiled(), powers, arrivals, normals)
+    values, memory = run(compiled(), powers, arrivals, normals)
     left = ages(arrivals, stages - 1) - 1.0
     sums = sum(np.power(nodes[:, np.newaxis], some).sum(axis=1) for some in np.split(left, [999]))
     wanted = (1.0 - nodes) * np.array(powers.weights) * sums
-    assert state[terms : 2 * terms] ** 2 == pytest.approx(wanted, rel=1e-10, abs=1e-18)
+    assert memory[0, STEPS, :terms] ** 2 == pytest.approx(wanted, rel=1e-10, abs=1e-18)
     assert np.isfinite(values).all()
 
 
@@ -153,12 +152,12 @@ def test_nothing_lingers_when_nobody_comes() -> None:
     """Terms fall asleep instead of shrinking into numbers that a processor handles slowly."""
     arrivals = np.array(50 * [1] + 50_000 * [0])
     powers = powers_for(len(arrivals))
-    terms, table = powers.terms, tables_of(powers)[0]
+    terms, table = powers.terms, table_of(powers)
     normals = np.random.default_rng(7).normal(size=2 * arrivals.size * terms)
-    values, state = run(compiled(), powers, arrivals, normals)
-    assert not np.any((np.abs(state) > 0.0) & (np.abs(state) < 1e-100))
-    assert draws(state, 0, terms, table, 0.0) < terms // 2
-    assert draws(state, 0, terms, table, 1.0) == 2 * terms
+    values, memory = run(compiled(), powers, arrivals, normals)
+    assert not np.any((np.abs(memory) > 0.0) & (np.abs(memory) < 1e-100))
+    assert draws(memory, 0, table, 0.0) < terms // 2
+    assert draws(memory, 0, table, 1.0) == 2 * terms
     # The mean of the last noises of 50 units of about the same age.
     assert abs(values[-1]) < 4 * math.sqrt(50 / 50_000)
 
@@ -174,30 +173,27 @@ def test_compiled_gives_what_plain_python_gives() -> None:
 
 def test_before_the_first_unit_there_is_no_noise() -> None:
     powers = powers_for(100)
-    values, state = run(build(""), powers, np.zeros(5, np.int64), np.array([math.nan]))
+    values, memory = run(build(""), powers, np.zeros(5, np.int64), np.array([math.nan]))
     assert (values == 0.0).all()
-    assert draws(state, 0, powers.terms, tables_of(powers)[0], 0.0) == 0
+    assert draws(memory, 0, table_of(powers), 0.0) == 0
 
 
-def test_arms_are_separate_stretches_of_one_array() -> None:
+def test_arms_do_not_touch_each_other() -> None:
     powers = powers_for(30)
-    terms, (table, shares) = powers.terms, tables_of(powers)
+    terms, table = powers.terms, table_of(powers)
     normals = np.random.default_rng(9).normal(size=(30, 2, 2 * terms))
     patterns = random_arrivals(60, 0.5, 10).reshape(2, 30)
 
-    def play(state: FloatArray, first: int, arm: int, stage: int) -> float:
+    def play(memory: FloatArray, entry: int, arm: int, stage: int) -> float:
         came = float(patterns[arm, stage])
         # Only the normals that were asked for are used.
         given = np.full(2 * terms, math.nan)
-        count = draws(state, first, terms, table, came)
+        count = draws(memory, entry, table, came)
         given[:count] = normals[stage, arm, :count]
-        return advance(state, first, terms, table, shares, came, given)
+        return advance(memory, entry, table, came, given)
 
-    both, alone = np.full(2 * width(terms) + 2, 7.0), np.empty(width(terms))
+    both = new_memory(2, terms)
+    together = [[play(both, arm, arm, stage) for arm in range(2)] for stage in range(30)]
     for arm in range(2):
-        clear(both, 1 + arm * width(terms), terms)
-    together = [[play(both, 1 + k * width(terms), k, s) for k in range(2)] for s in range(30)]
-    assert both[0] == both[-1] == 7.0
-    for arm in range(2):
-        clear(alone, 0, terms)
-        assert [play(alone, 0, arm, s) for s in range(30)] == [row[arm] for row in together]
+        alone = new_memory(1, terms)
+        assert [play(alone, 0, arm, stage) for stage in range(30)] == [row[arm] for row in together]

@@ -6,7 +6,7 @@ factor, and a cubic through the four nearest, gives them to about one part in a 
 
 What the units of an arm add up to comes from a *crowd*. `EVERY_OUTCOME`, here, draws each outcome
 of each unit, so that a stage costs as much as there are units; those of `crowds` do not.
-Everything works on scalars and flat arrays that the caller owns, and allocates nothing.
+Everything works on scalars and arrays that the caller owns, and allocates nothing.
 """
 
 from __future__ import annotations
@@ -127,17 +127,27 @@ BURST = 64
 """Outcomes drawn at a time."""
 
 MEMBER = 4
-"""Numbers that `EVERY_OUTCOME` keeps of a unit: its arm, when it came, its own mean, its sum."""
+ARM, ARRIVAL, EFFECT, TOTAL = range(MEMBER)
+"""What `EVERY_OUTCOME` keeps of a unit: its arm, the stage at which it came, how far its own mean
+lies from its arm's, and the sum of its deviations."""
+
+WEIGHTS, SHARES = range(2)
+"""The rows of the table of `EVERY_OUTCOME`, by the number of outcomes of a unit: its weight, and
+the weight over the number."""
+
+UNITS, CLOCK, SUM = range(3)
+"""The rows of the tallies, with a column for each arm: its units, its clock, and the weighted sum
+of deviations from its mean."""
 
 
 class Crowd(NamedTuple):
     """How the units of a run are kept.
 
-    `clear` is given (memory, arms, table). `join` is given (memory, arms, table, unit, arm, stage,
-    effect), where unit counts from 0 and `effect` is how far the unit's own mean lies from its
-    arm's. `advance` is given (memory, arms, table, shares, units, stage, sigma_noise, streams,
-    scratch, ziggurat, tallies): every unit gives an outcome, and each arm's clock and weighted sum
-    of deviations from its mean are written into the tallies, which are 0 at first.
+    `clear` is given the memory. `join` is given (memory, unit, arm, stage, effect), where unit
+    counts from 0 and `effect` is how far the unit's own mean lies from its arm's. `advance` is
+    given (memory, arms, table, units, stage, sigma_noise, streams, scratch, ziggurat, tallies):
+    every unit gives an outcome, and each arm's clock and sum are written into the tallies, which
+    are 0 at first.
     """
 
     clear: Callable[..., None]
@@ -145,32 +155,22 @@ class Crowd(NamedTuple):
     advance: Callable[..., None]
 
 
-def clear_members(memory: FloatArray, arms: int, table: FloatArray) -> None:
+def clear_members(memory: FloatArray) -> None:
     """Nobody is there; what the memory holds is never read."""
 
 
-def join_members(
-    memory: FloatArray,
-    arms: int,  # noqa: ARG001
-    table: FloatArray,  # noqa: ARG001
-    unit: int,
-    arm: int,
-    stage: int,
-    effect: float,
-) -> None:
+def join_members(memory: FloatArray, unit: int, arm: int, stage: int, effect: float) -> None:
     """Write a new unit down."""
-    at = MEMBER * unit
-    memory[at] = arm
-    memory[at + 1] = stage
-    memory[at + 2] = effect
-    memory[at + 3] = 0.0
+    memory[unit, 0, ARM] = arm
+    memory[unit, 0, ARRIVAL] = stage
+    memory[unit, 0, EFFECT] = effect
+    memory[unit, 0, TOTAL] = 0.0
 
 
 def advance_members(
     memory: FloatArray,
     arms: int,
     table: FloatArray,
-    shares: FloatArray,
     units: int,
     stage: int,
     sigma_noise: float,
@@ -179,28 +179,22 @@ def advance_members(
     ziggurat: FloatArray,
     tallies: FloatArray,
 ) -> None:
-    """Draw the outcome of each unit at this stage.
-
-    The table holds the weight of a unit by its number of outcomes, and the shares that weight over
-    the number.
-    """
+    """Draw the outcome of each unit at this stage."""
     for arm in range(arms):
-        tallies[arms + arm] = 0.0
-        tallies[2 * arms + arm] = 0.0
+        tallies[CLOCK, arm] = 0.0
+        tallies[SUM, arm] = 0.0
     done = 0
     while done < units:
         burst = min(BURST, units - done)
         fill_normals(streams, 0, scratch, 0, burst, ziggurat)
         for i in range(burst):
-            at = np.uint64(MEMBER * (done + i))
-            joined = np.uint64(memory[at])
-            age = np.uint64(stage + 1 - memory[at + np.uint64(1)])
-            total = memory[at + np.uint64(3)] + (
-                memory[at + np.uint64(2)] + sigma_noise * scratch[i]
-            )
-            memory[at + np.uint64(3)] = total
-            tallies[np.uint64(arms) + joined] += table[age]
-            tallies[np.uint64(2 * arms) + joined] += shares[age] * total
+            unit = np.uint64(done + i)
+            joined = np.uint64(memory[unit, 0, ARM])
+            age = np.uint64(stage + 1 - memory[unit, 0, ARRIVAL])
+            total = memory[unit, 0, TOTAL] + (memory[unit, 0, EFFECT] + sigma_noise * scratch[i])
+            memory[unit, 0, TOTAL] = total
+            tallies[CLOCK, joined] += table[WEIGHTS, age]
+            tallies[SUM, joined] += table[SHARES, age] * total
         done += burst
 
 
@@ -249,7 +243,6 @@ def build(
         memory: FloatArray,
         tallies: FloatArray,
         table: FloatArray,
-        shares: FloatArray,
         streams: WordArray,
         scratch: FloatArray,
         any_arms: int,
@@ -281,9 +274,8 @@ def build(
         for row in range(control[WAITING], runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
             clear(state, 0, arms, unseen)
-            clear_crowd(memory, arms, table)
-            for i in range(3 * arms):
-                tallies[i] = 0.0
+            clear_crowd(memory)
+            tallies[:] = 0.0
             units = 0
             stage = 0
             look = FIRST_UNITS * arms
@@ -309,15 +301,14 @@ def build(
                     else:
                         arm = highest(state, scores, arms)
                     fill_normals(streams, 0, scratch, 0, 1, ziggurat)
-                    join(memory, arms, table, units, arm, stage, sigma_unit * scratch[0])
-                    tallies[arm] += 1.0
+                    join(memory, units, arm, stage, sigma_unit * scratch[0])
+                    tallies[UNITS, arm] += 1.0
                     units += 1
                     arm += 1
                 advance(
                     memory,
                     arms,
                     table,
-                    shares,
                     units,
                     stage,
                     sigma_noise,
@@ -331,10 +322,10 @@ def build(
                     number += 1
                 level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
-                    tally = tallies[arm]
+                    tally = tallies[UNITS, arm]
                     if tally > 0.0 and state[uppers + arm] > -math.inf:
-                        clock = tallies[arms + arm]
-                        total = means[arm] * clock + tallies[2 * arms + arm]
+                        clock = tallies[CLOCK, arm]
+                        total = means[arm] * clock + tallies[SUM, arm]
                         mean = total / clock
                         wide = find(radii, number, tally, clock, sigma_unit, sigma_noise, level)
                         place(
@@ -359,22 +350,20 @@ def build(
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             control[WAITING] = row + 1
-            finish_run(tallies, 0, arms, row, units, winner, columns)
+            finish_run(tallies[UNITS], 0, arms, row, units, winner, columns)
 
     return play
 
 
 def build_tables(weight: Weight, fingerprint: str) -> Kernel:
-    """The loop that writes the table and the shares of `EVERY_OUTCOME`."""
+    """The loop that writes the table of `EVERY_OUTCOME`."""
 
-    def tabulate(
-        table: FloatArray, shares: FloatArray, sigma_unit: float, sigma_noise: float
-    ) -> None:
+    def tabulate(table: FloatArray, sigma_unit: float, sigma_noise: float) -> None:
         made_of = fingerprint  # noqa: F841
-        table[0] = shares[0] = 0.0
-        for age in range(1, table.size):
-            table[age] = weight(float(age), sigma_unit, sigma_noise)
-            shares[age] = table[age] / age
+        table[WEIGHTS, 0] = table[SHARES, 0] = 0.0
+        for age in range(1, table.shape[1]):
+            table[WEIGHTS, age] = weight(float(age), sigma_unit, sigma_noise)
+            table[SHARES, age] = table[WEIGHTS, age] / age
 
     return tabulate
 

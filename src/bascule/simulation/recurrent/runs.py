@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +18,7 @@ from bascule.core.procedures.recurrent import RecurrentProcedure, UnitRadius, We
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import ALIVE, STOP, WAITING, arms_to_fix, compile_loop
 from bascule.simulation.random import WORDS
-from bascule.simulation.recurrent.crowds import MEANS, PRECISE, means_width, precise_width
+from bascule.simulation.recurrent.crowds import MEANS, PRECISE, new_memory
 from bascule.simulation.recurrent.crowds import tables as noise_tables
 from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
 from bascule.simulation.recurrent.kernel import (
@@ -53,9 +52,6 @@ that runs by the million would be needed to notice."""
 FINER, COARSER = 1e-3, 1e-2
 """The accuracy of the sums of powers, at least and at most, whatever the horizon."""
 
-Tables = tuple[FloatArray, FloatArray]
-"""The table and the shares that a crowd is given."""
-
 
 @dataclass(frozen=True, slots=True)
 class Plain:
@@ -70,16 +66,16 @@ class Plain:
         """Little, since a run that needs more costs little up to there."""
         return max(256.0, 2.0 * expected)
 
-    def memory(self, arms: int, room: int) -> int:  # noqa: ARG002
-        """Return how many numbers a run takes: some for each unit."""
-        return MEMBER * room
+    def memory(self, arms: int, room: int) -> FloatArray:  # noqa: ARG002
+        """Return the memory of a run: an entry for each unit."""
+        return np.empty((room, 1, MEMBER))
 
-    def tables(self, room: int) -> Tables:
-        """The weights of a unit by its number of outcomes."""
-        tables = np.empty(room + 1), np.empty(room + 1)
+    def table(self, room: int) -> FloatArray:
+        """Return the weights of a unit by its number of outcomes."""
+        table = np.empty((2, room + 1))
         tabulate = compile_loop(build_tables, CALLED, self.weight)
-        tabulate(*tables, *self.outcome.unit_spreads)
-        return tables
+        tabulate(table, *self.outcome.unit_spreads)
+        return table
 
     def accuracy(self, room: int) -> float:  # noqa: ARG002
         """Nothing is approximated."""
@@ -112,18 +108,19 @@ class Fast(Plain):
         """Whether all units count the same, and the clock is their number."""
         return self.weight is equal_weight or self.outcome.unit_spreads[1] == 0
 
-    def memory(self, arms: int, room: int) -> int:
-        """Return how many numbers a run takes: some for each arm, whatever its units."""
-        width: Callable[[int, int], int] = means_width if self.even else precise_width
-        return width(arms, len(self._powers(room)[0]))
+    def memory(self, arms: int, room: int) -> FloatArray:
+        """Return the memory of a run: an entry for each arm, whatever its units."""
+        return new_memory(arms, len(self._powers(room)[0]))
 
-    def tables(self, room: int) -> Tables:
-        """What `noise` needs of the powers; with precisions as weights, what `PRECISE` does."""
+    def table(self, room: int) -> FloatArray:
+        """Return what the crowd needs of the powers."""
         nodes, weights, _ = self._powers(room)
         if self.even:
             return noise_tables(np.array(nodes), np.array(weights))
         of_first = self.weight(1.0, *self.outcome.unit_spreads)
-        return np.array(nodes), np.array([*weights, of_first, 1.0 / self._spreads[1]])
+        everywhere = np.ones(len(nodes))
+        scale = everywhere / self._spreads[1]
+        return np.array([nodes, weights, of_first * everywhere, scale])
 
     def accuracy(self, room: int) -> float:
         """The largest relative error of a unit's variance, or clock, up to an age of `room`."""
@@ -249,9 +246,9 @@ class UnitRuns(Runs):
         chunk, columns = self.order(first_run, runs, control)
         self.loop(
             np.empty(width(self.arms)),
-            np.empty(self.units_engine.memory(self.arms, room)),
-            np.empty(3 * self.arms),
-            *self.units_engine.tables(room),
+            self.units_engine.memory(self.arms, room),
+            np.empty((3, self.arms)),
+            self.units_engine.table(room),
             np.empty(WORDS, np.uint64),
             np.empty(BURST),
             self.arms,
