@@ -31,17 +31,9 @@ EVEN = ETC()
 BLOCKS = Tilt(3)
 
 
-def join_early(
-    memory: FloatArray,
-    arms: int,
-    table: FloatArray,
-    unit: int,
-    arm: int,
-    stage: int,
-    effect: float,
-) -> None:
+def join_early(memory: FloatArray, unit: int, arm: int, stage: int, effect: float) -> None:
     """Write down a new unit, the worse the sooner it came."""
-    join_members(memory, arms, table, unit, arm, stage, effect + SIZE * math.exp(-stage / SPAN))
+    join_members(memory, unit, arm, stage, effect + SIZE * math.exp(-stage / SPAN))
 
 
 EARLY_UNITS = EVERY_OUTCOME._replace(join=join_early)

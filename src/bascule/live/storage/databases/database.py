@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from threading import Condition, RLock
 from typing import Any
@@ -66,14 +65,6 @@ PLAIN_WORDS = (
 )
 
 
-_FORKS: list[None] = []
-"""An entry for each fork that this process comes from. It is looked at with every unit, and to ask
-the system for the number of the process may take longer than all the rest."""
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=partial(_FORKS.append, None))
-
-
 class _TakenBackError(Exception):
     """Ends a transaction that is not to be kept."""
 
@@ -88,7 +79,7 @@ class Database:
     def __init__(self, location: str, make: bool = True, name: str = "") -> None:
         self.name = name or shown(location)
         self._is_closed = False
-        self._forks = len(_FORKS)
+        self._process = os.getpid()
         self._is_memory = location == MEMORY
         # In memory there is one connection, which everyone shares.
         self._alone = RLock()
@@ -237,7 +228,8 @@ class Database:
         """Raise `StoreError` if it was closed, or opened before this process was forked."""
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
-        if self._forks != len(_FORKS):
+        # Some servers fork without running Python's hooks: only the number of the process says it.
+        if self._process != os.getpid():
             # Locks that other threads held when the process was forked are never given back.
             raise StoreError(f"{self.name} was opened before a fork: open it in this process")
 
