@@ -13,10 +13,10 @@ from bascule.core.rules import UCB
 from bascule.research.paper import units
 from bascule.research.paper.claims.claim import Claim
 from bascule.research.paper.claims.judging import below, ratio
-from bascule.research.paper.claims.units import MEASURED
 from bascule.research.paper.figures.curves import figure4
 from bascule.research.paper.figures.figure3 import STAGES, draw, lines, share, table
 from bascule.research.paper.measure import Measurements
+from bascule.research.paper.regenerate import SECTIONS
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.trace import trace_stages
 
@@ -139,7 +139,7 @@ def made(worlds: dict[str, tuple[int, int]], runs: int = 400) -> Measurements:
 
 
 def verdicts(measurements: Measurements) -> dict[str, str]:
-    claims: list[Claim] = [judge(measurements) for judge in MEASURED]
+    claims: list[Claim] = [judge(measurements) for judge in SECTIONS[1].claims[:6]]
     return {claim.id: claim.verdict for claim in claims}
 
 

@@ -28,14 +28,6 @@ SHORT_GRID = (4.0, 12.0, 20.0)
 """Where it is measured: its runs are up to a hundred times longer than the others'."""
 
 
-UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME = (rule.label for rule in FAMILY)
-ETC_NAME, ETC_PRIME_NAME = ETC().label, ETCPrime().label
-NEAR_UCB_NAME = NEAR_UCB.label
-
-EXPERIMENTS, THEORY = "experiments", "i.i.d. theory"
-"""The sections of the paper that make the claims."""
-
-
 def design(
     rule: Rule,
     log_inverse_delta: float,

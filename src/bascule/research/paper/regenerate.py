@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, get_args
 
 from bascule.core.inputs import checks
 from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_whole
 from bascule.presentation.figures import save_figure
 from bascule.research.paper import iid, units
 from bascule.research.paper.claims import conclusion, many_arms, static_populations
-from bascule.research.paper.claims.claim import Claim, Stated, json_text, markdown_text, tally
-from bascule.research.paper.claims.conclusion import CONCLUSIONS
-from bascule.research.paper.claims.iid import IID_CLAIMS
-from bascule.research.paper.claims.many_arms import MANY_ARMS
-from bascule.research.paper.claims.static_populations import STATIC_CLAIMS
-from bascule.research.paper.claims.unit_radii import UNIT_RADII
-from bascule.research.paper.claims.units import MEASURED, TOTAL_MEAN
+from bascule.research.paper.claims.claim import (
+    Claim,
+    Judge,
+    Stated,
+    json_text,
+    markdown_text,
+    tally,
+)
+from bascule.research.paper.claims.judging import factor, ordered
 from bascule.research.paper.figures.curves import figure1, figure4
 from bascule.research.paper.figures.figure2 import figure2
 from bascule.research.paper.figures.figure3 import figure3
-from bascule.research.paper.measure import FigureCell, Measurements, Sheet, measure
+from bascule.research.paper.measure import FigureCell, Measurements, Quantity, Sheet, measure
 from bascule.simulation.engines.backends.threads import Stages
 
 PAGES = ("claims.md", "claims.json")
@@ -40,16 +48,53 @@ class Section:
     claims: tuple[Stated, ...]
 
 
+def claims_of(part: str, grid: Sequence[float] = ()) -> tuple[Stated, ...]:
+    """Return the claims of one part of `claims.toml`, in the order of the page.
+
+    A claim is judged by a function of the package `claims`, or by how rules compare:
+
+    - `judge`: the function, as module.function
+    - `regret_rises`, `regret_falls`, `decision_time_rises`, `decision_time_falls`: rows of rules,
+      along each of which it does so
+    - `regret_ratio`, `ratio`: two rules, and the regret of the first over that of the second
+    - `grid`: where they are compared, if not on the whole `grid` of the part
+    """
+    text = files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
+    return tuple(_stated(row, grid) for row in tomllib.loads(text)[part])
+
+
+def _stated(row: dict[str, Any], grid: Sequence[float]) -> Stated:
+    levels = tuple(row.get("grid", grid))
+    judge: Judge
+    if "judge" in row:
+        module, _, name = row["judge"].partition(".")
+        judge = getattr(import_module(f"{__package__}.claims.{module}"), name)
+    elif "ratio" in row:
+        judge = partial(factor, pair=row["regret_ratio"], target=row["ratio"], grid=levels)
+    else:
+        judge = partial(ordered, grid=levels, pairs=_pairs(row))
+    return Stated(row["id"], row["section"], row["statement"], judge)
+
+
+def _pairs(row: Mapping[str, list[list[str]]]) -> list[tuple[Quantity, str, str]]:
+    """The quantities, each with two rules of which the first is claimed to stay below."""
+    pairs: list[tuple[Quantity, str, str]] = []
+    for quantity in get_args(Quantity):
+        for rules in row.get(f"{quantity}_rises", ()):
+            pairs += [(quantity, one, following) for one, following in pairwise(rules)]
+        for rules in row.get(f"{quantity}_falls", ()):
+            pairs += [(quantity, following, one) for one, following in pairwise(rules)]
+    return pairs
+
+
 SECTIONS: tuple[Section, ...] = (
-    Section(iid.points(), {"figure1": figure1, "figure2": figure2}, IID_CLAIMS),
+    Section(iid.points(), {"figure1": figure1, "figure2": figure2}, claims_of("iid", iid.GRID)),
     Section(
-        units.points(),
-        {"figure3": figure3, "figure4": figure4},
-        MEASURED + UNIT_RADII + TOTAL_MEAN,
+        units.points(), {"figure3": figure3, "figure4": figure4}, claims_of("units", units.GRID)
     ),
-    Section(many_arms.points(), {}, MANY_ARMS),
-    Section(static_populations.points(), {}, STATIC_CLAIMS),
-    Section(conclusion.points(), {}, CONCLUSIONS),
+    Section(many_arms.points(), {}, claims_of("many_arms", many_arms.LEVELS)),
+    Section(static_populations.points(), {}, claims_of("static_populations")),
+    Section(conclusion.points(), {}, claims_of("conclusion")),
 )
 """Every section, in the order of the paper."""
 

@@ -6,10 +6,10 @@ from bascule.core.design import Design
 from bascule.core.outcomes import Recurrent
 from bascule.core.rules import UCB, Rule
 from bascule.research.paper import iid
-from bascule.research.paper.iid import ARMS, EXPERIMENTS, FAMILY, GAP, MEANS, RULES
+from bascule.research.paper.iid import ARMS, GAP, MEANS, RULES
 from bascule.research.paper.measure import FigureCell
 
-__all__ = ["ARMS", "EXPERIMENTS", "FAMILY", "GAP", "MEANS", "RULES"]
+__all__ = ["ARMS", "GAP", "MEANS", "RULES"]
 
 OUTCOME = Recurrent(sigma_unit=1.0, sigma_noise=1.0)
 
@@ -30,9 +30,6 @@ MORE_NOISE = Recurrent(sigma_unit=1.0, sigma_noise=2.0)
 MORE_SPREAD = Recurrent(sigma_unit=2.0, sigma_noise=1.0)
 NOISY_NAME = f"{SPREAD_RULE.label} with twice the noise"
 SPREAD_NAME = f"{SPREAD_RULE.label} with units twice as different"
-
-UNITS = "section on units"
-"""The section of the paper that makes the claims which are not in its experiments."""
 
 
 def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -> Design:

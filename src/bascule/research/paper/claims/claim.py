@@ -64,7 +64,13 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A statement of the paper, by its name and its section, and what was found."""
+    """A statement of the paper and what was found.
+
+    - `id`: its name
+    - `section`: the section of the paper that makes it
+    - `statement`: the statement in a sentence
+    - `finding`: what the measurements say
+    """
 
     id: str
     section: str
@@ -103,6 +109,10 @@ class Claim:
         }
 
 
+Judge = Callable[[Measurements], Finding]
+"""What measurements say of a claim."""
+
+
 @dataclass(frozen=True, slots=True)
 class Stated:
     """A statement of the paper, and the function that judges it."""
@@ -110,18 +120,11 @@ class Stated:
     id: str
     section: str
     statement: str
-    judge: Callable[[Measurements], Finding]
+    judge: Judge
 
     def __call__(self, measurements: Measurements, /) -> Claim:
         """Return the claim with what was found."""
         return Claim(self.id, self.section, self.statement, self.judge(measurements))
-
-
-def states(
-    name: str, section: str, statement: str
-) -> Callable[[Callable[[Measurements], Finding]], Stated]:
-    """Make a function that judges a statement into a claim of the page."""
-    return lambda judge: Stated(name, section, statement, judge)
 
 
 def json_text(claims: Sequence[Claim], runs: int, seed: int) -> str:

@@ -7,17 +7,16 @@ alpha the factor. If it is overstated in the intervals that decide as well, alph
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB
 from bascule.research.paper import arrivals, iid
-from bascule.research.paper.claims.claim import Finding, Measured, Stated, Verdict, states
+from bascule.research.paper.claims.claim import Finding, Measured, Verdict
 from bascule.research.paper.claims.judging import MARGIN, NOTICED, POWER, TAIL, Promise, keeping
 from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.simulation import Estimate, Simulation
-
-CONCLUSION = "conclusion"
 
 LEVELS = (4.0, 12.0)
 """log(1/delta) at which these claims are measured."""
@@ -69,13 +68,6 @@ def _wide_design(factor: float, level: float, cap: int) -> Design:
     return iid.design(EXACT, level, Gaussian(factor), max_units=cap)
 
 
-@states(
-    "inflation-decides",
-    CONCLUSION,
-    "UCB not only minimizes regret but also identifies the best arm in finite time as soon as its "
-    "exploration term is slightly inflated, as it is when σ in the index is an overstatement "
-    "(here by 1.05 to 2, which is UCB_α with that α).",
-)
 def inflation_decides(m: Measurements) -> Finding:
     """Count the runs of inflated UCB without the right decision, and say when they end."""
     cells = {
@@ -92,19 +84,13 @@ def inflation_decides(m: Measurements) -> Finding:
     )
     longest = max(float(one.decision_time.max()) for one in cells.values())
     more = (*times, Measured("units that the longest of all runs took", longest))
-    return Finding((*more, *finding.measured), finding.rule, finding.verdict, finding.detects)
+    return replace(finding, measured=(*more, *finding.measured))
 
 
 def _time(simulation: Simulation) -> Estimate:
     return Estimate.of(simulation.decision_time.astype(float))
 
 
-@states(
-    "overstated-sigma-decides",
-    CONCLUSION,
-    "The same where σ is overstated in the intervals that decide too, as whoever does not know σ "
-    "has to: the larger σ lets UCB (α = 1) decide.",
-)
 def overstated_sigma_decides(m: Measurements) -> Finding:
     """Compare how many runs are undecided with and without an overstated spread."""
     level = OVERSTATED_LEVEL
@@ -144,12 +130,6 @@ def _more_decide(exact: Simulation, wide: Simulation) -> Verdict:
     return "holds" if z > MARGIN else "not shown"
 
 
-@states(
-    "arrivals-that-go-with-outcomes",
-    CONCLUSION,
-    "Where the time of arrival goes with the data, bandit algorithms that neglect it could behave "
-    "quite poorly.",
-)
 def arrivals_matter(m: Measurements) -> Finding:
     """Count false winners between equal arms of which early units are worse, in both alike."""
     runs = max(2, m.runs // ARRIVALS_PART)
@@ -183,7 +163,3 @@ def arrivals_matter(m: Measurements) -> Finding:
         opposite.get(promise.verdict, "not shown"),
         f"a share of {promise.noticed:.2%} or more",
     )
-
-
-CONCLUSIONS: tuple[Stated, ...] = (inflation_decides, overstated_sigma_decides, arrivals_matter)
-"""In the order of the page."""

@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from statistics import NormalDist
 from typing import get_args
 
@@ -21,7 +20,7 @@ from bascule.core.diagnostics.result import student_quantile
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.recurrent import PUBLISHED_FACTOR
 from bascule.core.types import FloatArray
-from bascule.research.paper.claims.claim import Finding, Measured, Stated, Verdict, judged
+from bascule.research.paper.claims.claim import Finding, Measured, Verdict, judged
 from bascule.research.paper.measure import Measurements, Quantity
 from bascule.simulation import Estimate, Simulation
 from bascule.theory import published_bounds
@@ -164,33 +163,13 @@ def noticed(what: str, estimates: Sequence[Estimate], runs: int, looks: int = 1)
     return f"with probability {POWER:g}, {what} by {away:.2g} or more"
 
 
-Pairs = Sequence[tuple[str, str]]
-"""Names of rules: each first one is claimed to stay below its second one."""
-
-
-def ordering(
-    name: str,
-    section: str,
-    statement: str,
-    grid: Sequence[float],
-    *,
-    regret: Pairs = (),
-    decision_time: Pairs = (),
-) -> Stated:
-    """Return a claim that rules are ordered by regret, decision time or both.
+def ordered(
+    m: Measurements, grid: Sequence[float], pairs: Sequence[tuple[Quantity, str, str]]
+) -> Finding:
+    """Return whether rules are ordered by regret, decision time or both.
 
     All pairs must show it, at those points of the grid where the theorems say anything.
     """
-    pairs: list[tuple[Quantity, str, str]] = [
-        *(("regret", *pair) for pair in regret),
-        *(("decision_time", *pair) for pair in decision_time),
-    ]
-    return Stated(name, section, statement, lambda m: _ordered(m, grid, pairs))
-
-
-def _ordered(
-    m: Measurements, grid: Sequence[float], pairs: Sequence[tuple[Quantity, str, str]]
-) -> Finding:
     judged_at = [level for level in grid if theorems_speak(level)]
     levels = ", ".join(f"{level:g}" for level in judged_at)
     comparisons = [below(m, *pair, judged_at) for pair in pairs]
@@ -221,16 +200,6 @@ def _noticed(comparisons: Sequence[Comparison], looks: int) -> list[str]:
     ]
 
 
-def upwards(*rules: str) -> list[tuple[str, str]]:
-    """Return the pairs that say that a quantity grows from each rule to the next."""
-    return list(pairwise(rules))
-
-
-def downwards(*rules: str) -> list[tuple[str, str]]:
-    """Return the pairs that say that a quantity falls from each rule to the next."""
-    return [(after, before) for before, after in pairwise(rules)]
-
-
 def _title(comparison: Comparison) -> str:
     what = comparison.quantity.replace("_", " ")
     return f"{what}, {comparison.higher} - {comparison.lower}"
@@ -250,15 +219,16 @@ def _compared(comparison: Comparison) -> tuple[Measured, ...]:
 
 
 def factor(
-    measurements: Measurements, pair: tuple[str, str], target: float, grid: Sequence[float]
+    measurements: Measurements, pair: Sequence[str], target: float, grid: Sequence[float]
 ) -> Finding:
     """Return whether the regrets of two rules have a ratio, judged at the end of a grid."""
     share, last = 0.1, grid[-1]
-    ratios = {level: ratio(measurements, "regret", *pair, level) for level in grid}
+    over, under = pair
+    ratios = {level: ratio(measurements, "regret", over, under, level) for level in grid}
     runs = min(measurements.at(rule, last).runs for rule in pair)
     return Finding(
         tuple(
-            Measured.of(f"regret of {pair[0]} over that of {pair[1]} at log(1/δ) = {level:g}", one)
+            Measured.of(f"regret of {over} over that of {under} at log(1/δ) = {level:g}", one)
             for level, one in ratios.items()
         ),
         f"at log(1/δ) = {last:g}, the nearest to the limit, the ratio is within {share:.0%} of "

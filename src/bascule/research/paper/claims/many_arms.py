@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bascule.core.design import Design
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule
 from bascule.research.paper import iid
-from bascule.research.paper.claims.claim import Finding, Measured, Stated, states
-from bascule.research.paper.claims.judging import (
-    BREAKING,
-    Promise,
-    keeping,
-    ordering,
-    theorem_promises,
-)
+from bascule.research.paper.claims.claim import Finding, Measured
+from bascule.research.paper.claims.judging import BREAKING, Promise, keeping, theorem_promises
 from bascule.research.paper.measure import FigureCell, Measurements
 from bascule.theory import c_alpha
 from bascule.theory.bounds import published_shape
@@ -65,24 +60,12 @@ def points() -> tuple[FigureCell, ...]:
     return (*many, *unequal)
 
 
-@states(
-    "many-arms-first-branch",
-    iid.THEORY,
-    "With K arms decision, decision time and regret of UCB_α, where the constant is (α + 1)²/4, "
-    "and of ETC are as the corollary and the text after it say, once their printing errors are "
-    "corrected.",
-)
 def first_branch(m: Measurements) -> Finding:
     """Count the runs with four arms that break the corollary."""
     cells = [m.at(f"{rule.label}{FOUR}", level) for rule in FIRST_BRANCH for level in LEVELS]
     return keeping(theorem_promises(cells, GAPS), BREAKING)
 
 
-@states(
-    "many-arms-second-branch",
-    iid.THEORY,
-    "With K arms the same holds where the constant is 4α²/(α - 1)², from α = 2 + √5 on.",
-)
 def second_branch(m: Measurements) -> Finding:
     """Count the runs with a near and a far arm that cost more than the corollary says."""
     cells = {
@@ -103,7 +86,7 @@ def second_branch(m: Measurements) -> Finding:
         Measured.of(f"share of runs of {label} above it, log(1/δ) = {level:g}", one.share)
         for (label, level), one in broken.items()
     )
-    return Finding((*shares, *finding.measured), finding.rule, finding.verdict, finding.detects)
+    return replace(finding, measured=(*shares, *finding.measured))
 
 
 def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
@@ -121,17 +104,3 @@ def corollary_regret(design: Design, gaps: Sequence[float]) -> float:
         gap * units_within(8 * constant / gap**2 + 1, shape, design.calibration.delta)
         for gap in gaps
     )
-
-
-AGAINST_ETC = ordering(
-    "many-arms-against-etc",
-    iid.THEORY,
-    "With K arms UCB_α outperforms ETC in decision time as α tends to infinity (here ETC', its "
-    "limit, and 4 arms).",
-    LEVELS,
-    decision_time=[(f"{iid.ETC_PRIME_NAME}{FOUR}", f"{iid.ETC_NAME}{FOUR}")],
-)
-
-
-MANY_ARMS: tuple[Stated, ...] = (first_branch, second_branch, AGAINST_ETC)
-"""In the order of the page."""

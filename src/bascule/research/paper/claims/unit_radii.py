@@ -19,10 +19,10 @@ from bascule.core.procedures.recurrent import (
     noise_share,
 )
 from bascule.core.rules import UCB
-from bascule.research.paper.claims.claim import Finding, Measured, Stated, exactly, states
+from bascule.research.paper.claims.claim import Finding, Measured, exactly
 from bascule.research.paper.claims.judging import near
 from bascule.research.paper.measure import Measurements
-from bascule.research.paper.units import ARMS, GAP, MIDDLE, OUTCOME, UNITS
+from bascule.research.paper.units import ARMS, GAP, MIDDLE, OUTCOME
 from bascule.simulation import Estimate
 
 FAR, FURTHEST = 1e4, 1e10
@@ -74,11 +74,6 @@ def additional_alternative(log_inverse_delta: float) -> float:
     return with_noise - without
 
 
-@states(
-    "units-noise-costs-log-log",
-    UNITS,
-    "What the noise adds to the units is only doubly logarithmic, σ_ε²/σ_r² log log(1/δ).",
-)
 def log_log(m: Measurements) -> Finding:
     """The additional units grow like log log(1/delta)."""
     del m
@@ -101,11 +96,6 @@ def log_log(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-added-whatever-the-gap",
-    UNITS,
-    "How many units the noise adds is, asymptotically, independent of the gap.",
-)
 def gap_does_not_matter(m: Measurements) -> Finding:
     """The additional units do not depend on the gap, in the limit."""
     del m
@@ -140,11 +130,6 @@ def gap_does_not_matter(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-void-without-noise",
-    UNITS,
-    "As the noise vanishes, the index with Algorithm 2's radius becomes infinite.",
-)
 def void_without_noise(m: Measurements) -> Finding:
     """Algorithm 2's radius has no limit as the noise vanishes."""
     del m
@@ -162,11 +147,6 @@ def void_without_noise(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-alternative-tends-to-ucb",
-    UNITS,
-    "As the noise vanishes, the alternative radius tends to the usual one of UCB.",
-)
 def alternative_limit(m: Measurements) -> Finding:
     """The alternative radius tends to the i.i.d. one."""
     del m
@@ -193,11 +173,6 @@ def alternative_limit(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-alternative-costs-root-log",
-    UNITS,
-    "With the alternative radius the noise adds units like √log(1/δ) instead of log log(1/δ).",
-)
 def root_log(m: Measurements) -> Finding:
     """With the alternative radius the noise adds units like the root of log(1/delta)."""
     del m
@@ -222,13 +197,3 @@ def root_log(m: Measurements) -> Finding:
 
 def _at_some_units(radius_of: UnitRadius, log_inverse_delta: float, noise: float) -> float:
     return radius_of(SOME_UNITS, SOME_UNITS, OUTCOME.sigma_unit, noise, log_inverse_delta)
-
-
-UNIT_RADII: tuple[Stated, ...] = (
-    log_log,
-    gap_does_not_matter,
-    void_without_noise,
-    alternative_limit,
-    root_log,
-)
-"""In the order of the page."""

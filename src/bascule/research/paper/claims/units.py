@@ -8,19 +8,16 @@ from functools import partial
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.recurrent import equal_weight, outcome_weight
 from bascule.core.rules import ETC, UCB
-from bascule.research.paper.claims.claim import Finding, Measured, Stated, exactly, judged, states
+from bascule.research.paper.claims.claim import Finding, Measured, exactly, judged
 from bascule.research.paper.claims.judging import (
     BREAKING,
     MARGIN,
     beyond_chance,
-    downwards,
-    factor,
     keeping,
     noticed,
-    ordering,
+    ordered,
     ratio,
     theorem_promises,
-    upwards,
 )
 from bascule.research.paper.estimators import (
     FEW,
@@ -31,35 +28,23 @@ from bascule.research.paper.estimators import (
     along_runs,
     variance,
 )
-from bascule.research.paper.iid import (
-    ETC_NAME,
-    ETC_PRIME_NAME,
-    UCB_2_NAME,
-    UCB_4_NAME,
-    UCB_15_NAME,
-    UCB_32_NAME,
-)
-from bascule.research.paper.measure import Measurements
+from bascule.research.paper.measure import Measurements, Quantity
 from bascule.research.paper.units import (
     ARMS,
     ENDS,
-    EXPERIMENTS,
     GAP,
     GRID,
     MIDDLE,
-    NEAR_UCB,
     NOISY_NAME,
     RULES,
     SPREAD_NAME,
     SPREAD_RULE,
-    UNITS,
     design,
 )
 from bascule.simulation import Estimate
 from bascule.theory import mean_path
 
 LAST = GRID[-1]
-NEAR_NAME = NEAR_UCB.label
 
 NEGLIGIBLE = 0.1
 """The part of one change from which on another is no longer negligible beside it."""
@@ -68,82 +53,27 @@ LONGEST = 450.0
 """A log(1/delta) whose delta is not too small for a design."""
 
 
-FAMILY = (UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, UCB_32_NAME)
-BETWEEN = (NEAR_NAME, UCB_15_NAME, UCB_2_NAME, UCB_4_NAME, ETC_PRIME_NAME)
-
-ORDERINGS = (
-    ordering(
-        "units-as-iid",
-        EXPERIMENTS,
-        "What was seen in the i.i.d. setting is seen with units: from α = 1.5 to 32 each step up "
-        "in α costs regret and saves units, and ETC' costs most.",
-        GRID,
-        regret=upwards(*FAMILY, ETC_PRIME_NAME),
-        decision_time=downwards(*FAMILY),
-    ),
-    ordering(
-        "units-between-ucb-and-etc-prime",
-        EXPERIMENTS,
-        f"With units UCB_α trades between UCB (here {NEAR_NAME}) and ETC', in regret and in "
-        "decision time.",
-        ENDS,
-        regret=upwards(*BETWEEN),
-        decision_time=downwards(*BETWEEN),
-    ),
-)
-"""The claims that rules are ordered along alpha."""
-
-
-@states(
-    "units-factor-four",
-    EXPERIMENTS,
-    f"With units the regret of ETC' is again 4 times that of UCB (here {NEAR_NAME}).",
-)
-def factor_four(m: Measurements) -> Finding:
-    """Compare the regrets at the two ends of alpha."""
-    return factor(m, (ETC_PRIME_NAME, NEAR_NAME), 4.0, ENDS)
-
-
 def _etc_is_cheaper(rule: UCB, log_inverse_delta: float) -> bool:
     etc, ucb = (mean_path(design(one, log_inverse_delta), GAP).regret for one in (ETC(), rule))
     return etc < ucb
 
 
-AGAINST = (UCB(1.5), UCB(2))
-
-ORDERED_WITH_ETC = ordering(
-    "units-between-ucb-and-etc-mm",
-    UNITS,
-    "UCB-MM_α interpolates between UCB-MM and ETC-MM: for α = 1.5 and 2 it costs less regret "
-    "than ETC-MM and takes more units to decide.",
-    ENDS,
-    regret=[(rule.label, ETC_NAME) for rule in AGAINST],
-    decision_time=[(ETC_NAME, rule.label) for rule in AGAINST],
-)
-
-
-def _with_crossings(m: Measurements) -> Finding:
+def between_ucb_and_etc(m: Measurements) -> Finding:
     """Judge the order, and say where the curves are predicted to cross."""
-    finding = ORDERED_WITH_ETC.judge(m)
+    rules, etc = (UCB(1.5), UCB(2)), ETC().label
+    cheaper: list[tuple[Quantity, str, str]] = [("regret", rule.label, etc) for rule in rules]
+    later: list[tuple[Quantity, str, str]] = [("decision_time", etc, rule.label) for rule in rules]
+    finding = ordered(m, ENDS, [*cheaper, *later])
     crossings = tuple(
         Measured(
             f"log(1/δ) from which {rule.label} is predicted to cost less regret than ETC-MM",
             turning_point(partial(_etc_is_cheaper, rule), LAST, LONGEST),
         )
-        for rule in AGAINST
+        for rule in rules
     )
     return replace(finding, measured=(*finding.measured, *crossings))
 
 
-BETWEEN_UCB_AND_ETC_MM = replace(ORDERED_WITH_ETC, judge=_with_crossings)
-
-
-@states(
-    "units-noise-is-negligible",
-    UNITS,
-    "How much the regret depends on the spread of the noise is negligible beside how much it "
-    "depends on the spread between units.",
-)
 def noise_is_negligible(m: Measurements) -> Finding:
     """Compare twice the noise with units twice as different."""
     noise, spread = (
@@ -167,26 +97,10 @@ def noise_is_negligible(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-agree-with-theorems",
-    UNITS,
-    "With units too, decision, decision time and regret are as the theorems promise, but for "
-    "the error δ̃ (δ for ETC-MM).",
-)
 def agrees_with_theorems(m: Measurements) -> Finding:
     """Count the runs that break a theorem."""
     cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
     return keeping(theorem_promises(cells, GAP), BREAKING)
-
-
-MEASURED: tuple[Stated, ...] = (
-    *ORDERINGS,
-    factor_four,
-    BETWEEN_UCB_AND_ETC_MM,
-    noise_is_negligible,
-    agrees_with_theorems,
-)
-"""In the order of the page."""
 
 
 FAR_WORSE = 2.0
@@ -218,12 +132,6 @@ def _ratio_rows(ratios: dict[int, Estimate]) -> tuple[Measured, ...]:
     )
 
 
-@states(
-    "units-mean-of-means-is-better",
-    UNITS,
-    "Where UCB decides who joins which arm, the mean of means is nearer to the arm's mean than "
-    "the total mean.",
-)
 def mean_of_means_is_better(m: Measurements) -> Finding:
     """The mean of means has the smaller error under UCB-MM."""
     ratios, limit = _ratios(m), beyond_chance(m.runs, len(ARMS))
@@ -238,12 +146,6 @@ def mean_of_means_is_better(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-total-mean-after-a-wait",
-    UNITS,
-    "With UCB it could be the case that a unit joins an arm after a very long wait; such units "
-    "hardly count in the total mean, which then converges slowly.",
-)
 def worse_after_wait(m: Measurements) -> Finding:
     """Compute what a wait does; how often UCB waits so long is measured and not judged."""
     ages = ages_after_wait(RETURNED)
@@ -264,11 +166,6 @@ def worse_after_wait(m: Measurements) -> Finding:
     )
 
 
-@states(
-    "units-total-mean-is-unbiased",
-    UNITS,
-    "The total mean is, like the mean of means, an unbiased estimator of an arm's mean.",
-)
 def total_mean_is_unbiased(m: Measurements) -> Finding:
     """Adaptive arrivals bias both estimators."""
     biases = {
@@ -285,11 +182,3 @@ def total_mean_is_unbiased(m: Measurements) -> Finding:
         "does not hold" if biased else "not contradicted",
         noticed("a bias away from 0", list(biases.values()), m.runs, len(biases)),
     )
-
-
-TOTAL_MEAN: tuple[Stated, ...] = (
-    mean_of_means_is_better,
-    worse_after_wait,
-    total_mean_is_unbiased,
-)
-"""In the order of the page."""
