@@ -19,6 +19,7 @@ from bascule.core.evidence.families.rows import Family
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import harmed
 from bascule.core.procedures.base import Decision
+from bascule.core.procedures.blocks.steps import Scope
 from bascule.core.progress import (
     block_procedure,
     decision,
@@ -234,17 +235,18 @@ class CompiledPlay(GuardedPlay):
         ]
         normal = all(numbers[NOISE] == NORMAL for numbers in worlds)
         draw = kernel.draw_nothing if normal else outcome_of
-        parts = procedure.drawn_evidence, procedure.share, tuple(kinds), draw
+        scope = Scope(two_arms=self.arms == 2, intervals=intervals)
+        parts = procedure.drawn_evidence, procedure.share, scope, tuple(kinds), draw
         self.loop = compile_loop(kernel.build, kernel.CALLED, *parts)
         self.largest_block = procedure.largest_block
-        self.settings = block_settings(self, procedure, compiled_params(procedure, intervals))
+        self.settings = block_settings(self, procedure, compiled_params(procedure))
         self.guarded_settings = kernel.GuardedSettings(
             np.array([self.seed_of(place) for place in places]),
             np.array(worlds),
             np.array(all_means),
             design.arms.index(design.control_arm),
             design.decides == "guardrails",
-            compiled_params(strict, intervals),
+            compiled_params(strict),
         )
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:

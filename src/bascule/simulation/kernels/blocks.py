@@ -25,7 +25,7 @@ from bascule.core.evidence.families.rows import (
 )
 from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import block_differences
 from bascule.simulation.kernels.compiled import (
@@ -72,13 +72,15 @@ class BlockSettings(NamedTuple):
 class BlockLoop(NamedTuple):
     """What a loop in blocks is compiled for; fewer branches take less time to compile.
 
-    `arms` above 0 lets the compiler unroll the loops over arms; 0 is for any number. With
-    `by_sums` the outcomes of an arm in a block are drawn at once, as their sum, which is for
-    families that use nothing of a block but its sums. With `single` one of two arms has a single
-    unit in each block, and the order of the outcomes of an arm is indifferent.
+    `arms` above 0 lets the compiler unroll the loops over arms; 0 is for any number. Without
+    `intervals` nothing is computed but decisions, and no margin is looked at. With `by_sums` the
+    outcomes of an arm in a block are drawn at once, as their sum, which is for families that use
+    nothing of a block but its sums. With `single` one of two arms has a single unit in each block,
+    and the order of the outcomes of an arm is indifferent.
     """
 
     arms: int
+    intervals: bool
     by_sums: bool
     single: bool
 
@@ -150,8 +152,8 @@ def build(
     fingerprint: str,
 ) -> Kernel:
     """The loop for one family."""
-    fixed_arms, by_sums, single = compiled_for
-    leader, fold, drop, winner_of, over, _, _ = steps_of(family)
+    fixed_arms, intervals, by_sums, single = compiled_for
+    leader, fold, drop, winner_of, over, _, _ = steps_of(family, Scope(fixed_arms == 2, intervals))
     observe, count_ones, split = family.observe, family.count_ones, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
     fill, outcome, total, ones, begin = (
@@ -208,7 +210,7 @@ def build(
                         added = other = 0.0
                         for i in range(size):
                             number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
-                            if layer != DONE:
+                            if not ones and layer != DONE:
                                 streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
                                 number = outside_layer(streams, 0, layer, number, ziggurat)
                                 a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
@@ -254,13 +256,10 @@ CALLED = (
 """Functions that the loop calls rarely enough to leave them outside."""
 
 
-def compiled_params(procedure: BlockProcedure, intervals: bool) -> Params:
-    """Return the numbers that evidence goes by, as compiled loops take them.
-
-    Without `intervals` nothing is kept that only intervals need.
-    """
+def compiled_params(procedure: BlockProcedure) -> Params:
+    """Return the numbers that evidence goes by, as compiled loops take them."""
     floors = np.zeros(len(NO_FLOORS))
-    params = procedure.params._replace(floors=floors, intervals=float(intervals))
+    params = procedure.params._replace(floors=floors)
     if procedure.drawn_evidence is KNOWN_SPREAD:
         compile_loop(build_floors, CALLED)(floors, params)
     return params
@@ -297,8 +296,7 @@ class BlockRuns(Runs):
         self.engine = engine
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.procedure = procedure
-        # Runs need intervals only for a margin.
-        self.params = compiled_params(procedure, intervals=procedure.margin > 0.0)
+        self.params = compiled_params(procedure)
         self.draws = draws
         self.fixed_arms = arms_to_fix(self.arms, runs)
         if engine == "fast" and not self.can_draw_sums:
@@ -322,7 +320,8 @@ class BlockRuns(Runs):
         family, batch = self.procedure.drawn_evidence, self.procedure.batch
         sums = draws.ones or family.arm_columns < ARM_OF_CUBES
         single = fixed_arms == 2 and sums and not by_sums and (family.split or batch == 1)
-        return BlockLoop(fixed_arms, by_sums, single)
+        # Runs need intervals only for a margin.
+        return BlockLoop(fixed_arms, self.procedure.margin > 0.0, by_sums, single)
 
     @property
     def can_draw_sums(self) -> bool:

@@ -29,7 +29,7 @@ from bascule.core.metrics.guard_rule import (
     shipped,
     standing_of,
 )
-from bascule.core.procedures.blocks.steps import Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
@@ -93,7 +93,7 @@ def params_of(numbers: FloatArray, floors: FloatArray) -> Params:
     return Params(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
         numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
-        numbers[14], numbers[15], floors,
+        numbers[14], floors,
     )  # fmt: skip
 
 
@@ -117,9 +117,11 @@ def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
     """The steps that choose among up to `KINDS` families of evidence by their number."""
     # The last family stands in for those that are missing, which no guardrail asks for.
     first, second, third = [*kinds, *[kinds[-1]] * (KINDS - len(kinds))]
-    observe_0, fold_0, interval_0 = first.observe, steps_of(first).fold, steps_of(first).interval
-    observe_1, fold_1, interval_1 = second.observe, steps_of(second).fold, steps_of(second).interval
-    observe_2, fold_2, interval_2 = third.observe, steps_of(third).fold, steps_of(third).interval
+    scope = Scope(two_arms=False, intervals=True)
+    steps_0, steps_1, steps_2 = (steps_of(one, scope) for one in (first, second, third))
+    observe_0, fold_0, interval_0 = first.observe, steps_0.fold, steps_0.interval
+    observe_1, fold_1, interval_1 = second.observe, steps_1.fold, steps_1.interval
+    observe_2, fold_2, interval_2 = third.observe, steps_2.fold, steps_2.interval
 
     def observe_any(kind: float, arm: Row, value: float) -> None:
         if kind == 0.0:
@@ -160,13 +162,18 @@ def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
 
 
 def build(
-    family: Family, share_of: Share, kinds: Sequence[Family], draw: Draw, fingerprint: str
+    family: Family,
+    share_of: Share,
+    scope: Scope,
+    kinds: Sequence[Family],
+    draw: Draw,
+    fingerprint: str,
 ) -> Kernel:
     """The loop for a family, and guardrails with up to `KINDS` of them; any number of arms.
 
     Normal outcomes are drawn in bursts, and all others by `draw`.
     """
-    leader, fold, drop, winner_of, over, interval, _ = steps_of(family)
+    leader, fold, drop, winner_of, over, interval, _ = steps_of(family, scope)
     observe, split = family.observe, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
     observe_any, fold_any, interval_any = steps_of_kinds(kinds)

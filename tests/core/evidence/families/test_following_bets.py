@@ -11,6 +11,7 @@ import pytest
 import bascule as bs
 from bascule.core.evidence.families.following_bets import BETS, MINE, PEAKS, SHIFTS, STAKE, THEIRS
 from bascule.core.evidence.families.rows import BLOCK_UNITS
+from bascule.core.procedures.blocks.steps import Scope, steps_of
 from bascule.core.progress import block_procedure
 
 EFFECT = 0.3
@@ -126,13 +127,13 @@ def test_what_decides_is_the_same_without_the_bets_that_make_intervals(
     decides = [first + k for first in (MINE, THEIRS) for k in (0, STAKE)]
     for _ in range(150):
         values = (generator.random(4) < [0.3, 0.3, 0.4, 0.3]).astype(float)
-        for intervals, (arms, pairs) in ((1.0, whole), (0.0, less)):
+        for intervals, (arms, pairs) in ((True, whole), (False, less)):
             for arm, units in zip(arms, (2.0, 1.0, 1.0), strict=True):
                 arm[BLOCK_UNITS] = units
             for at, value in zip((0, 0, 1, 2), values, strict=True):
                 procedure.evidence.observe(arms[at], float(value))
-            params = procedure.params._replace(intervals=intervals)
-            procedure.steps.fold(arms, pairs, 3, params)
+            steps = steps_of(procedure.evidence, Scope(two_arms=False, intervals=intervals))
+            steps.fold(arms, pairs, 3, procedure.params)
         for one, other in zip(whole[1], less[1], strict=True):
             assert [one[k] for k in decides] == [other[k] for k in decides]
     # The others were played on one side only.

@@ -15,6 +15,7 @@ kept for a round of several blocks. docs/research/horizon.md has the proof.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.families.rows import (
@@ -93,9 +94,10 @@ def general_variance(arms: Rows, count: int, params: Params) -> float:
     """Return the variance of all outcomes, with what was known before; 0 before the first block."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
-        units += arms[i][UNITS]
-        total += arms[i][ARM_SUM] * params.precision
-        squares += arms[i][ARM_SQUARES] * params.precision * params.precision
+        arm = arms[i]
+        units += arm[UNITS]
+        total += arm[ARM_SUM] * params.precision
+        squares += arm[ARM_SQUARES] * params.precision * params.precision
     if units == 0.0:
         return 0.0
     if params.known > 0.0:
@@ -173,27 +175,6 @@ def set_stake(pair: Row, bets: int, clock: float, variance: float, params: Param
         pair[bets + STAKE] = share if params.known > 0.0 else min(share, most)
 
 
-def bet_on_block(
-    pair: Row, bets: int, step: float, weight: float, since: float, params: Params
-) -> None:
-    """Play one block of the first bet on an arm, and pay its shifts where intervals are kept.
-
-    The block adds `step` to the total and `weight` to the clock; `since` has gone by on the clock
-    with it since a block last added to the total. With a known spread a gain is exponential, else
-    it is linear.
-    """
-    share = pair[bets + STAKE]
-    if share > 0.0:
-        if params.known > 0.0:
-            pair[bets] += share * (step - 0.5 * share * weight)
-            if params.intervals > 0.0:
-                pair[bets + INCOME] += math.exp(min(LOG_MOST, pair[bets])) * share * since
-        else:
-            if params.intervals > 0.0:
-                pair[bets + INCOME] += math.exp(pair[bets]) * min(share, MOST_STAKE) * since
-            pair[bets] += log_factor(min(share, MOST_STAKE / weight) * step)
-
-
 def close_round(
     pair: Row, bets: int, sign: float, gained: float, since: float, params: Params
 ) -> None:
@@ -235,43 +216,70 @@ def close_round(
     pair[bets + START] = pair[bets]
 
 
-def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Play a complete block with the first bets, and a round with the others where it ends."""
-    clock = pair[CLOCK]
-    if pair[VARIANCE] == 0.0:
-        assumed = before
-        if assumed == 0.0:
-            assumed = params.prior / params.prior_units
-        pair[VARIANCE] = assumed
-        pair[GOAL] = params.threshold
-        set_stake(pair, MINE, clock, assumed, params)
-        set_stake(pair, THEIRS, clock, assumed, params)
-    step, weight = add_block(pair, mine, theirs, params.precision)
-    now = pair[CLOCK]
-    since = now - pair[ROUND_CLOCK]
-    last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-    arm_variance = after
-    # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
-    # even they are charged for what they might have brought.
-    if params.known > 0.0 or step != 0.0 or last:
-        unpaid = now - pair[LAST]
-        arm_variance = variance_in_pair(mine, theirs, after, params)
-        bet_on_block(pair, MINE, step, weight, unpaid, params)
-        bet_on_block(pair, THEIRS, -step, weight, unpaid, params)
-        set_stake(pair, MINE, now, arm_variance, params)
-        set_stake(pair, THEIRS, now, arm_variance, params)
-        pair[LAST] = now
-        pair[SQUARES] += step * step
-        pair[CROSS] += step * weight
-    pair[WEIGHTS] += weight * weight
-    if last:
-        if params.intervals > 0.0:
-            gained = pair[TOTAL] - pair[ROUND_TOTAL]
-            close_round(pair, MINE, 1.0, gained, since, params)
-            close_round(pair, THEIRS, -1.0, -gained, since, params)
-        pair[ROUND_CLOCK], pair[VARIANCE], pair[ROUND_TOTAL] = now, arm_variance, pair[TOTAL]
-        pair[GOAL] = params.threshold
-        pair[SQUARES] = pair[CROSS] = pair[WEIGHTS] = 0.0
+def update_of(intervals: bool) -> Callable[[Row, Row, Row, float, float, Params], None]:
+    """Return what plays a complete block: without `intervals` nothing but the first bets."""
+
+    def bet_on_block(
+        pair: Row, bets: int, step: float, weight: float, since: float, params: Params
+    ) -> None:
+        """Play one block of the first bet on an arm, and pay its shifts where intervals are kept.
+
+        The block adds `step` to the total and `weight` to the clock; `since` has gone by on the
+        clock with it since a block last added to the total. With a known spread a gain is
+        exponential, else it is linear.
+        """
+        share = pair[bets + STAKE]
+        if share > 0.0:
+            if params.known > 0.0:
+                pair[bets] += share * (step - 0.5 * share * weight)
+                if intervals:
+                    pair[bets + INCOME] += math.exp(min(LOG_MOST, pair[bets])) * share * since
+            else:
+                if intervals:
+                    pair[bets + INCOME] += math.exp(pair[bets]) * min(share, MOST_STAKE) * since
+                pair[bets] += log_factor(min(share, MOST_STAKE / weight) * step)
+
+    def update(
+        pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params
+    ) -> None:
+        """Play a complete block with the first bets, and a round with the others where it ends."""
+        clock = pair[CLOCK]
+        if pair[VARIANCE] == 0.0:
+            assumed = before
+            if assumed == 0.0:
+                assumed = params.prior / params.prior_units
+            pair[VARIANCE] = assumed
+            pair[GOAL] = params.threshold
+            set_stake(pair, MINE, clock, assumed, params)
+            set_stake(pair, THEIRS, clock, assumed, params)
+        step, weight = add_block(pair, mine, theirs, params.precision)
+        now = pair[CLOCK]
+        since = now - pair[ROUND_CLOCK]
+        last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
+        arm_variance = after
+        # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
+        # even they are charged for what they might have brought.
+        if params.known > 0.0 or step != 0.0 or last:
+            unpaid = now - pair[LAST]
+            arm_variance = variance_in_pair(mine, theirs, after, params)
+            bet_on_block(pair, MINE, step, weight, unpaid, params)
+            bet_on_block(pair, THEIRS, -step, weight, unpaid, params)
+            set_stake(pair, MINE, now, arm_variance, params)
+            set_stake(pair, THEIRS, now, arm_variance, params)
+            pair[LAST] = now
+            pair[SQUARES] += step * step
+            pair[CROSS] += step * weight
+        pair[WEIGHTS] += weight * weight
+        if last:
+            if intervals:
+                gained = pair[TOTAL] - pair[ROUND_TOTAL]
+                close_round(pair, MINE, 1.0, gained, since, params)
+                close_round(pair, THEIRS, -1.0, -gained, since, params)
+            pair[ROUND_CLOCK], pair[VARIANCE], pair[ROUND_TOTAL] = now, arm_variance, pair[TOTAL]
+            pair[GOAL] = params.threshold
+            pair[SQUARES] = pair[CROSS] = pair[WEIGHTS] = 0.0
+
+    return update
 
 
 # What they say
@@ -373,12 +381,13 @@ FOLLOWING_BETS = Family(
     THEIRS + 2 * BETS + 2,
     shared=general_variance,
     spread=spread,
-    update=update,
+    update=update_of(intervals=True),
     verdict=verdict,
     within=within,
     interval=interval,
     outlook=outlook,
     remaining=remaining,
     in_theory=True,
+    without_intervals=update_of(intervals=False),
 )
 """Outcomes within limits, or of a known spread, up to a horizon."""

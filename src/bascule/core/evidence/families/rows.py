@@ -83,8 +83,6 @@ class Params(NamedTuple):
     """The least variance that is counted with."""
     batch: float
     """Units of each challenger in a batch."""
-    intervals: float
-    """1 to keep what only intervals need, 0 where nothing but decisions counts."""
     floors: FloatArray
     """Totals, for each part of the clock, below which the evidence need not be computed."""
 
@@ -147,9 +145,10 @@ def sums_of(arms: Rows, count: int) -> tuple[float, float, float]:
     """Return units, sum and squares of the outcomes of complete blocks, over all arms."""
     units, total, squares = 0.0, 0.0, 0.0
     for i in range(count):
-        units += arms[i][UNITS]
-        total += arms[i][ARM_SUM]
-        squares += arms[i][ARM_SQUARES]
+        arm = arms[i]
+        units += arm[UNITS]
+        total += arm[ARM_SUM]
+        squares += arm[ARM_SQUARES]
     return units, total, squares
 
 
@@ -229,6 +228,8 @@ class Family(NamedTuple):
     """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
     drawn: Family | None = None
     """The family that simulations play, where each unit is one number; None for this one."""
+    without_intervals: Callable[[Row, Row, Row, float, float, Params], None] | None = None
+    """`update` where nothing but decisions counts; None where it is the same."""
     in_theory: bool = False
     """Whether theory knows when such evidence decides. Without that, and without a boundary,
     nothing is predicted, and no median-unbiased estimate is given."""

@@ -54,6 +54,7 @@ from bascule.core.procedures.blocks.signals import (
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
     BlockSteps,
+    Scope,
     Share,
     begin_block,
     steps_of,
@@ -133,7 +134,7 @@ class BlockProcedure(Procedure):
     @property
     def steps(self) -> BlockSteps:
         """What happens between blocks."""
-        return steps_of(self.evidence)
+        return steps_of(self.evidence, Scope(two_arms=self.arms == 2, intervals=True))
 
     @property
     def drawn_evidence(self) -> Family:
@@ -178,7 +179,6 @@ class BlockProcedure(Procedure):
             planned=(horizon.variance or 0.0) if horizon is not None else 0.0,
             least=least,
             batch=float(self.batch),
-            intervals=1.0,
             floors=NO_FLOORS,  # type: ignore[arg-type]
         )
 

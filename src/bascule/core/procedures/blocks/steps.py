@@ -39,6 +39,15 @@ Share = Callable[[float, float], int]
 """(lead in standard deviations, tilt) -> the leader's units for each one of a challenger."""
 
 
+class Scope(NamedTuple):
+    """What the steps provide for: with fewer branches they are compiled sooner."""
+
+    two_arms: bool
+    """Whether they are for two arms alone, not for any number."""
+    intervals: bool
+    """Whether intervals are read, which margins need too; else nothing but decisions counts."""
+
+
 class BlockSteps(NamedTuple):
     """What happens between blocks: all functions of (arms, pairs, number of arms, ...).
 
@@ -74,32 +83,33 @@ def lead_of(total: float, clock: float) -> float:
     return total / math.sqrt(clock) if clock > 0.0 else 0.0
 
 
-def ahead_of_two(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
+def ahead_of_two(pair: Row) -> tuple[int, float]:
     """The arm of two that is ahead (the first one on a tie), and how far."""
-    ahead = lead_of(pairs[0][TOTAL], pairs[0][CLOCK])
+    ahead = lead_of(pair[TOTAL], pair[CLOCK])
     return 0 if ahead >= 0.0 else 1, abs(ahead)
 
 
 def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
     """The arm that is furthest ahead of its nearest rival (the first one on a tie), and how far."""
-    if count == 2:
-        return ahead_of_two(arms, pairs, count)
     for i in range(count):
         arms[i][LEAD] = math.inf
     at = 0
     for i in range(count):
+        mine = arms[i]
         for j in range(i + 1, count):
-            if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
-                ahead = lead_of(pairs[at][TOTAL], pairs[at][CLOCK])
-                arms[i][LEAD] = min(arms[i][LEAD], ahead)
-                arms[j][LEAD] = min(arms[j][LEAD], -ahead)
+            theirs, pair = arms[j], pairs[at]
+            if mine[ACTIVE] > 0.0 and theirs[ACTIVE] > 0.0:
+                ahead = lead_of(pair[TOTAL], pair[CLOCK])
+                mine[LEAD] = min(mine[LEAD], ahead)
+                theirs[LEAD] = min(theirs[LEAD], -ahead)
             at += 1
     best = -1
     most = -math.inf
     for i in range(count):
-        if arms[i][ACTIVE] > 0.0 and (best < 0 or arms[i][LEAD] > most):
+        arm = arms[i]
+        if arm[ACTIVE] > 0.0 and (best < 0 or arm[LEAD] > most):
             best = i
-            most = arms[i][LEAD]
+            most = arm[LEAD]
     return best, most
 
 
@@ -107,10 +117,10 @@ def begin_block(arms: Rows, count: int, front: int, of_leader: int, of_others: i
     """Fix how many units each arm gets in the next block, and return how many they are."""
     size = 0
     for i in range(count):
-        units = 0
-        if arms[i][ACTIVE] > 0.0:
+        arm, units = arms[i], 0
+        if arm[ACTIVE] > 0.0:
             units = of_leader if i == front else of_others
-        arms[i][BLOCK_UNITS] = units
+        arm[BLOCK_UNITS] = units
         size += units
     return size
 
@@ -119,12 +129,14 @@ def clear(arms: Rows, pairs: Rows, count: int, arm_columns: int, pair_columns: i
     """Reset a test: no units yet, and every arm active."""
     at = 0
     for i in range(count):
+        arm = arms[i]
         for k in range(arm_columns):
-            arms[i][k] = 0.0
-        arms[i][ACTIVE] = 1.0
+            arm[k] = 0.0
+        arm[ACTIVE] = 1.0
         for _ in range(i + 1, count):
+            pair = pairs[at]
             for k in range(pair_columns):
-                pairs[at][k] = 0.0
+                pair[k] = 0.0
             at += 1
 
 
@@ -140,14 +152,20 @@ def only_active(arms: Rows, count: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def steps_of(family: Family) -> BlockSteps:
+def steps_of(family: Family, scope: Scope) -> BlockSteps:
     """Return the steps of a test whose evidence is of a family."""
+    two_arms, intervals = scope
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
+    if not intervals and family.without_intervals is not None:
+        update = family.without_intervals
     verdict, within, pair_interval = family.verdict, family.within, family.interval
     outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
 
     def leader(arms: Rows, pairs: Rows, count: int, params: Params) -> tuple[int, float]:
-        best, ahead = furthest(arms, pairs, count)
+        if two_arms:
+            best, ahead = ahead_of_two(pairs[0])
+        else:
+            best, ahead = furthest(arms, pairs, count)
         return best, ahead / spread(arms, count, params)
 
     def fold(arms: Rows, pairs: Rows, count: int, params: Params) -> None:
@@ -157,9 +175,11 @@ def steps_of(family: Family) -> BlockSteps:
         after = shared(arms, count, params)
         at = 0
         for i in range(count):
+            mine = arms[i]
             for j in range(i + 1, count):
-                if arms[i][BLOCK_UNITS] > 0.0 and arms[j][BLOCK_UNITS] > 0.0:
-                    update(pairs[at], arms[i], arms[j], before, after, params)
+                theirs = arms[j]
+                if mine[BLOCK_UNITS] > 0.0 and theirs[BLOCK_UNITS] > 0.0:
+                    update(pairs[at], mine, theirs, before, after, params)
                 at += 1
         for i in range(count):
             arms[i][BLOCK_SUM] = 0.0
@@ -167,27 +187,31 @@ def steps_of(family: Family) -> BlockSteps:
     def drop(arms: Rows, pairs: Rows, count: int, params: Params) -> None:
         at = 0
         for i in range(count):
+            mine = arms[i]
             for j in range(i + 1, count):
-                if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
-                    ahead = verdict(pairs[at], arms[i], arms[j], params)
+                theirs = arms[j]
+                if mine[ACTIVE] > 0.0 and theirs[ACTIVE] > 0.0:
+                    ahead = verdict(pairs[at], mine, theirs, params)
                     if ahead > 0.0:
-                        arms[j][ACTIVE] = 0.0
+                        theirs[ACTIVE] = 0.0
                     elif ahead < 0.0:
-                        arms[i][ACTIVE] = 0.0
+                        mine[ACTIVE] = 0.0
                 at += 1
 
     def winner(arms: Rows, pairs: Rows, count: int, margin: float, params: Params) -> int:
         survivor = only_active(arms, count)
-        if survivor == NOBODY and margin > 0.0:
+        if intervals and survivor == NOBODY and margin > 0.0:
             survivor = NO_DIFFERENCE
             at = 0
             for i in range(count):
+                mine = arms[i]
                 for j in range(i + 1, count):
+                    theirs = arms[j]
                     if (
                         survivor == NO_DIFFERENCE
-                        and arms[i][ACTIVE] > 0.0
-                        and arms[j][ACTIVE] > 0.0
-                        and not within(pairs[at], arms[i], arms[j], margin, params)
+                        and mine[ACTIVE] > 0.0
+                        and theirs[ACTIVE] > 0.0
+                        and not within(pairs[at], mine, theirs, margin, params)
                     ):
                         survivor = NOBODY
                     at += 1
@@ -204,7 +228,7 @@ def steps_of(family: Family) -> BlockSteps:
         if params.reach == 0.0:
             return GOES_ON
         general = shared(arms, count, params)
-        if count == 2 and params.futility == 0.0 and arms[0][ACTIVE] + arms[1][ACTIVE] == 2.0:
+        if two_arms and params.futility == 0.0 and arms[0][ACTIVE] + arms[1][ACTIVE] == 2.0:
             # Both arms have the same horizon. Simulations take this branch most often.
             left, _ = outlook(pairs[0], arms[0], arms[1], 1.0, general, params)
             return HORIZON if left <= 0.0 else GOES_ON
@@ -215,10 +239,9 @@ def steps_of(family: Family) -> BlockSteps:
                 ends, hope = False, True
                 for j in range(count):
                     if i != j and not ends and arms[j][ACTIVE] > 0.0:
-                        low, high = min(i, j), max(i, j)
-                        pair = pairs[pair_index(count, i, j)]
-                        sign = 1.0 if i < j else -1.0
-                        left, room = outlook(pair, arms[low], arms[high], sign, general, params)
+                        mine, theirs = arms[min(i, j)], arms[max(i, j)]
+                        pair, sign = pairs[pair_index(count, i, j)], 1.0 if i < j else -1.0
+                        left, room = outlook(pair, mine, theirs, sign, general, params)
                         if left <= 0.0:
                             if first_ends:
                                 return HORIZON
@@ -237,9 +260,9 @@ def steps_of(family: Family) -> BlockSteps:
         return FUTILE if hopeful == 0 and params.futility > 0.0 else GOES_ON
 
     def interval(arms: Rows, pairs: Rows, count: int, i: int, j: int, params: Params) -> Difference:
-        low, high = min(i, j), max(i, j)
+        mine, theirs = arms[min(i, j)], arms[max(i, j)]
         pair = pairs[pair_index(count, i, j)]
-        middle, lower, upper = pair_interval(pair, arms[low], arms[high], params)
+        middle, lower, upper = pair_interval(pair, mine, theirs, params)
         if i < j:
             return middle, lower, upper
         return -middle, -upper, -lower
@@ -258,12 +281,11 @@ def steps_of(family: Family) -> BlockSteps:
                 least = math.inf
                 for j in range(count):
                     if i != j and arms[j][ACTIVE] > 0.0:
-                        low, high = min(i, j), max(i, j)
+                        mine, theirs = arms[min(i, j)], arms[max(i, j)]
                         at = pair_index(count, i, j)
-                        mine, theirs, wait = arms[low], arms[high], pending[at]
-                        left = remaining(pairs[at], mine, theirs, general, wait, params)
-                        both = arms[i][BLOCK_UNITS] + arms[j][BLOCK_UNITS]
-                        step = arms[i][BLOCK_UNITS] * arms[j][BLOCK_UNITS] / max(1.0, both)
+                        left = remaining(pairs[at], mine, theirs, general, pending[at], params)
+                        both = mine[BLOCK_UNITS] + theirs[BLOCK_UNITS]
+                        step = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] / max(1.0, both)
                         if left <= 0.0:
                             least = 0.0
                         elif step > 0.0:

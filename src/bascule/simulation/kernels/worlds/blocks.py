@@ -27,6 +27,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
+    Scope,
     Share,
     begin_block,
     clear,
@@ -143,10 +144,7 @@ class Calendar(NamedTuple):
 
 
 class WorldLoop(NamedTuple):
-    """What a loop is compiled for: without parts that few tests need, it is compiled sooner.
-
-    Everything else is the same loop for all: any number of arms, with or without a margin.
-    """
+    """What a loop is compiled for: without parts that few tests need, it is compiled sooner."""
 
     draw: DrawOutcome
     """What draws an outcome."""
@@ -154,6 +152,8 @@ class WorldLoop(NamedTuple):
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
+    scope: Scope
+    """What the steps between blocks provide for."""
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
@@ -167,8 +167,8 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
     """The loop for one family of evidence."""
-    draw, adjusts, signals = compiled_for
-    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family)
+    draw, adjusts, signals, scope = compiled_for
+    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, scope)
     observe, split, spread = family.observe, family.split, family.spread
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
 
@@ -372,7 +372,7 @@ class WorldBlockRuns(WorldRuns):
         super().__init__(design, world, seed, runs)
         self.family = procedure.drawn_evidence
         self.largest_block = procedure.largest_block
-        params = compiled_params(procedure, intervals=procedure.margin > 0.0)
+        params = compiled_params(procedure)
         self.settings = block_settings(self, procedure, params)
         self.max_pending = design.max_pending or MOST_UNITS
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
@@ -385,6 +385,7 @@ class WorldBlockRuns(WorldRuns):
             drawing(world),
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
+            Scope(two_arms=self.arms == 2, intervals=procedure.margin > 0.0),
         )
         self.loop = compile_loop(build, CALLED, self.family, procedure.share, compiled_for)
 
