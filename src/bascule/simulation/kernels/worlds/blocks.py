@@ -60,7 +60,9 @@ from bascule.simulation.kernels.covariates import (
     spreads_of,
 )
 from bascule.simulation.kernels.worlds.signals import (
+    FRONT,
     MODES,
+    SHARE,
     Early,
     clear_signals,
     expect_event,
@@ -100,25 +102,24 @@ MISSING = -1
 """The arm of a unit whose outcome never comes."""
 
 
-class Ring(NamedTuple):
-    """Units and blocks whose outcomes are under way, in rings whose length is a power of two.
+BEGIN, END, READY, FOLLOWING = range(SHARE + 1, SHARE + 5)
+"""Columns of a block under way beside those of `worlds.signals`: its first unit, the one after its
+last, when it is complete, and how many more of its batch follow."""
 
-    `owners` and `values` have the arm and the outcome of each unit, `xs` its covariates; `begins`,
-    `ends`, `readies` and `lasts` say of each block which units it has, when it is complete, and how
-    many more of its batch follow; `fronts` and `shares` who leads in it, and with how many units.
-    `pending_clocks` is what the blocks under way will add to the clock of each pair.
-    """
+
+class Ring(NamedTuple):
+    """Units and blocks whose outcomes are under way, in rings whose length is a power of two."""
 
     owners: IntArray
+    """The arm of each unit."""
     values: FloatArray
-    begins: IntArray
-    ends: IntArray
-    readies: IntArray
-    lasts: IntArray
-    fronts: IntArray
-    shares: IntArray
+    """The outcome of each unit."""
+    blocks: IntArray
+    """A row for each block."""
     pending_clocks: FloatArray
+    """What the blocks under way will add to the clock of each pair."""
     xs: FloatArray
+    """The covariates of each unit."""
 
 
 class Covariates(NamedTuple):
@@ -192,7 +193,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         max_units, _, _, tilt, batch, margin, params, _ = settings
-        owners, values, begins, ends, readies, lasts, fronts, shares, pending, xs = ring
+        owners, values, blocks, pending, xs = ring
         known, spreads, ranges, sums, block, theta = about
         least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
@@ -251,14 +252,14 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     if frozen:
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
-                        then = readies[folded & turn] if folded < opened else until
+                        then = blocks[folded & turn][READY] if folded < opened else until
                         if held != NOBODY:
                             then = min(then, until)
                         clock = max(clock, then - 1)
                     elif below_cap:
                         deal_slots(arms, count, slots, front, streams)
-                        begins[opened & turn] = units
-                        fronts[opened & turn], shares[opened & turn] = front, share
+                        opening = blocks[opened & turn]
+                        opening[BEGIN], opening[FRONT], opening[SHARE] = units, front, share
                         ahead = share * each / (share + 1.0)
                         add_to_pending(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
@@ -284,9 +285,8 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     units += 1
                     dealt += 1
                     if dealt == size:
-                        ends[opened & turn] = units
-                        readies[opened & turn] = ready
-                        lasts[opened & turn] = left
+                        full = blocks[opened & turn]
+                        full[END], full[READY], full[FOLLOWING] = units, ready, left
                         opened += 1
                 if below_cap or folded < opened:
                     clock += 1
@@ -294,21 +294,21 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     clock = max(clock, until)
                 while signals and shown < clock:
                     shown += 1
-                    show_events(early, shown, owners, fronts, shares, each)
+                    show_events(early, shown, owners, blocks, each)
                 while (
                     winner == NOBODY
                     and ended == 0
                     and folded < opened
-                    and readies[folded & turn] <= clock
+                    and blocks[folded & turn][READY] <= clock
                 ):
+                    due = blocks[folded & turn]
                     for arm in range(count):
                         arms[arm][BLOCK_UNITS] = 0.0
                     if adjusts:
                         coefficients(sums, covariates, ranges, known[MOST], theta)
                     if signals:
-                        lead = shares[folded & turn]
-                        set_sizes(early.sizes, fronts[folded & turn], lead * each, each)
-                    for unit in range(begins[folded & turn], ends[folded & turn]):
+                        set_sizes(early.sizes, due[FRONT], due[SHARE] * each, each)
+                    for unit in range(due[BEGIN], due[END]):
                         arm = owners[unit & turn]
                         if signals and arm != MISSING and values[unit & turn] == early.event:
                             mature_event(early, unit, arm, world[LAG])
@@ -323,11 +323,10 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     fold(arms, pairs, count, params)
                     if adjusts:
                         fold_covariates(sums, block, covariates)
-                    counted = ends[folded & turn]
-                    lead = shares[folded & turn]
-                    ahead = -lead * each / (lead + 1.0)
-                    add_to_pending(pending, count, fronts[folded & turn], ahead, -0.5 * each)
-                    if lasts[folded & turn] == 0 and held == NOBODY:
+                    counted = due[END]
+                    ahead = -due[SHARE] * each / (due[SHARE] + 1.0)
+                    add_to_pending(pending, count, due[FRONT], ahead, -0.5 * each)
+                    if due[FOLLOWING] == 0 and held == NOBODY:
                         for arm in range(count):
                             active[arm] = arms[arm][ACTIVE]
                         drop(arms, pairs, count, params)
@@ -403,12 +402,7 @@ class WorldBlockRuns(WorldRuns):
             Ring(
                 owners=np.empty(length, np.int64),
                 values=np.empty(length),
-                begins=np.empty(length, np.int64),
-                ends=np.empty(length, np.int64),
-                readies=np.empty(length, np.int64),
-                lasts=np.empty(length, np.int64),
-                fronts=np.empty(length, np.int64),
-                shares=np.empty(length, np.int64),
+                blocks=np.empty((length, FOLLOWING + 1), np.int64),
                 pending_clocks=np.empty(len(pairs)),
                 xs=np.empty(max(1, length * count)),
             ),

@@ -24,6 +24,9 @@ OFF, AUTO, ALWAYS = range(3)
 
 MODES = {None: OFF, "auto": AUTO, "always": ALWAYS}
 
+FRONT, SHARE = range(2)
+"""Columns of a block under way: the arm that leads in it, and with how many units of each round."""
+
 NOTHING = -1
 """The end of a list of units."""
 
@@ -106,16 +109,14 @@ def set_sizes(sizes: FloatArray, front: int, of_leader: int, of_others: int) -> 
         sizes[arm] = of_leader if arm == front else of_others
 
 
-def show_events(
-    early: Early, time: int, owners: IntArray, fronts: IntArray, shares: IntArray, each: int
-) -> None:
+def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, each: int) -> None:
     """Add the events that are known at a moment."""
     turn = early.heads.size - 1
     unit = early.heads[time & turn]
     early.heads[time & turn] = NOTHING
     while unit != NOTHING:
-        block = early.blocks[unit & turn] & turn
-        set_sizes(early.sizes, fronts[block], shares[block] * each, each)
+        block = blocks[early.blocks[unit & turn] & turn]
+        set_sizes(early.sizes, block[FRONT], block[SHARE] * each, each)
         add_events(early.sums, early.sizes, early.sizes.size, owners[unit & turn], 1.0)
         unit = early.nexts[unit & turn]
 
