@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
+import resource
 import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
@@ -115,17 +118,24 @@ def slow() -> Iterator[Slow]:
     made.socket.close()
 
 
-def test_a_target_that_hangs_takes_one_thread_and_gets_each_message_once(
+MESSAGE = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m"}}).encode()
+
+
+def test_a_target_that_hangs_takes_one_process_and_gets_each_message_once(
     slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 0.5)
-    body = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m"}}).encode()
 
     async def use(store: bs.Store) -> None:
-        calls, target, threads = StoreCalls(), Target(slow.address), threading.active_count()
+        calls, target = StoreCalls(), Target(slow.address)
 
         async def attempt(entry: int) -> str | None:
-            return await target.deliver(store, calls, Delivery("key", entry, 1, body))
+            return await target.deliver(store, calls, Delivery("key", entry, 1, MESSAGE))
+
+        async def until_taken(entry: int) -> None:
+            async with asyncio.timeout(60):
+                while problem := await attempt(entry):
+                    assert problem == "not sent within 0.5 s"
 
         assert await attempt(1) == "not sent within 0.5 s"
         async with asyncio.timeout(60):
@@ -134,17 +144,67 @@ def test_a_target_that_hangs_takes_one_thread_and_gets_each_message_once(
         for entry in (2, 3, 4):
             assert await attempt(entry) == "an earlier message is still being sent"
         assert await attempt(1) == "not sent within 0.5 s"
-        # One that sends, one that the calls of the store have.
-        assert (slow.heard, threading.active_count() - threads) == (1, 2)
+        assert (slow.heard, len(multiprocessing.active_children())) == (1, 1)
         slow.let_go.set()
-        assert await attempt(1) is None
-        assert slow.heard == 1
-        assert await attempt(2) is None
+        async with asyncio.timeout(60):
+            while multiprocessing.active_children():
+                await asyncio.sleep(0.01)
+        # The first is not asked about before the second has been sent.
+        await until_taken(2)
+        await until_taken(1)
         assert slow.heard == 2
         await calls.close()
 
     with bs.open(":memory:") as store:
         asyncio.run(use(store))
+
+
+def test_a_target_s_answer_fills_no_memory_and_leads_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An answer without end, two redirects and an error; the next message is sent."""
+    monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 120.0)
+    endless = b"HTTP/1.1 200 OK\r\nContent-Length: 4000000000\r\n\r\n"
+    with (
+        socket.create_server(("127.0.0.1", 0)) as inside,
+        socket.create_server(("127.0.0.1", 0)) as server,
+    ):
+        inside.settimeout(0.2)
+        moved = f"Location: http://127.0.0.1:{inside.getsockname()[1]}/latest\r\n".encode()
+        answers = [
+            endless,
+            *(b"HTTP/1.1 %d No\r\n%sContent-Length: 0\r\n\r\n" % (n, moved) for n in (302, 307)),
+            b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        ]
+
+        def answer() -> None:
+            for one in answers:
+                caller, _ = server.accept()
+                with caller, suppress(OSError):
+                    caller.recv(100_000)
+                    caller.sendall(one)
+                    for _ in range(4000 if one is endless else 0):
+                        caller.sendall(bytes(1_000_000))
+
+        threading.Thread(target=answer, daemon=True).start()
+        address = f"json://ann:secret-word@127.0.0.1:{server.getsockname()[1]}/"
+
+        async def use(store: bs.Store) -> list[str | None]:
+            calls, target = StoreCalls(), Target(address)
+            told = [
+                await target.deliver(store, calls, Delivery("key", entry, 1, MESSAGE))
+                for entry in range(len(answers))
+            ]
+            await calls.close()
+            return told
+
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        with bs.open(":memory:") as store:
+            assert asyncio.run(use(store)) == [*4 * ["not delivered"], None]
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+        with pytest.raises(TimeoutError):
+            inside.accept()
 
 
 def test_a_service_ends_while_a_target_hangs_and_says_no_secret(slow: Slow, tmp_path: Path) -> None:
@@ -196,11 +256,10 @@ def test_a_message_is_one_title_and_a_text_of_limited_length() -> None:
 
 def test_a_target_that_fails_is_described_without_its_address(tmp_path: Path) -> None:
     address = "json://ann:secret-word@127.0.0.1:1/token-word"
-    body = json.dumps({"type": "alarm", "data": {"experiment": "x", "message": "m"}}).encode()
 
     async def use(store: bs.Store) -> str | None:
         calls = StoreCalls()
-        problem = await Target(address).deliver(store, calls, Delivery("key", 1, 1, body))
+        problem = await Target(address).deliver(store, calls, Delivery("key", 1, 1, MESSAGE))
         await calls.close()
         return problem
 

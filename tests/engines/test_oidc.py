@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -158,6 +161,35 @@ def test_settings_that_would_let_in_everyone_are_refused() -> None:
         Settings(**whole, oidc_viewers=("shop.example",))  # type: ignore[arg-type]
     with pytest.raises(bs.InputError, match="an issuer is as in https"):
         Settings(oidc_issuer="http://accounts.example", oidc_client="x", oidc_viewers=("@a.b",))
+
+
+@pytest.mark.parametrize("proxy", ["", "socks5://u:secret-word@127.0.0.1:1", "http://a:99999999"])
+def test_a_provider_that_hangs_or_cannot_be_reached_is_asked_by_one_at_a_time(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
+    """Anybody can ask to sign in, and each of them had a call of the provider of their own."""
+    monkeypatch.setattr("bascule.service.auth.oidc.PROVIDER_SECONDS", 1.0)
+    monkeypatch.setenv("http_proxy", proxy)
+    with socket.create_server(("127.0.0.1", 0)) as hanging:
+        issuer = f"http://127.0.0.1:{hanging.getsockname()[1]}"
+        running = Service(
+            oidc_issuer=issuer, oidc_client="bascule", oidc_viewers=("@shop.example",)
+        )
+        try:
+            with running.caller() as browser, ThreadPoolExecutor(10) as pool:
+                answers = [*pool.map(browser.get, 10 * ["/sign-in/oidc"])]
+        finally:
+            running.close()
+        assert {one.status_code for one in answers} == {503}
+        assert "secret-word" not in "".join(one.text for one in answers)
+        hanging.settimeout(0.0)
+        calls = 0
+        with suppress(BlockingIOError):
+            while True:
+                hanging.accept()[0].close()
+                calls += 1
+        # Those who come while one waits share its answer.
+        assert calls < 10
 
 
 def test_without_a_provider_there_is_no_such_path() -> None:

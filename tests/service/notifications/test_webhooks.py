@@ -23,12 +23,15 @@ from bascule.service.notifications.notify import message
 from bascule.service.notifications.webhooks import (
     WAITS,
     Delivery,
+    Webhook,
+    attempt,
     claim,
     register,
     send,
     settle,
     signed,
 )
+from bascule.service.reading.store_calls import StoreCalls
 
 SECRET = "of the shop"
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
@@ -164,21 +167,28 @@ def test_a_url_that_hangs_delays_no_other(
         assert secret not in str(said)
 
 
+@pytest.mark.parametrize(
+    "proxy",
+    ["", "http://127.0.0.1:1", "socks5://u:SECRET@127.0.0.1:1", "x://SECRET", "http://a:99999999"],
+)
 def test_a_failed_attempt_is_described_without_the_url(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, proxy: str
 ) -> None:
+    """Also where a proxy of the environment cannot be used: it must not end the attempts."""
     monkeypatch.setattr("bascule.service.notifications.webhooks.DEADLINE", 0.2)
+    monkeypatch.setenv("http_proxy", proxy)
     with socket.socket() as hanging:
         hanging.bind(("127.0.0.1", 0))
         hanging.listen()
         host = f"127.0.0.1:{hanging.getsockname()[1]}"
         for url in (f"http://{host}/SECRET", "http://127.0.0.1:1/SECRET", "http://[/SECRET"):
 
-            async def attempt(url: str = url) -> str | None:
-                async with httpx.AsyncClient(trust_env=False) as client:
-                    return await send(client, url, Delivery("key", 1, 1, b"{}"), SECRET, 0.0)
+            async def tried(url: str = url) -> str | None:
+                calls, event = StoreCalls(), Delivery("key", 1, 1, b"{}")
+                with bs.open(":memory:") as store:
+                    return await attempt(Webhook(url, SECRET), store, calls, event)
 
-            problem = asyncio.run(attempt())
+            problem = asyncio.run(tried())
             assert problem
             assert "SECRET" not in problem
 

@@ -91,7 +91,8 @@ def import_experiment(
                 check_places(connection, chosen, moved.delivery)
             number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
             detail = {"experiment": chosen, "units": verification.units}
-            log(connection, (number, wanted), store.clock.now(), store.actor, "import", detail)
+            now = store.runner.store_time(connection)
+            log(connection, (number, wanted), now, store.actor, "import", detail)
     return Experiment(store, number, wanted)
 
 

@@ -26,7 +26,6 @@ from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
     all_experiments,
-    database_time,
     delete_experiment,
     gone,
     load,
@@ -187,13 +186,12 @@ class Store(ErasableStore):
         words: str,
     ) -> Experiment:
         """Add an experiment that was checked."""
-        guard = self.runner.guard
-        now = guard.now(guard.kind, database_time(connection))
+        now = self.runner.store_time(connection)
         if design.deadline is not None and design.deadline.timestamp() <= now:
             raise InputError(
                 "deadline", f"deadline must be in the future (got {design.deadline.isoformat()})"
             )
-        state = ExperimentState.empty(design)._replace(clock=guard.kind)
+        state = ExperimentState.empty(design)._replace(clock=self.runner.guard.kind)
         if start:
             state = state._replace(control=Control(since=now))
         data = design.to_dict()
@@ -291,7 +289,7 @@ class Store(ErasableStore):
                 raise InputError("state", message, kind="conflict")
             counted = "SELECT count(*) FROM assignments WHERE experiment = ?"
             units = int(fetch(connection, counted, number)[0][0])
-            now = self.clock.now()
+            now = self.runner.store_time(connection)
             log(connection, (number, name), now, self.actor, "delete", {"units": units})
             delete_experiment(connection, number)
         self.runner.forget(number)

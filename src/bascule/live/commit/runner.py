@@ -26,7 +26,7 @@ from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.deals import Deal
-from bascule.live.storage.queries import Loaded, load, members
+from bascule.live.storage.queries import Loaded, database_time, load, members
 from bascule.live.storage.statements import execute
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -174,6 +174,10 @@ class Runner:
     def now(self, loaded: Loaded) -> float:
         """Return the time of the clock, refusing one that is wrong for an experiment."""
         return self.guard.now(loaded.state.clock)
+
+    def store_time(self, connection: Connection) -> float:
+        """Return the time for a change that belongs to no experiment, refusing a wrong clock."""
+        return self.guard.now(self.guard.kind, database_time(connection))
 
     def served(self, experiment: int, name: str) -> Served | None:
         """Return what the units of each arm are served, as of a second ago at most."""

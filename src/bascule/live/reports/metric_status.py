@@ -119,7 +119,8 @@ class RolloutStatus:
 
     `traffic` is the share of all traffic that is in the test now, and `part` the part of it that
     gets a new version in the next block, of several all together; None where there are no blocks.
-    `next_traffic` is the next step of the ramp, in `next_days` days; both are None after the last.
+    `next_traffic` is the next step of the ramp, in `next_days` days, 0 while it is held; both are
+    None after the last.
     `open` are the guardrails that have not found a new version within their margins yet, and `held`
     says which values are missing.
     """
@@ -160,7 +161,7 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
         control.share,
         _new_part(design, state),
         share,
-        None if at is None else (float(at) - passed) / DAY,
+        None if at is None else max(0.0, float(at) - passed) / DAY,
         tuple(unknown),
         tuple(dict.fromkeys(why for arm in new for why in held_words(design, state.once, arm))),
     )

@@ -237,6 +237,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     Keep running
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
+    # A program whose clock is behind has units that came later than its time.
+    now = max(now, created, state.enrolment.latest)
     statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
     effects = signed(design, effects_of(design, better))

@@ -399,3 +399,9 @@ def database_time(connection: Connection) -> float | None:
     if connection.dialect.name == "sqlite":
         return None
     return float(fetch(connection, _DATABASE_TIME)[0][0])
+
+
+def shared_time(connection: Connection, machine: float) -> float:
+    """Return the time that all programs of a store go by: the database's, or else the machine's."""
+    there = database_time(connection)
+    return machine if there is None else there

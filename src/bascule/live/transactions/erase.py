@@ -21,7 +21,7 @@ from bascule.core.calendar import DAY
 from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
 from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.storage import queries, statements
-from bascule.live.storage.state import OPEN
+from bascule.live.storage.state import OPEN, Front
 
 if TYPE_CHECKING:
     from bascule.live.steps.assignment import Assignment
@@ -199,13 +199,22 @@ def _collapse(work: UnitOfWork, number: int) -> None:
     if work.design.procedure.uses_signals:
         heard = _heard(work, row, time)
     statements.execute(connection, _DROP_OUTCOMES, (experiment, number))
-    if number >= work.state.folding.folded:
-        return
     for name, values in events.items():
+        if number >= _counted_units(work, name):
+            continue
         design = work.design if name is None else work.design.metric_design(name)
         counted, received = unit_outcome(design, values)[0], heard if name is None else time
         kept = (experiment, number, counted, time, received, None, name, None)
         work.add_all("outcomes", [queries.with_parts(kept)])
+
+
+def _counted_units(work: UnitOfWork, metric: str | None) -> int:
+    """Return how many units have counted in a metric; those of a short window count earlier."""
+    folding, metrics = work.state.folding, work.design.metrics
+    ahead: dict[str | None, Front] = {
+        metrics[which].name: front for front in folding.fronts for which in front.metrics
+    }
+    return ahead[metric].folded if metric in ahead else folding.folded
 
 
 def _heard(work: UnitOfWork, row: Assignment, time: float) -> float:

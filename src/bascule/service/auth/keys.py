@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
+from bascule.live.storage.queries import shared_time
 from bascule.live.storage.schema import COLUMNS
 from bascule.live.storage.statements import execute, fetch, insert
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
@@ -219,7 +220,7 @@ class Session:
 def make_link(store: Store, now: float) -> str:
     """Create the token of a link that signs in once, as an admin."""
     with store.writing() as connection:
-        return _insert(connection, "link", None, now + LINK_SECONDS)
+        return _insert(connection, "link", None, now, LINK_SECONDS)
 
 
 def open_session(
@@ -227,47 +228,55 @@ def open_session(
 ) -> Session:
     """Open a session for the number of a key, for a caller named elsewhere, or for a link."""
     with store.writing() as connection:
-        token = _insert(connection, "session", key, now + 3600 * hours, caller)
+        token = _insert(connection, "session", key, now, 3600 * hours, caller)
     return Session(token, key, caller)
 
 
 def use_link(store: Store, token: str, now: float, hours: float) -> Session | None:
     """Exchange the token of a link for a session; None if it was used or has expired."""
-    mine = (_hash(token), "link", now)
     with store.reading() as connection:
+        mine = (_hash(token), "link", shared_time(connection, now))
         # Without the write lock, so that guessed tokens do not delay writers.
         if not fetch(connection, _FIND, *mine):
             return None
     with store.writing() as connection:
         if not fetch(connection, _USE, *mine):
             return None
-        return Session(_insert(connection, "session", None, now + 3600 * hours), None)
+        return Session(_insert(connection, "session", None, now, 3600 * hours), None)
 
 
 def find_session(store: Store, token: str, now: float) -> Session | None:
     """The session of a token that a browser holds."""
     with store.reading() as connection:
-        rows = fetch(connection, _FIND, _hash(token), "session", now)
+        time = shared_time(connection, now)
+        rows = fetch(connection, _FIND, _hash(token), "session", time)
     return Session(token, *rows[0]) if rows else None
 
 
 def close_session(store: Store, token: str, now: float) -> None:
     """End a session, and delete those that have expired."""
     with store.writing() as connection:
-        execute(connection, _END, (_hash(token), now))
+        execute(connection, _END, (_hash(token), shared_time(connection, now)))
 
 
 def write_probe(store: Store, now: float) -> None:
-    """Write one row, so that a disk that is full or read-only shows."""
+    """Write one row, so that a disk that is full or read-only shows, or a clock that is wrong."""
     with store.writing() as connection:
+        store.runner.store_time(connection)
         execute(connection, "DELETE FROM service_sessions WHERE hash = ?", (PROBE,))
         execute(connection, _ADD, (PROBE, "probe", None, now, None))
 
 
 def _insert(
-    connection: Connection, kind: str, key: str | None, expires: float, caller: str | None = None
+    connection: Connection,
+    kind: str,
+    key: str | None,
+    now: float,
+    seconds: float,
+    caller: str | None = None,
 ) -> str:
-    """Add a row with the hash of a new token, and return the token."""
+    """Add a row with the hash of a new token that is valid for some time; return the token."""
     token = secrets.token_urlsafe(32)
+    expires = shared_time(connection, now) + seconds
     execute(connection, _ADD, (_hash(token), kind, key, expires, caller))
     return token

@@ -6,6 +6,7 @@ or an admin; the provider has to say that the address is verified.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import secrets
 import time
@@ -18,6 +19,7 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from bascule.core.errors import InputError
 from bascule.service.auth import access, keys
 from bascule.service.auth.keys import Role
+from bascule.service.reading.store_calls import SharedRead
 from bascule.service.responses import Problem
 from bascule.service.settings import MAILBOX, Settings, is_loopback
 
@@ -28,6 +30,9 @@ SECONDS = 600.0
 
 DISCOVERED_SECONDS = 300.0
 """How long the provider's description of itself is used."""
+
+PROVIDER_SECONDS = 10.0
+"""How long the provider may take to describe itself, or to give a token."""
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Signatures that are accepted; never "none", nor one that a client secret would make."""
@@ -80,7 +85,7 @@ async def begin(request: Request) -> Response:
     from authlib.common.security import generate_token
 
     settings = _settings(request)
-    about = await _discovered(request, settings)
+    about = await _discovered(request)
     state, nonce, verifier = (generate_token(43) for _ in range(3))
     client = _client(settings, request)
     url, _ = client.create_authorization_url(
@@ -129,9 +134,9 @@ async def _claims(
     from joserfc import jwt
     from joserfc.jwk import KeySet
 
-    about = await _discovered(request, settings)
+    about = await _discovered(request)
     try:
-        async with _client(settings, request) as client:
+        async with asyncio.timeout(PROVIDER_SECONDS), _client(settings, request) as client:
             token = await client.fetch_token(
                 about["token_endpoint"], code=code, code_verifier=verifier
             )
@@ -166,24 +171,32 @@ def _check_party(claims: dict[str, Any], client: str) -> None:
         raise ValueError("azp")
 
 
-async def _discovered(request: Request, settings: Settings) -> dict[str, Any]:
+def provider(settings: Settings) -> SharedRead[dict[str, Any]]:
+    """Return the provider's description of itself, which all who sign in share."""
+    return SharedRead(lambda: _discover(settings), {})
+
+
+async def _discovered(request: Request) -> dict[str, Any]:
     """Return the provider's description of itself, asked for once in five minutes."""
+    shared: SharedRead[dict[str, Any]] = request.app.state.oidc_provider
+    return await shared.newer_than(time.monotonic() - DISCOVERED_SECONDS)
+
+
+async def _discover(settings: Settings) -> dict[str, Any]:
+    """Ask the provider for its description of itself."""
     import httpx
 
-    known: tuple[float, dict[str, Any]] | None = getattr(request.app.state, "oidc_provider", None)
-    if known is not None and time.monotonic() < known[0] + DISCOVERED_SECONDS:
-        return known[1]
     url = f"{settings.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
-        async with httpx.AsyncClient(timeout=10.0) as client:
+        async with asyncio.timeout(PROVIDER_SECONDS), httpx.AsyncClient() as client:
             about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
-    except (httpx.HTTPError, TypeError, ValueError):
+    except Exception:
+        # A proxy that cannot be used, a name without an address, an answer of another shape.
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
     if not all(isinstance(about.get(name), str) for name in ENDPOINTS):
         raise Problem(503, "the identity provider's description lacks an endpoint")
     if str(about.get("issuer", "")).rstrip("/") != settings.oidc_issuer.rstrip("/"):
         raise Problem(503, "the identity provider names another issuer: check the settings")
-    request.app.state.oidc_provider = (time.monotonic(), about)
     return about
 
 
@@ -197,7 +210,7 @@ def _client(settings: Settings, request: Request) -> Any:
         # Not from the header Host, which whoever sends the request chooses.
         redirect_uri=f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback",
         code_challenge_method="S256",
-        timeout=10.0,
+        timeout=PROVIDER_SECONDS,
     )
 
 

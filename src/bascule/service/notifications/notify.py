@@ -8,41 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import re
-import threading
 from collections.abc import Sequence
-from concurrent.futures import Future
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from bascule.core.errors import InputError
 from bascule.live.api import Store
 from bascule.presentation.report import lines
+from bascule.service.notifications.apprise_process import begin_sending, plugin
 from bascule.service.notifications.webhooks import DEADLINE, Delivery, key_of
 from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
 """Characters of a message; the report itself is on the test's page."""
 
-KIND = re.compile(r"[a-z0-9+.-]{1,30}://", re.I)
-"""How an address begins; what follows may be a secret."""
-
-SEVERAL = re.compile(rf"\s|,{KIND.pattern}", re.I)
-"""What separates addresses; the whole of them would be sent again if one failed."""
+LOOK_EVERY = 0.1
+"""Seconds between checks whether a message was sent."""
 
 
 def check_targets(urls: Sequence[str]) -> None:
     """Raise unless Apprise is there and knows every address; an address is never shown."""
     for url in urls:
-        _plugin(url)
+        plugin(url)
 
 
 class Target:
-    """An address of Apprise, and the message that is being sent to it.
+    """An address of Apprise, and the messages that were sent to it and not asked about yet.
 
-    Apprise waits for the network in a thread, which nothing can end: a target may take one byte of
-    an answer a minute. So an address has one thread at most. What was not sent in time is asked
-    about at the next attempt, and sent again only if it failed.
+    One message is sent at a time. What was not sent in time is asked about at the next attempt,
+    and sent again only if it failed.
     """
 
     what = "notification"
@@ -50,36 +44,25 @@ class Target:
     def __init__(self, url: str) -> None:
         self._url = url
         self.key, self.shown = key_of("notify", url), f"{url.partition('://')[0]}://..."
-        self._entry = 0
-        self._sending: Future[bool] | None = None
+        self._sending: dict[int, SpawnProcess] = {}
 
     async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
         """Send a message about an event; None if it was taken, or else why not."""
-        if self._sending is None or (self._sending.done() and self._entry != sent.entry):
+        if sent.entry not in self._sending:
+            if any(one.exitcode is None for one in self._sending.values()):
+                return "an earlier message is still being sent"
             title, body = await calls.short(message, store, json.loads(sent.body))
-            self._begin(sent.entry, title, body)
-        elif self._entry != sent.entry:
-            return "an earlier message is still being sent"
+            begun = await calls.short(begin_sending, self._url, title, body)
+            self._sending[sent.entry] = begun
+        process = self._sending[sent.entry]
         try:
             async with asyncio.timeout(DEADLINE):
-                taken = await asyncio.wrap_future(self._sending)  # type: ignore[arg-type]
+                while process.exitcode is None:
+                    await asyncio.sleep(LOOK_EVERY)
         except TimeoutError:
             return f"not sent within {DEADLINE:g} s"
-        except Exception as problem:
-            # Its message may have the address in it.
-            self._sending = None
-            return type(problem).__name__
-        self._sending = None
-        return None if taken else "not delivered"
-
-    def _begin(self, entry: int, title: str, body: str) -> None:
-        self._entry, self._sending = entry, Future()
-        # So that nobody who gives up waiting cancels it.
-        self._sending.set_running_or_notify_cancel()
-        # No pool: Python would wait for its threads when the service ends.
-        threading.Thread(
-            target=_send, args=(self._sending, self._url, title, body), daemon=True
-        ).start()
+        del self._sending[sent.entry]
+        return None if process.exitcode == 0 else "not delivered"
 
 
 def message(store: Store, event: dict[str, Any]) -> tuple[str, str]:
@@ -120,34 +103,3 @@ def _shortened(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     return f"{text[:longest]} ... ({len(text) - longest:,} characters more on the test's page)"
-
-
-def _send(sending: Future[bool], url: str, title: str, body: str) -> None:
-    try:
-        taken = bool(_plugin(url).notify(title=title, body=body))
-    except BaseException as problem:
-        sending.set_exception(problem)
-    else:
-        sending.set_result(taken)
-
-
-def _plugin(url: str) -> Any:
-    try:
-        import apprise
-    except ModuleNotFoundError:
-        raise InputError(
-            "notify", "notifications need Apprise: pip install 'bascule[notify]'"
-        ) from None
-    # Apprise logs addresses, passwords included; what became of a delivery is logged by us.
-    logging.getLogger("apprise").disabled = True
-    kind = KIND.match(url)
-    is_one = kind is not None and not SEVERAL.search(url)
-    made = apprise.Apprise.instantiate(url) if is_one else None
-    if made is None:
-        shown = "" if kind is None else f" (got {kind[0]}...)"
-        raise InputError(
-            "notify",
-            f"Apprise does not take an address{shown}: give one address, as in "
-            "slack://TokenA/TokenB/TokenC or mailto://user:password@host",
-        )
-    return made

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import httpx
 
 from bascule.live.api import Store, moment
+from bascule.live.storage.queries import shared_time
 from bascule.live.storage.statements import execute, fetch
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.settings import shown_url, webhook_key
@@ -95,6 +96,7 @@ def register(store: Store, url: str) -> None:
 def claim(store: Store, url: str, now: float) -> list[Delivery]:
     """Claim the deliveries to a URL that are due, so that no other worker sends them."""
     with store.reading() as connection:
+        now = shared_time(connection, now)
         new = [entry for (entry,) in fetch(connection, _UNSENT, url, url, *EVENTS, AT_ONCE)]
         due = fetch(connection, _DUE, url, now, AT_ONCE)
     if not new and not due:
@@ -111,13 +113,12 @@ def claim(store: Store, url: str, now: float) -> list[Delivery]:
 
 def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str:
     """Store the result of an attempt: "done", "waiting" for the next one, or "failed"."""
-    state = "done"
-    due = now
+    state, wait = "done", 0.0
     if problem is not None:
         tried = sent.attempts - 1
-        state = "waiting" if tried < len(WAITS) else "failed"
-        due = now + (WAITS[tried] if tried < len(WAITS) else 0.0)
+        state, wait = ("waiting", WAITS[tried]) if tried < len(WAITS) else ("failed", 0.0)
     with store.writing() as connection:
+        due = shared_time(connection, now) + wait
         execute(connection, _SETTLE, (state, due, (problem or "")[:200], sent.url, sent.entry))
     return state
 
@@ -125,7 +126,7 @@ def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str
 async def send(
     client: httpx.AsyncClient, url: str, sent: Delivery, secret: str, now: float
 ) -> str | None:
-    """Send an event; None if it was received, or else why not, without the URL and its secrets."""
+    """Send an event; None if it was received, or else why not."""
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
     try:
         async with (
@@ -136,9 +137,6 @@ async def send(
             return None if answer.is_success else f"answered {answer.status_code}"
     except TimeoutError:
         return f"no answer within {DEADLINE:g} s"
-    except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as problem:
-        # Its message may have the URL in it.
-        return type(problem).__name__
 
 
 def key_of(kind: str, url: str) -> str:
@@ -184,13 +182,23 @@ class Webhook:
             return await send(client, self._url, sent, self._secret, time.time())
 
 
+async def attempt(target: Recipient, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
+    """Send an event to an address; None if it was received, or else why not, without secrets."""
+    try:
+        return await target.deliver(store, calls, sent)
+    except Exception as problem:
+        # Of several libraries, for which addresses, proxies and answers can be wrong in many ways.
+        # Its message may have the address in it.
+        return type(problem).__name__
+
+
 async def deliver_due(store: Store, calls: StoreCalls, target: Recipient) -> list[str]:
     """Deliver the events that are due to an address; return what became of each."""
     await calls.short(register, store, target.key)
     due = await calls.short(claim, store, target.key, time.time())
     results = []
     for sent in due:
-        problem = await target.deliver(store, calls, sent)
+        problem = await attempt(target, store, calls, sent)
         state = await calls.short(settle, store, sent, problem, time.time())
         results.append(state)
         log(

@@ -32,6 +32,7 @@ from bascule.service import page
 from bascule.service.api import experiments, logs, ofrep, plans, units
 from bascule.service.api import health as operation
 from bascule.service.api.schemas.openapi import describe
+from bascule.service.auth import oidc
 from bascule.service.auth.keys import Keyring, write_probe
 from bascule.service.auth.rate_limits import Buckets
 from bascule.service.page.creation.plans import Plans
@@ -80,6 +81,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.probe = SharedRead(
         lambda: app.state.calls.short(write_probe, store, time.time()), None
     )
+    app.state.oidc_provider = oidc.provider(settings)
     app.state.planner = Planner()
     app.state.plans = Plans()
     app.state.metrics = Metrics()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,11 +11,21 @@ from typing import Any
 
 import pytest
 from tests.live.test_postgresql import ask
+from tests.service.notifications.test_webhooks import decide
 
 import bascule as bs
 from bascule.live.api import acting_as
 from bascule.live.commit.runner import Runner
-from bascule.service.auth.keys import create_key
+from bascule.live.storage.statements import fetch
+from bascule.service.auth.keys import (
+    create_key,
+    find_session,
+    make_link,
+    open_session,
+    use_link,
+    write_probe,
+)
+from bascule.service.notifications.webhooks import WAITS, claim, register, settle
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
@@ -129,6 +140,62 @@ def test_names_are_linked_in_many_tests_by_few_transactions(
             assert test.verify().agrees
 
 
+def guarded(windows: list[str], **kind: Any) -> bs.Design:
+    """A test of three arms with a guardrail for each window."""
+    return bs.Design(
+        ["present", "new", "newer"],
+        bs.Gaussian(1),
+        bs.Tilt(1),
+        metrics=[
+            bs.Metric(f"guard-{at}", bs.Gaussian(1), goal="decrease", margin=1.0, measure=window)
+            for at, window in enumerate(bs.Measure(one, "last", missing="zero") for one in windows)
+        ],
+        measure=bs.Measure("4h", "last", missing="zero"),
+        **kind,
+    )
+
+
+@pytest.mark.parametrize("windows", [["30m", "2h"], ["1h", "1h"], ["30m", "2h", "4h"]])
+@pytest.mark.parametrize("kind", [{"decides": "guardrails"}, {}])
+def test_several_guardrails_of_several_arms_are_harmed_at_once(
+    location: str, kind: dict[str, Any], windows: list[str]
+) -> None:
+    """Windows close at different times, and units are erased that counted in the shortest alone."""
+    clock, design = bs.ManualClock(), guarded(windows, **kind)
+    ramp = {"ramp": [["0h", 0.3], ["6h", 1.0]]} if kind else None
+    with bs.open(location, clock=clock) as store:
+        test = store.create("test", design, audience=ramp)
+        for step in range(40):
+            units = [f"{step} {i}" for i in range(30)]
+            arms = dict(zip(units, test.assign_many(units), strict=True))
+            entered = [unit for unit in units if test.assignment(unit) is not None]
+            events: list[tuple[Any, ...]] = [(unit, 0.0) for unit in entered]
+            for metric in test.metrics:
+                worse = [(unit, 3.0 * (arms[unit] != "present")) for unit in entered]
+                events += [(unit, value, None, None, metric) for unit, value in worse]
+            assert all(one.accepted for one in test.record_many(events))
+            for unit in entered[:2]:
+                store.erase(unit)
+            clock.advance("20m")
+            test.settle()
+            assert test.verify().agrees
+            if test.state == "decided":
+                break
+        decision = test.status().decision
+        assert decision is not None
+        assert decision.name == "present"
+        assert {*decision.harm} <= {*test.metrics}
+        assert decision.harm
+        assert decision.error <= design.harm_error
+        actions = [entry["action"] for entry in test.audit()]
+        assert actions.count("decide") == 1
+        assert actions.count("harm") <= 1
+        if kind:
+            assert {test.assign(f"later {i}") for i in range(20)} == {"present"}
+        test.stop()
+        assert test.verify().agrees
+
+
 def test_files_that_were_tampered_with_enter_no_server(
     tmp_path: Path, new_database: Callable[[], str]
 ) -> None:
@@ -200,3 +267,41 @@ def test_reports_read_ten_times_the_rows_of_ten_times_the_units(
             "FROM pg_stat_user_tables",
         )
     assert 4000 < read[4000] <= 15 * read[400]
+
+
+def test_on_postgresql_clocks_that_differ_tell_nothing_twice_and_keep_sessions(
+    new_database: Callable[[], str],
+) -> None:
+    """A worker's clock is an hour ahead of another's, or a day behind: the database's counts."""
+    location, now, ahead, behind = new_database(), time.time(), 3600.0, -86400.0
+    url = "http://127.0.0.1:1/"
+    with bs.open(location) as one, bs.open(location) as other:
+        register(one, url)
+        decide(one.create("button", DESIGN))
+        (sent,) = claim(one, url, now + behind)
+        # The lease of a worker that is behind is not over for one that is ahead.
+        assert claim(other, url, now + ahead) == []
+        assert settle(one, sent, "not delivered", now + ahead) == "waiting"
+        assert claim(other, url, now) == []
+        with one.reading() as connection:
+            ((due,),) = fetch(connection, "SELECT due FROM service_deliveries")
+        assert abs(due - WAITS[0] - time.time()) < 60.0
+        link = make_link(one, now + behind)
+        session = use_link(other, link, now + ahead, 1.0)
+        assert session is not None
+        assert find_session(one, session.token, now + behind) is not None
+        assert find_session(other, session.token, now + 2 * ahead) is not None
+        stale = open_session(one, None, now + 2 * ahead, -1.0)
+        assert find_session(other, stale.token, now + behind) is None
+
+
+def test_a_worker_whose_clock_is_wrong_is_not_ready(
+    new_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location, real = new_database(), time.time
+    monkeypatch.setattr(time, "time", lambda: real() + 3600.0)
+    with bs.open(location) as store, pytest.raises(bs.StoreError, match="ahead of the database's"):
+        write_probe(store, real())
+    monkeypatch.undo()
+    with bs.open(location) as store:
+        write_probe(store, real())

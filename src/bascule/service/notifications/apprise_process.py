@@ -1,0 +1,84 @@
+"""Messages through Apprise, each sent by a process of its own.
+
+Apprise waits for the network in the thread that calls it, and reads all of an answer. A service
+that sends a byte a minute, or an answer without end, would take a thread or the memory of whoever
+waits for it; a process has limits, and can be ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import sys
+from contextlib import suppress
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from bascule.core.errors import InputError
+
+LONGEST = 600
+"""Seconds after which a message that is still being sent is given up."""
+
+MEMORY = 2**30
+"""Bytes of memory of the process that sends a message, answer included."""
+
+KIND = re.compile(r"[a-z0-9+.-]{1,30}://", re.I)
+"""How an address begins; what follows may be a secret."""
+
+SEVERAL = re.compile(rf"\s|,{KIND.pattern}", re.I)
+"""What separates addresses; the whole of them would be sent again if one failed."""
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
+    """Start to send a message; the exit code is 0 if it was taken.
+
+    A service that ends does not wait for it: the process is then ended too.
+    """
+    process = SPAWN.Process(target=_send, args=(url, title, body), daemon=True)
+    process.start()
+    return process
+
+
+def plugin(url: str) -> Any:
+    """Return Apprise's plugin for an address; raise, without showing it, unless there is one."""
+    try:
+        import apprise
+    except ModuleNotFoundError:
+        raise InputError(
+            "notify", "notifications need Apprise: pip install 'bascule[notify]'"
+        ) from None
+    # Apprise logs addresses, passwords included; what became of a delivery is logged by us.
+    logging.getLogger("apprise").disabled = True
+    kind = KIND.match(url)
+    is_one = kind is not None and not SEVERAL.search(url)
+    # A service that sends its callers elsewhere would send a message to whom nobody has named.
+    asset = apprise.AppriseAsset(http_redirects=False)
+    made = apprise.Apprise.instantiate(url, asset=asset) if is_one else None
+    if made is None:
+        shown = "" if kind is None else f" (got {kind[0]}...)"
+        raise InputError(
+            "notify",
+            f"Apprise does not take an address{shown}: give one address, as in "
+            "slack://TokenA/TokenB/TokenC or mailto://user:password@host",
+        )
+    return made
+
+
+def _send(url: str, title: str, body: str) -> None:
+    # What is printed here may have the address in it.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    with suppress(ImportError, AttributeError):
+        # Neither is there on Windows.
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        signal.alarm(LONGEST)
+    taken = plugin(url).notify(title=title, body=body)
+    sys.exit(0 if taken else 1)
