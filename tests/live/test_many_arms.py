@@ -55,7 +55,7 @@ def test_a_horizon_of_many_arms_is_kept_and_verified(tmp_path: Path) -> None:
         assert "to the last digit" in str(store.get("many").verify())
         status = store.get("many").status()
     assert status.leader in ("arm 7", "arm 8")
-    # The two best arms have not been told apart at all: any difference is still possible.
+    # Nothing is known of the two best arms yet: every difference is still possible.
     best = next(one for one in status.effects if {one.first, one.second} == {"arm 7", "arm 8"})
     assert (best.low, best.high) == pytest.approx((-1.0, 1.0))
     assert status.evidence == 0.0
