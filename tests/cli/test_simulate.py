@@ -378,7 +378,7 @@ def test_duplicate_arm_names_in_a_design_file(
     )
     code, _, err = run(capsys, "simulate", "--design", str(file), "--means", "0", "1")
     assert code == 2
-    assert err == "bascule: arms must have different names ('a' occurs twice)\n"
+    assert err == "bascule: arms must have different names ('a' occurs twice): rename one\n"
 
 
 def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:

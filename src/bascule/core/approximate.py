@@ -63,10 +63,13 @@ def part(share: float, digits: int = 3) -> str:
 def size(difference: float, binary: bool) -> str:
     """Return a difference of means as it was stated: in percentage points for 0/1 outcomes.
 
-    >>> size(0.02, binary=True), size(5.0, binary=False)
-    ('2 points', '5')
+    >>> size(0.02, binary=True), size(0.01, binary=True), size(5.0, binary=False)
+    ('2 points', '1 point', '5')
     """
-    return f"{100 * difference:.10g} points" if binary else f"{difference:g}"
+    if not binary:
+        return f"{difference:g}"
+    points = f"{100 * difference:.10g}"
+    return f"{points} point" if points == "1" else f"{points} points"
 
 
 def two_digits(value: float) -> str:

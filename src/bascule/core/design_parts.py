@@ -159,12 +159,14 @@ def checked_arms(arms: object) -> tuple[str, ...]:
         if not isinstance(name, str) or not name.strip():
             raise InputError("arms", f"arms must be named with text (got {name!r})")
     if len(arms) < 2:
-        raise InputError("arms", f"arms must be at least 2 (got {len(arms)}): name what to compare")
+        raise InputError("arms", f"arms must be at least 2 names (got {len(arms)}): add another")
     if len(arms) > MOST_ARMS:
         raise InputError("arms", f"arms must be at most {MOST_ARMS} (got {len(arms)})")
     twice = sorted({name for name in arms if arms.count(name) > 1})
     if twice:
-        raise InputError("arms", f"arms must have different names ({twice[0]!r} occurs twice)")
+        raise InputError(
+            "arms", f"arms must have different names ({twice[0]!r} occurs twice): rename one"
+        )
     return tuple(arms)
 
 

@@ -67,7 +67,9 @@ class Registry(Generic[Registered]):
         cls = self.classes.get(kind) if isinstance(kind, str) else None
         if cls is None:
             kinds = ", ".join(repr(kind) for kind in self.classes)
-            raise InputError(self.noun, f"{self.noun} needs a kind that exists: {kinds}")
+            raise InputError(
+                self.noun, f"{self.noun} needs a kind that exists (got {kind!r:.60}): {kinds}"
+            )
         return cls
 
     def has(self, value: object) -> bool:

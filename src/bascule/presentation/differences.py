@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.presentation.guarantees import (
+    STANDINGS,
     UNBIASED,
     bound_words,
     contrast_words,
@@ -155,6 +156,6 @@ def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
     means = ", ".join(f"{arm} {amounts.mean(mean)}" for arm, mean in pairs if mean is not None)
     said = [f"{metric.name} ({', '.join(about)}): {means or 'no values yet'}"]
     for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
-        where = f"; {standing}" if metric.role == "guardrail" else ""
+        where = f"; {STANDINGS[standing]}" if metric.role == "guardrail" else ""
         said.append(f"  {contrast_words(contrast, amounts)}{where}")
     return said

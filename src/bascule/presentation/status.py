@@ -260,7 +260,9 @@ def facts(status: Status) -> tuple[Fact, ...]:
     ]
     if status.cost is not None:
         until = "until the decision" if status.decision is not None else "so far, estimated"
-        even = "" if status.even_cost is None else f" ({amount(status.even_cost)} if split evenly)"
+        even = ""
+        if status.even_cost is not None:
+            even = f" ({amount(status.even_cost)} if these units were split evenly)"
         name = lost(status.cost_unit).capitalize()
         rows.append(Fact(name, amount(status.cost), f"{until}{even}"))
     return tuple(rows)
@@ -305,7 +307,7 @@ def detail(status: Status) -> str:
         return "No arm was shown to be better. Further outcomes are not counted."
     if status.rollout is not None:
         every = "every new version" if len(status.arms) > 2 else status.rollout.version
-        return f"Everyone else keeps what they had, and all do if {every} is harmful."
+        return f"Everyone else keeps the present version; all users get it if {every} is harmful."
     if status.guarded is not None:
         return "The primary metric is decided; nothing is shipped before the rest is."
     if status.matured == 0:

@@ -25,8 +25,8 @@ def test_it_runs_what_the_data_allow() -> None:
     assert [seen.name for seen in bs.progress.diagnose(DAYS)] == ["trend", "shift"]
     assert [seen.name for seen in bs.progress.diagnose(prompt=DAYS, late=LATE)] == ["late outcomes"]
     assert [(seen.name, seen.validity) for seen in bs.progress.diagnose(allocation=EVEN)] == [
-        ("allocation", "fixed time"),
-        ("allocation at any time", "any time"),
+        ("sample ratio", "fixed time"),
+        ("sample ratio at any time", "any time"),
     ]
     assert len(bs.progress.diagnose(DAYS, prompt=DAYS, late=LATE, allocation=EVEN)) == 5
 
@@ -87,6 +87,6 @@ def test_repeated_looks_for_drift_hold_together() -> None:
 
 def test_a_number_of_a_look_leaves_out_what_holds_once() -> None:
     found = bs.progress.diagnose(DAYS, allocation=EVEN, look=3)
-    assert [one.name for one in found] == ["trend", "shift", "allocation at any time"]
+    assert [one.name for one in found] == ["trend", "shift", "sample ratio at any time"]
     with pytest.raises(bs.InputError, match="look must be"):
         bs.progress.diagnose(DAYS, look=0)

@@ -337,14 +337,14 @@ def test_pages_of_rules_that_assign_one_by_one_are_shown(service: Service) -> No
         assert "b - a: " in shown.text
         checked = browser.get("/tests/one-by-one/diagnostics", headers=HTMX).text
     # Nothing was left to chance that could be compared with.
-    assert "not checked, no assignments with logged probabilities: sample ratio" in checked
+    assert "Not checked, no assignments with logged probabilities: sample ratio" in checked
 
 
 def test_a_logged_mismatch_is_the_headline_of_page_and_list(service: Service, name: str) -> None:
     from bascule.core.diagnostics import Diagnostic
     from bascule.live.reports.diagnostics import put_into_log
 
-    alarm = Diagnostic("allocation at any time", 900.0, 1e-4, 0.01, "any time", "units are lost")
+    alarm = Diagnostic("sample ratio at any time", 900.0, 1e-4, 0.01, "any time", "units are lost")
     service.store.get(name)._do(lambda work: put_into_log(work, alarm))
     with signed_in(service, "viewer") as browser:
         for path in ("/", f"/tests/{name}"):

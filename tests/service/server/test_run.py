@@ -157,7 +157,7 @@ def test_a_port_that_is_taken_is_one_line(
             main(["serve", "--store", str(tmp_path / "x.db"), "--port", port])
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert re.fullmatch(r"bascule: cannot listen on .*: address already in use\n", said)
+    assert re.fullmatch(r"bascule: cannot listen on .*: address already in use; end .*\n", said)
 
 
 class Load:

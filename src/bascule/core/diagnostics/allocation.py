@@ -148,7 +148,7 @@ def allocation_any_time(statistics: AllocationStatistics, level: float = 0.01) -
     p_value = math.exp(min(0.0, -evidence))
     message = _message(statistics, p_value, level)
     value = math.exp(evidence) if evidence < 700.0 else math.inf
-    return Diagnostic("allocation at any time", value, p_value, level, "any time", message)
+    return Diagnostic("sample ratio at any time", value, p_value, level, "any time", message)
 
 
 def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Diagnostic:
@@ -171,7 +171,7 @@ def allocation_once(statistics: AllocationStatistics, level: float = 0.01) -> Di
     if statistics.impossible:
         value, p_value = math.inf, 0.0
     message = _message(statistics, p_value, level)
-    return Diagnostic("allocation", value, p_value, level, "fixed time", message)
+    return Diagnostic("sample ratio", value, p_value, level, "fixed time", message)
 
 
 def _message(statistics: AllocationStatistics, p_value: float, level: float) -> str:

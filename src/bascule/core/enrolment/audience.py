@@ -166,8 +166,11 @@ class Audience:
         """
         parts = [f"{100 * self.share:g} % of all units"]
         if self.ramp:
-            steps = (f"{100 * share:g} % after {_days(float(at))}" for at, share in self.ramp)
-            parts = [f"{', '.join(steps)} of all units"]
+            steps = (
+                f"{100 * share:g} % {f'after {_days(float(at))}' if at else 'at first'}"
+                for at, share in self.ramp
+            )
+            parts = [f"of all units {', '.join(steps)}"]
         if self.where is not None:
             parts.append(f"where {json.dumps(self.where)}")
         if self.layer is not None:

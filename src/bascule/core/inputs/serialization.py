@@ -116,12 +116,17 @@ def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
         return InputError(field, f"{field} is missing from the {noun}")
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
-        return InputError(field, f"{field} is not a field of a {owner}: remove it")
+        return InputError(
+            field, f"{field} is not a field of a {owner}: correct its spelling, or remove it"
+        )
     if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
-        kinds = first.get("ctx", {}).get("expected_tags", "see the reference")
-        return InputError(field, f"{field} needs a kind that exists: {kinds}")
+        context = first.get("ctx", {})
+        kinds, kind = context.get("expected_tags", "see the reference"), context.get("tag")
+        return InputError(field, f"{field} needs a kind that exists (got {kind!r:.60}): {kinds}")
     if first["type"] in SHAPES:
         wanted = f"{field} must be {SHAPES[first['type']]}"
+    elif first["type"] == "literal_error":
+        wanted = f"{field} must be {first['ctx']['expected']}"
     else:
         wanted = f"{field}: {first['msg'][0].lower()}{first['msg'][1:]}"
     return InputError(field, f"{wanted} (got {first['input']!r:.100})")

@@ -79,8 +79,8 @@ def check_means(request: RequestFields) -> None:
         remedy = "widen the limits"
         if (low, high) == (0.0, 1.0):
             remedy = (
-                "5 % is 0.05 or 5%; of other outcomes give the largest value (high), the standard "
-                "deviation (sigma) or earlier outcomes (sample)"
+                "5 % is 0.05 or 5%; for other outcomes give the largest value (high), the "
+                "standard deviation (sigma) or earlier outcomes (sample)"
             )
         raise InputError(
             "baseline",
@@ -91,17 +91,19 @@ def check_means(request: RequestFields) -> None:
     for lift, mean in zip(request.lifts, request.means[1:], strict=True):
         if not low <= mean <= high:
             limit, side = (low, "below") if mean < low else (high, "above")
+            part = f" ({lift / abs(baseline):.6g} times the baseline)" if baseline else ""
             raise InputError(
                 "lift",
-                f"lift {lift:g} takes an arm from {baseline:g} to {mean:g}, {side} the "
-                f"{limit:g} that outcomes can have: at most {abs(limit - baseline):.6g} "
-                "is possible on that side",
+                f"lift {lift:g}{part} takes an arm from {baseline:g} to {mean:g}, {side} the "
+                f"{limit:g} that outcomes can have: give a difference of at most "
+                f"{abs(limit - baseline):.6g}, or a part of the baseline with its sign, as 10%",
                 others=("baseline",),
             )
     if request.gap == 0:
         raise InputError(
             "lift",
-            "lift must leave one arm better than all others: give the difference worth "
+            "lift must leave one arm better than all others (got means "
+            f"{', '.join(f'{mean:g}' for mean in request.means)}): give the difference worth "
             "finding, as in 0.01 or 10%",
         )
 

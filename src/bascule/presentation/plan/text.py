@@ -86,9 +86,9 @@ def against_fixed(plan: Plan) -> str:
     if not (less > 0.0 and longer > 0.0):
         return ""
     return (
-        f" A fixed-horizon test costs {amount(less)} {request.cost_unit} less, and takes "
-        f"{duration(longer)} longer, in which the better arm would gain "
-        f"{amount(longer * request.unwon_per_day)}."
+        f" A fixed-horizon test costs {amount(less)} {request.cost_unit} less, but decides "
+        f"{duration(longer)} later; the better arm would gain "
+        f"{amount(longer * request.unwon_per_day)} {request.cost_unit} in that time."
     )
 
 
@@ -119,8 +119,8 @@ def measure_words(plan: Plan) -> str:
     if plan.request.window is None or plan.design.measure is not None:
         return ""
     return (
-        f"The design does not say what a unit's outcome within {duration(plan.request.window_days)}"
-        " is, such as the sum of its events; say so when you create a live test (`measure`)."
+        f"What counts of a unit within {duration(plan.request.window_days)}, such as the sum of "
+        "its events, is set when a live test is created (`measure`)."
     )
 
 

@@ -237,7 +237,11 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             guarded=bool(design.guardrails),
         ),
         fragment("allocation", chart=allocation_chart(status, history), arms=design.arms),
-        fragment("cost", cost=views.cost_of(design, status, turns, test.even_split())),
+        fragment(
+            "cost",
+            cost=views.cost_of(design, status, turns, test.even_split()),
+            decides=design.decides,
+        ),
         fragment("audit", rows=views.audit_rows(audit)),
         # The slider is apart from its forecasts: these change while somebody holds it.
         fragment(

@@ -190,10 +190,10 @@ def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str
     ]
 
 
-MISMATCHES = ("allocation", "allocation at any time")
+MISMATCHES = ("sample ratio", "sample ratio at any time")
 """Diagnostics that find a sample ratio mismatch."""
 
-NO_SAMPLE_RATIO = "not checked, no assignments with logged probabilities: sample ratio"
+NO_SAMPLE_RATIO = "Not checked, no assignments with logged probabilities: sample ratio"
 
 
 def alarms(diagnostics: Sequence[Diagnostic], ended: bool) -> list[Diagnostic]:
@@ -213,7 +213,7 @@ def diagnostic_words(diagnostics: Sequence[Diagnostic]) -> list[str]:
 def has_mismatch(alarms: Sequence[str]) -> bool:
     """Return whether a diagnostic of the sample ratio is among these names.
 
-    >>> has_mismatch(["trend"]), has_mismatch(["allocation at any time"])
+    >>> has_mismatch(["trend"]), has_mismatch(["sample ratio at any time"])
     (False, True)
     """
     return any(name in MISMATCHES for name in alarms)

@@ -94,7 +94,9 @@ def listen(settings: Settings) -> socket.socket:
         made.close()
         reason = getattr(problem, "strerror", None) or str(problem)
         raise InputError(
-            "port", f"cannot listen on {settings.host}, port {settings.port}: {reason.lower()}"
+            "port",
+            f"cannot listen on {settings.host}, port {settings.port}: {reason.lower()}; end the "
+            "program that uses the port, or choose another port (0 takes a free one)",
         ) from None
     made.listen(2048)
     made.set_inheritable(True)
