@@ -30,14 +30,32 @@ SHORTEST_WORD = 3
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
-DAILY, OPERATION, RESEARCH = "Every day", "Operation", "Research"
+Command = typer.Typer | Callable[..., Any]
 
-PANELS = {
-    DAILY: ("plan", "serve", "experiment", "analyze", "simulate", "demo", "key"),
-    OPERATION: ("unit", "backup", "restore", "doctor", "mcp"),
-    RESEARCH: ("frontier", "audit", "paper"),
+PANELS: dict[str, dict[str, Command]] = {
+    "Every day": {
+        "plan": plan.command,
+        "serve": serve.command,
+        "experiment": experiment.app,
+        "analyze": analyze.command,
+        "simulate": simulate.command,
+        "demo": demo.command,
+        "key": key.app,
+    },
+    "Operation": {
+        "unit": unit.app,
+        "backup": backup.backup,
+        "restore": backup.restore,
+        "doctor": backup.doctor,
+        "mcp": mcp.command,
+    },
+    "Research": {
+        "frontier": frontier.command,
+        "audit": audit.command,
+        "paper": paper.command,
+    },
 }
-"""Commands in the order in which `bascule` lists them."""
+"""Commands, and groups of them, in the order in which `bascule` lists them."""
 
 
 class Commands(TyperGroup):
@@ -45,7 +63,7 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of the commands in the order of their panels."""
-        return [name for names in PANELS.values() for name in names]
+        return [name for commands in PANELS.values() for name in commands]
 
 
 app = typer.Typer(
@@ -56,27 +74,12 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "plan": plan.command,
-    "serve": serve.command,
-    "analyze": analyze.command,
-    "simulate": simulate.command,
-    "demo": demo.command,
-    "backup": backup.backup,
-    "restore": backup.restore,
-    "doctor": backup.doctor,
-    "mcp": mcp.command,
-    "frontier": frontier.command,
-    "audit": audit.command,
-    "paper": paper.command,
-}
-GROUPS = {"experiment": experiment.app, "key": key.app, "unit": unit.app}
-for _panel, _names in PANELS.items():
-    for _name in _names:
-        if _name in GROUPS:
-            app.add_typer(GROUPS[_name], name=_name, rich_help_panel=_panel)
+for _panel, _commands in PANELS.items():
+    for _name, _command in _commands.items():
+        if isinstance(_command, typer.Typer):
+            app.add_typer(_command, name=_name, rich_help_panel=_panel)
         else:
-            app.command(_name, rich_help_panel=_panel)(COMMANDS[_name])
+            app.command(_name, rich_help_panel=_panel)(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -20,7 +20,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.simulation import Simulation, World, simulate
-from bascule.simulation.engines.backends.threads import Progress
+from bascule.simulation.engines.backends.threads import Progress, Stages
 from bascule.simulation.engines.choose import is_compiled
 from bascule.simulation.kernels.intervals import LARGEST_TABLE
 from bascule.theory import mean_path
@@ -107,6 +107,17 @@ class Sweep:
         if design.max_units is not None:
             units = min(units, float(design.max_units))
         return max(1.0, units) * unit_weight(design, units)
+
+
+def counting(progress: Stages | None, what: str, before: int, total: int) -> Progress | None:
+    """Return what reports the runs of one simulation as a part of those of several.
+
+    >>> counting(print, "simulating ETC", 100, 300)(20)
+    simulating ETC 120 300
+    """
+    if progress is None:
+        return None
+    return lambda finished: progress(what, before + finished, total)
 
 
 def unit_weight(design: Design, units: float) -> float:

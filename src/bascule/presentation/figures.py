@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
 
     from bascule.core.metrics.effects import Effect
 
@@ -154,6 +155,18 @@ def plain_log_ticks(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(lambda value, _: axis_amount(value))
     axis.set_minor_formatter(NullFormatter())
+
+
+def write_at(
+    axis: Axes,
+    text: str,
+    at: tuple[float, float],
+    offset: tuple[float, float] = (0.0, 0.0),
+    **style: Any,
+) -> Annotation:
+    """Write a text at a place of an axis, moved by an offset in points."""
+    looks = {"fontsize": 9.5, "textcoords": "offset points", **style}
+    return axis.annotate(text, at, xytext=offset, **looks)
 
 
 def pretty(label: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bascule.planning.forecast import even_rule
 from bascule.planning.request.words import question_of
 from bascule.planning.search.choose import Candidate
-from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks
+from bascule.presentation.figures import SERIES, new_figure, plain_log_ticks, write_at
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,18 +53,9 @@ def plot_plan(plan: Plan) -> Figure:
     axis.plot([test.days], [test.cost], linestyle="none", label=label, **diamond)
     axis.set_xscale("log")
     axis.axvline(plan.request.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
-    axis.annotate(
-        "deadline",
-        (plan.request.deadline_days, 0.02),
-        xycoords=("data", "axes fraction"),
-        xytext=(-4, 0),
-        textcoords="offset points",
-        rotation=90,
-        ha="right",
-        va="bottom",
-        color="#555555",
-        fontsize=9.5,
-    )
+    beside: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right"}
+    place = (plan.request.deadline_days, 0.02)
+    write_at(axis, "deadline", place, (-4, 0), va="bottom", color="#555555", **beside)
     # With room for the star and the diamond, which are large.
     axis.margins(y=0.12)
     axis.set_ylim(bottom=0)
@@ -159,12 +150,5 @@ def _draw_seen(axis: Axes, points: list[Candidate], colour: str) -> None:
 
 
 def _write(axis: Axes, text: str, point: Candidate, colour: str) -> None:
-    axis.annotate(
-        text,
-        (point.expected.days.mean, point.expected.cost.mean),
-        xytext=(0, -14),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9,
-        color=colour,
-    )
+    place = (point.expected.days.mean, point.expected.cost.mean)
+    write_at(axis, text, place, (0, -14), ha="center", fontsize=9, color=colour)

@@ -20,7 +20,7 @@ from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import presenter
 from bascule.core.rules import Rule
-from bascule.planning.sweep import Budget, Sweep, expected_units, unit_weight
+from bascule.planning.sweep import Budget, Sweep, counting, expected_units, unit_weight
 from bascule.research.comparison.contenders import (
     ALPHAS,
     TILTS,
@@ -36,7 +36,7 @@ from bascule.research.comparison.contenders import (
 from bascule.research.comparison.information import information, oracle_of
 from bascule.simulation import Estimate, Simulation, World
 from bascule.simulation.engines.backends.gpu import current_device
-from bascule.simulation.engines.backends.threads import Progress, Stages
+from bascule.simulation.engines.backends.threads import Stages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -317,7 +317,7 @@ def frontier(
         if not count:
             left_out.append(_too_long(entry, effort, means))
             continue
-        report = None if progress is None else _reporting(progress, entry.label, done, total)
+        report = counting(progress, f"simulating {entry.label}", done, total)
         point = _point(entry, sweep.play(entry.design, world, count, report), oracle)
         points.append(replace(point, design=replace(point.design, goal=goal)))
         done += count
@@ -413,7 +413,3 @@ def _nothing_to_play(
         f"rules: {quickest.label} alone takes {_too_long(quickest, effort, means).reason}; widen "
         "the gap",
     )
-
-
-def _reporting(progress: Stages, label: str, before: int, total: int) -> Progress:
-    return lambda finished: progress(f"simulating {label}", before + finished, total)

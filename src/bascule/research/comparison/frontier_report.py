@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.approximate import error_words
-from bascule.presentation.figures import SERIES, Series, new_figure, plain_log_ticks, pretty
+from bascule.presentation.figures import (
+    SERIES,
+    Series,
+    new_figure,
+    plain_log_ticks,
+    pretty,
+    write_at,
+)
 from bascule.presentation.guarantees import sentence, sides_words
 from bascule.presentation.numbers import (
     axis_amount,
@@ -27,7 +34,6 @@ from bascule.research.comparison.frontier import STANDARD_ERRORS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Annotation
 
     from bascule.research.comparison.frontier import Frontier, Point
 
@@ -174,7 +180,8 @@ def draw_frontier(frontier: Frontier) -> Figure:
     scale = " (log scale)" if axis.get_yscale() == "log" else ""
     axis.set_ylabel(f"regret until the decision{scale}")
     axis.set_title("Regret against decision time, at equal proven error", loc="left", pad=36)
-    _say(axis, f"{title(frontier)}\n{_reading(drawn)}", (0.0, 1.0), (0, 8), QUIET)
+    style = {"xycoords": "axes fraction", "fontsize": NAME_SIZE, "color": QUIET}
+    write_at(axis, f"{title(frontier)}\n{_reading(drawn)}", (0.0, 1.0), (0, 8), **style)
     axis.legend(frameon=False, fontsize=9.5, loc="best")
     _name_points(figure, axis, frontier)
     return figure
@@ -276,9 +283,9 @@ def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
     for point in sorted(
         frontier.points, key=lambda one: not (one.efficient or one.family is Family.PUBLISHED)
     ):
-        colour = LOOKS[point.family].colour
-        name = _say(axis, _name(point, full), _place(point), (0, 0), colour, "data")
-        name.set(ha="center", va="center")
+        style: dict[str, Any] = {"fontsize": NAME_SIZE, "ha": "center", "va": "center"}
+        style["color"] = LOOKS[point.family].colour
+        name = write_at(axis, _name(point, full), _place(point), **style)
         wide, tall = (36.0 / figure.dpi * side for side in name.get_window_extent().size)
         for place in _around(wide, tall):
             name.set_position(place)
@@ -304,22 +311,3 @@ def _around(wide: float, tall: float) -> list[Spot]:
         for distance in DISTANCES
         for angle in angles
     ]
-
-
-def _say(
-    axis: Axes,
-    text: str,
-    at: Spot,
-    offset: Spot,
-    colour: str,
-    coordinates: str = "axes fraction",
-) -> Annotation:
-    return axis.annotate(
-        text,
-        at,
-        xycoords=coordinates,
-        xytext=offset,
-        textcoords="offset points",
-        fontsize=NAME_SIZE,
-        color=colour,
-    )

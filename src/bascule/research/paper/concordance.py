@@ -32,26 +32,18 @@ class Entry:
 
     place: str
     subject: str
-    functions: tuple[str, ...]
+    functions: Sequence[str]
     page: str
-    claims: tuple[str, ...] = ()
+    claims: Sequence[str] = ()
     command: str = "bascule paper --out results"
-
-
-def _entries() -> tuple[Entry, ...]:
-    """Return the places of the paper in its order, as the table beside this module has them."""
-
-    def entry(functions: list[str], claims: Sequence[str] = (), **words: str) -> Entry:
-        return Entry(functions=tuple(functions), claims=tuple(claims), **words)
-
-    return tuple(entry(**row) for row in tomllib.loads(_text("concordance.toml"))["entries"])
 
 
 def _text(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-ENTRIES: tuple[Entry, ...] = _entries()
+ENTRIES = tuple(Entry(**row) for row in tomllib.loads(_text("concordance.toml"))["entries"])
+"""The places of the paper in its order."""
 
 
 @cache
@@ -66,28 +58,16 @@ def claims_with_verdicts(entry: Entry) -> str:
     return ", ".join(f"{name} ({recorded().get(name, 'not recorded')})" for name in entry.claims)
 
 
-def rows() -> list[tuple[str, str, str, str, str, str]]:
-    """Return the table: place, subject, functions, page, claims with verdicts, command."""
-    return [
-        (
-            entry.place,
-            entry.subject,
-            ", ".join(entry.functions),
-            entry.page,
-            claims_with_verdicts(entry),
-            entry.command,
-        )
-        for entry in ENTRIES
-    ]
-
-
 def plain_text() -> str:
     """Return the concordance as text, a paragraph for each place."""
-    titles = ("", "", "function", "page", "claims", "command")
     parts: list[str] = []
-    for place, subject, *cells in rows():
-        parts.append(f"{place}: {subject}")
-        parts += [
-            f"  {title:<9} {cell}" for title, cell in zip(titles[2:], cells, strict=True) if cell
-        ]
+    for entry in ENTRIES:
+        cells = {
+            "function": ", ".join(entry.functions),
+            "page": entry.page,
+            "claims": claims_with_verdicts(entry),
+            "command": entry.command,
+        }
+        parts.append(f"{entry.place}: {entry.subject}")
+        parts += [f"  {title:<9} {cell}" for title, cell in cells.items() if cell]
     return "\n".join(parts)

@@ -6,7 +6,7 @@ they share is then in the standard error of their difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -16,7 +16,9 @@ from bascule.core.design import Design
 from bascule.core.inputs.files import CsvRow
 from bascule.core.outcomes.noise import Normal
 from bascule.core.types import FloatArray
+from bascule.planning.sweep import counting
 from bascule.simulation import Simulation, World, simulate
+from bascule.simulation.engines.backends.threads import Stages
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,24 +99,22 @@ def measure(
     runs: int,
     seed: int,
     threads: int | None = None,
-    progress: Callable[[str, int], None] | None = None,
+    progress: Stages | None = None,
+    before: int = 0,
+    total: int = 0,
 ) -> Measurements:
-    """Simulate every point; `progress` is called with the rule and the runs done in all."""
+    """Simulate every point.
+
+    `progress` is called with the rule, the runs done in all, `before` of them earlier, and `total`.
+    """
     measured: dict[tuple[str, float], Simulation] = {}
-    done = 0
     for point in points:
-        report, here = None, point.runs(runs)
-        if progress is not None:
-            report = _counting(progress, point.rule, done)
+        here = point.runs(runs)
+        report = counting(progress, f"simulating {point.rule}", before, total)
+        if report is not None:
             report(0)
         measured[point.rule, point.log_inverse_delta] = simulate(
             point.design, None, here, seed, threads, report, point.world
         )
-        done += here
+        before += here
     return Measurements(measured)
-
-
-def _counting(
-    progress: Callable[[str, int], None], rule: str, before: int
-) -> Callable[[int], None]:
-    return lambda finished: progress(rule, before + finished)

@@ -135,7 +135,7 @@ def regenerate(
     claims: list[Claim] = []
     done = 0
     for section in SECTIONS:
-        measurements = _measured(section, (runs, seed, threads), report, done, total)
+        measurements = measure(section.points, runs, seed, threads, report, done, total)
         done += _runs(section, runs)
         for name, make in section.figures.items():
             report(f"drawing {name}", done, total)
@@ -148,19 +148,6 @@ def regenerate(
 
 def _runs(section: Section, runs: int) -> int:
     return sum(point.runs(runs) for point in section.points)
-
-
-def _measured(
-    section: Section,
-    how: tuple[int, int, int | None],
-    report: Stages,
-    before: int,
-    total: int,
-) -> Measurements:
-    def forward(rule: str, done: int) -> None:
-        report(f"simulating {rule}", before + done, total)
-
-    return measure(section.points, *how, forward)
 
 
 def _prepare(folder: Path) -> None:

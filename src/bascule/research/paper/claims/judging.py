@@ -70,8 +70,8 @@ class Comparison:
 
     >>> one = Comparison("UCB_2", "ETC", "regret", (2.0, 4.0), (Estimate(-1, 0.1), Estimate(9, 1)),
     ...                  Estimate(4, 0.5), runs=1000)
-    >>> one.verdict(), one.against(), one.shown
-    ('does not hold', (2.0,), (4.0,))
+    >>> one.verdict(), one.against()
+    ('does not hold', (2.0,))
     """
 
     lower: str
@@ -87,13 +87,6 @@ class Comparison:
         limit = beyond_chance(self.runs, looks or len(self.grid))
         pairs = zip(self.grid, self.margins, strict=True)
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
-
-    @property
-    def shown(self) -> tuple[float, ...]:
-        """Where it is shown."""
-        limit = beyond_chance(self.runs)
-        pairs = zip(self.grid, self.margins, strict=True)
-        return tuple(level for level, margin in pairs if margin.mean > limit * margin.se)
 
     def verdict(self, looks: int | None = None) -> Verdict:
         """Return the verdict: a point against it denies it, else the average has to show it."""

@@ -15,7 +15,7 @@ from bascule.core.progress import intervals
 from bascule.core.rules import UCB
 from bascule.core.rules.ucb import score
 from bascule.core.statistics import Statistics
-from bascule.presentation.figures import new_figure, pretty
+from bascule.presentation.figures import new_figure, pretty, write_at
 from bascule.research.paper.figures.curves import COLOURS, DARK, set_heading
 from bascule.research.paper.iid import ARMS, MEANS, design
 from bascule.research.paper.measure import CsvRow, Measurements, Sheet
@@ -129,14 +129,8 @@ def _levels(axes: Axes, moment: Moment) -> None:
     for level, colour, dash in zip(moment.indices, COLOURS, ("dashed", "dotted"), strict=True):
         axes.axhline(level, color=colour, linestyle=dash, linewidth=1.3)
     apart = abs(moment.indices[0] - moment.indices[1])
-    axes.annotate(
-        f"indices, {apart:.2f} apart",
-        xy=(0.5, max(moment.indices)),
-        xytext=(0, 5),
-        textcoords="offset points",
-        ha="center",
-        fontsize=9.5,
-    )
+    place = (0.5, max(moment.indices))
+    write_at(axes, f"indices, {apart:.2f} apart", place, (0, 5), ha="center")
 
 
 def _gap(moment: Moment) -> tuple[float, float]:
@@ -152,16 +146,9 @@ def _band(axes: Axes, moment: Moment) -> None:
     axes.axhspan(min(low, high), max(low, high), color="#8a8a8a", alpha=0.35, linewidth=0)
     if parted:
         axes.axhline((low + high) / 2, color=DARK, linewidth=1.2)
-    distance = abs(high - low)
-    axes.annotate(
-        "decision intervals\n" + ("have parted" if parted else f"overlap by {distance:.2f}"),
-        xy=(0.5, min(low, high)),
-        xytext=(0, -5),
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        fontsize=9.5,
-    )
+    text = "have parted" if parted else f"overlap by {abs(high - low):.2f}"
+    place = (0.5, min(low, high))
+    write_at(axes, f"decision intervals\n{text}", place, (0, -5), ha="center", va="top")
 
 
 def _magnify(axes: Axes, moment: Moment) -> None:
@@ -189,12 +176,4 @@ def _explain(axes: Axes, moment: Moment) -> None:
         (interval.mean, "decision interval\nmean ± radius"),
         (interval.mean - 0.75 * RULE.alpha * interval.radius, "pulling interval\nmean ± α radius"),
     ):
-        axes.annotate(
-            text,
-            xy=(0, height),
-            xytext=(-12, 0),
-            textcoords="offset points",
-            ha="right",
-            va="center",
-            fontsize=9.5,
-        )
+        write_at(axes, text, (0, height), (-12, 0), ha="right", va="center")
