@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import bascule as bs
@@ -28,14 +29,34 @@ def test_a_row_for_each_day_and_arm_is_no_unit() -> None:
     assert bs.analyze({name: column * 2 for name, column in log.items()}, "cost").units == 56
 
 
-def test_arms_in_columns_are_no_column_of_arms() -> None:
-    days = DAYS[::2]
-    log = {"day": days, "control": [90 + 7 * i % 23 for i in range(14)]}
-    log["treatment"] = [95 + 5 * i % 21 for i in range(14)]
-    with pytest.raises(Question, match="no column looks like the arm"):
+def test_arms_in_columns_are_put_below_each_other_by_a_query() -> None:
+    rng = np.random.default_rng(1)
+    log: dict[str, Any] = {"day": DAYS[::2]}
+    log |= {arm: rng.normal(95, 9, 14).round(2) for arm in ("control", "treatment")}
+    with pytest.raises(Question, match="the arms stand beside each other") as caught:
         bs.analyze(log)
+    found = eval(str(caught.value).split("for example: ")[1], {"bs": bs, "log": log})
+    assert [arm.mean for arm in found.arms] == [
+        pytest.approx(log[arm].mean()) for arm in ("control", "treatment")
+    ]
+    # Counts, means and variances so far, of several tests: the last ones are those of the test.
+    sums: dict[str, Any] = {"experiment_id": ["x"] * 6 + ["y"] * 6, "metric_id": [1] * 12}
+    sums["time_since_start"] = [0.5 * (1 + i % 6) for i in range(12)]
+    for arm in "ct":
+        sums[f"count_{arm}"] = [1000 * (1 + i % 6) + i for i in range(12)]
+        sums[f"mean_{arm}"] = rng.normal(2.0 if arm == "c" else 2.5, 0.01, 12)
+        sums[f"variance_{arm}"] = [4.0] * 12
+    with pytest.raises(Question) as caught:
+        bs.analyze(sums)
+    each = eval(str(caught.value).split("for example: ")[1], {"bs": bs, "log": sums})
+    assert [(row.test, row.decision) for row in each.rows] == [("x 1", "t"), ("y 1", "t")]
+    assert each.rows[0].difference == pytest.approx(sums["mean_t"][5] - sums["mean_c"][5])
+    # Where a column has the arms, numbers with such names are what they are.
     numbered = {"treatment": [i % 12 for i in range(240)], "spent": [float(i) for i in range(240)]}
     assert len(bs.analyze(numbered, looks="now").arms) == 12
+    tests = {"variant": ["x", "y"] * 120, "a": range(240), "b": range(240)}
+    with pytest.raises(Question, match="metric could be a or b"):
+        bs.analyze(tests)
 
 
 def test_percentages_are_read_as_they_stand() -> None:

@@ -123,7 +123,7 @@ def stores() -> Raw:
     ]
     return Raw(
         text("MarketID,LocationID,MarketSize,Promotion,week,Sales", *lines),
-        "unit could be MarketID or LocationID; arm could be MarketSize or Promotion",
+        "unit could be LocationID, all of whose rows have the same arm",
         {"unit": "LocationID", "arm": "Promotion"},
         means(promotion, sales.sum(axis=1)),
     )
@@ -156,7 +156,7 @@ def schools() -> Raw:
     lines = [f"{i},{s},{s % 2},{v}" for i, (s, v) in enumerate(zip(school, value, strict=True))]
     return Raw(
         text("pupil_id,school_id,treatment,posttest", *lines),
-        "unit could be pupil_id or school_id",
+        "all units of one school_id have the same arm (if units were assigned singly, name",
         {"unit": "pupil_id"},
         means(school % 2, value),
     )
@@ -338,7 +338,8 @@ def test_groups_of_units_with_one_arm_are_noted() -> None:
     log["village"] = [i // 10 for i in range(120)]
     with pytest.raises(Question, match="unit could be village, all of whose rows") as asked:
         bs.analyze(log)
-    assert asked.value.options["unit"] == "village"
+    assert asked.value.options["row_is_unit"] is True
+    assert asked.value.options["cluster"] == "village"
     assert bs.analyze(bs.Log(log, row_is_unit=True)).units == 120
     log["arm"] = ["ab"[i % 2] for i in range(120)]
     assert bs.analyze(log).units == 120

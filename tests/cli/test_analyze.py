@@ -115,9 +115,9 @@ def test_all_that_is_unclear_is_asked_at_once_with_a_command_to_copy(
     assert "Recognised: unit user" in err
     command = err.split("for example: ")[1].strip()
     assert command.startswith("bascule analyze ")
-    assert command.endswith("--unit user --error 0.01 --arm plan --metric minutes")
+    assert command.endswith("--unit user --error 0.01 --arm plan --metric visits")
     code, out, _ = run(capsys, *shlex.split(command)[2:])
     assert code == 0
-    assert "Which is better on minutes: old or new?" in out
+    assert "Which is better on visits: old or new?" in out
     # What a note advises is spelled as it is typed.
     assert "give --low LOW --high HIGH or --sigma SIGMA to have a proven answer" in out

@@ -30,6 +30,9 @@ from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
 from bascule.core.metrics.metric import Metric
 
+FILE = "file"
+"""The arm that is the name of each row's file, where every arm has a file of its own."""
+
 AnyMetric = str | LogMetric | Metric
 
 
@@ -140,7 +143,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     """The answer to all metrics of a log."""
     request, design = Request.of(first, asked), asked.design
     days = request.by_day or request.measure
-    sources = [asked.log.where]
+    sources = [asked.log.where if asked.arm != FILE else replace(asked.log.where, file_column=FILE)]
     if asked.assignments is not None:
         sources.append(replace(asked.assignments.where, field="assignments"))
         beside = {} if others else outcomes_beside(asked.log, design)

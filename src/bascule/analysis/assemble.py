@@ -188,7 +188,7 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
         *checks.rows_read(reduced),
         *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
         *checks.outcome_values(request.strict_outcome, reduced.unfit),
-        *checks.whole_groups(reduced.reading.wholes),
+        *checks.other_assignment(reduced.reading.wholes, reduced.reading.mixed),
     ]
 
 

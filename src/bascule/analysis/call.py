@@ -52,7 +52,11 @@ class Log(Declared):
     """A file, a folder, a pattern, a data frame, an Ibis table, or the URL of a database."""
     query: Annotated[
         str | None,
-        Option("Rows of a database, or the name of a table.", group="basics", metavar="SQL"),
+        Option(
+            "Rows of a database, or of a file (log).",
+            group="basics",
+            metavar="SQL",
+        ),
     ] = None
     unit: Column = None
     """Column of the unit, in a table of assignments that calls it otherwise."""

@@ -163,21 +163,19 @@ def two_arms(reduced: Reduced, units: int) -> Check:
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
 
 
-def whole_groups(columns: Sequence[str]) -> list[Check]:
-    """Groups whose units all have the same arm, as if each group was assigned as a whole.
+def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]:
+    """Groups whose units all have the same arm, and columns that disagree with the arm.
 
-    >>> print(whole_groups(["school"])[0])
+    >>> print(other_assignment(["school"], [])[0])
     ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...
     """
-    return [
-        Check(
-            "whole groups",
-            True,
-            f"all units of one {name} have the same arm: if it was assigned as a whole, give "
-            f"`cluster` {name!r}, or intervals are too narrow",
-        )
-        for name in columns
-    ]
+    together = (
+        "all units of one {0} have the same arm: if it was assigned as a whole, give `cluster` "
+        "{0!r}, or intervals are too narrow"
+    )
+    doubt = "find out which arm these units got, or leave them out (`query`)"
+    checks = [Check("whole groups", True, together.format(name)) for name in wholes]
+    return checks + [Check("other arm", True, f"{words}: {doubt}") for words in mixed]
 
 
 def two_values(sums: Sums, value: str | None) -> list[Check]:
@@ -320,28 +318,28 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst:
                 worst, where, value = float(moved), i, end
+    remarks = []
     if (lowest := float(sums.lows.min())) in MISSING_CODES:
-        message = (
+        remarks.append(
             f"the lowest outcome is {lowest:g}, which often stands for a value that is missing: if "
             "it does here, leave these entries blank"
         )
-        return Check(name, True, message)
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others
     ):
-        message = (
+        remarks.append(
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which is the sum of all "
             "others: if it is a row of totals, leave it out"
         )
-        return Check(name, True, message)
-    if worst > 0.25 * width:
-        message = (
+    elif worst > 0.25 * width and value not in MISSING_CODES:
+        remarks.append(
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which moves its mean by "
             f"{worst:.3g}: look at it, or set limits that cap such outcomes"
         )
-        return Check(name, True, message)
-    return Check(name, False, "no single outcome carries a difference")
+    return Check(
+        name, bool(remarks), "; ".join(remarks) or "no single outcome carries a difference"
+    )
 
 
 def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:

@@ -63,7 +63,9 @@ TABLES = named(
         needs=("count",),
         excludes=("cumulative",),
     ),
-    assignments_query=Option("Rows of LOG's database with the assignments.", metavar="SQL"),
+    assignments_query=Option(
+        "Rows of the assignments, or of LOG's database with them.", metavar="SQL"
+    ),
     assignments_unit=Option("The unit in the assignments.", metavar="COLUMN"),
     assignments_time=Option("The time in the assignments.", metavar="COLUMN"),
 )
@@ -84,6 +86,7 @@ FILES = named(
 DAYS = named(days=Option("Print the days as well.", kind="switch", group="output"))
 OPTIONS = {**METRICS, **ANALYSIS, **COLLECTION, **TABLES, **LOOKS, **PARAMETERS}
 TYPED = {name: option.typed for name, option in OPTIONS.items()} | {
+    "outcome=Bernoulli()": "--outcome bernoulli",
     "outcome=Bounded(low, high)": "--low LOW --high HIGH",
     "outcome=Gaussian(sigma)": "--sigma SIGMA",
 }
@@ -179,14 +182,15 @@ def _command(question: Question, context: typer.Context) -> str:
     words = context.command_path.split()
     for parameter in context.command.params:
         value = context.params.get(str(parameter.name))
-        if value is None or value is False or parameter.name in question.options:
-            continue
         if parameter.param_type_name == "argument":
-            words.append(str(value))
+            words.append(str(question.options.get("log", value)))
+            continue
+        if value is None or value is False or parameter.name in question.options:
             continue
         for one in value if isinstance(value, list | tuple) else [value]:
             words += [parameter.opts[0], *([] if one is True else [str(one)])]
-    for name, value in question.options.items():
+    options = {name: value for name, value in question.options.items() if name != "log"}
+    for name, value in options.items():
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if question.zero_or_one and "--outcome" not in words:
         words += ["--outcome", "bernoulli"]

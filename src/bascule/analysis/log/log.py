@@ -124,6 +124,7 @@ def read_log(
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
         notes=used.notes,
         wholes=used.wholes,
+        mixed=used.mixed,
     )
     assigned, assignment_columns, text = None, None, False
     if not alone:

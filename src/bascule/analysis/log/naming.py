@@ -25,7 +25,8 @@ USUAL: dict[str, tuple[str, ...]] = {
     ),
     "perhaps an arm": (
         *("version", "segment", "bucket", "condition", "cohort", "branch", "treat", "treated"),
-        *("exposed", "test", "grp", "cell", "gruppe"),
+        *("exposed", "test", "grp", "cell", "gruppe", "promotion", "promo", "campaign", "offer"),
+        *("campaign_name",),
     ),
     "value": (
         *("value", "revenue", "outcome", "y", "converted", "conversion", "conversions"),
@@ -36,11 +37,13 @@ USUAL: dict[str, tuple[str, ...]] = {
     "perhaps a value": (
         *("visit", "visits", "visited", "views", "viewed", "pageviews", "page_views", "sessions"),
         *("enrollments", "enrolments", "registrations", "subscriptions", "leads", "installs"),
-        *("downloads", "transactions", "purchase", "profit", "retained", "churned"),
+        *("downloads", "transactions", "purchase", "payments", "profit", "retained", "churned"),
+        *("voted", "target"),
     ),
     "time": (
         *("time", "ts", "timestamp", "at", "date", "day", "datetime", "event_time"),
-        *("event_timestamp", "created_at", "assigned_at", "occurred_at", "week"),
+        *("event_timestamp", "event_date", "event_dt", "created_at", "assigned_at", "occurred_at"),
+        *("week",),
     ),
 }
 """Usual names of a column by its role, in any case."""
@@ -56,6 +59,12 @@ IDENTITY = (
     r"(^|_)(id|uuid|guid|email)$|(user|customer|visitor|client|device|session|order|cookie)id$"
 )
 """What the names of identities end with."""
+
+GROUPS = (
+    r"(^|_)(hh|household|family|school|class|classroom|teacher|store|shop|location|market|site|"
+    r"center|centre|clinic|hospital|village|region|cluster|city|country|company)_?(id)?$"
+)
+"""Names of groups whose members may be the units."""
 
 NUMBER_OF = r"^(#|number|no|num|total)_(of_)?"
 """What may stand before the name of what is counted."""

@@ -20,7 +20,8 @@ class Reading:
     to be found out; `written` says how values are written that are text. `block` is what units are
     compared within. With `cumulative` a row has what was counted up to its time,
     and with `at_risk` a row's time at risk lies between its start and its stop; `notes` say what
-    was not used and why. `wholes` are columns of groups whose units all have the same arm.
+    was not used and why. `wholes` are columns of groups whose units all have the same arm, and
+    `mixed` says which columns disagree with the arm in some rows.
     """
 
     log: str = ""
@@ -49,6 +50,7 @@ class Reading:
     at_risk: bool = False
     notes: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
+    mixed: tuple[str, ...] = ()
 
     def stamp(self, day: str) -> str | None:
         """A day as the log has it: a date, the number of a day, or None where it has no times.
@@ -141,7 +143,7 @@ class Question(InputError):  # noqa: N818 - it asks
         place: str,
         recognised: Mapping[str, str],
         unclear: Iterable[str],
-        **options: str | bool,
+        **options: Any,
     ) -> None:
         self.place, self.recognised, self.options = place, dict(recognised), options
         self.unclear = tuple(unclear)
@@ -165,28 +167,36 @@ class Question(InputError):  # noqa: N818 - it asks
         return "count" in self.options and "squares" not in self.options
 
     def _call(self) -> str:
-        source = "log" if self.place.startswith("a ") else repr(self.place)
         named = {"unit", "arm", "time"}
         columns = {role: name for role, name in self.recognised.items() if role in named}
-        columns = {role: repr(name) for role, name in columns.items() if " " not in role}
-        options = columns | {name: repr(value) for name, value in self.options.items()}
+        options = {name: repr(value) for name, value in (columns | self.options).items()}
+        source = options.pop("log", None) or _source(self.place, "log")
+        if "assignments" in options:
+            options["assignments"] = _source(self.options["assignments"], "assignments")
         metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
         if "follow_up" in options:
             options["follow_up"] = repr(tuple(str(self.options["follow_up"]).split(",")))
         if self.zero_or_one:
             options["outcome"] = "bs.Bernoulli()"
-        of_metric = ("follow_up", "missing", "outcome")
-        stated = [f"{name}={options.pop(name)}" for name in of_metric if name in options]
-        if stated:
-            metric = f"bs.LogMetric({metric}, {', '.join(stated)})"
-        if "cluster" in options:
-            options["assigned"] = f"bs.Assigned(cluster={options.pop('cluster')})"
-        if "count" in options:
-            names = ("count", "squares", "cumulative")
-            sums = [f"{name}={options.pop(name)}" for name in names if name in options]
-            source = f"bs.Log({source}, {', '.join(sums)})"
+
+        def wrapped(kind: str, inner: str, *names: str) -> str:
+            given = [f"{name}={options.pop(name)}" for name in names if name in options]
+            return f"bs.{kind}({', '.join([inner] * bool(inner) + given)})" if given else inner
+
+        source = wrapped("Log", source, "query", "row_is_unit", "count", "squares", "cumulative")
+        metric = wrapped("LogMetric", metric, "follow_up", "missing", "outcome")
+        if assigned := wrapped("Assigned", "", "cluster"):
+            options["assigned"] = assigned
+        if "assignments_query" in options:
+            options["query"] = options.pop("assignments_query")
+            options["assignments"] = wrapped("Log", options["assignments"], "query")
         parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
         return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
+
+
+def _source(place: str, variable: str) -> str:
+    """A file as a call has it, or the variable of a frame."""
+    return variable if place.startswith("a ") else repr(place)
 
 
 def _question(place: str, recognised: Any, unclear: Any, options: dict[str, Any]) -> Question:

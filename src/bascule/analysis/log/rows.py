@@ -201,10 +201,12 @@ NUMBERS = {
 }
 """Columns of numbers, and what is said of rows that have something else there."""
 
+BLANK_SUM = "no value in a row of sums"
+
 REASONS = (
     *("no unit", "no arm", "arm unknown to the design", "no time", TIME_UNREADABLE),
     *NUMBERS.values(),
-    "row of totals",
+    *(BLANK_SUM, "row of totals"),
 )
 """Reasons to exclude a row."""
 
@@ -258,9 +260,14 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
             parts["per"] = ibis.ifelse(parts["value"].isnull(), 0.0, 1.0)
         elif name is not None:
             parts[role], other = number(table, name, role, written.get(name, PLAIN))
-            if role not in ("value", "covariate"):
-                other = other | parts[role].isnull()
-            wrong.append((other, reason, name))
+            blank = parts[role].isnull()
+            if role == "value" and columns.count is not None:
+                # What a sum without a number leaves out is not known, nor are its units to count.
+                wrong += [(other, reason, name), (blank, BLANK_SUM, None)]
+                other = other | blank
+            else:
+                other = other if role in ("value", "covariate") else other | blank
+                wrong.append((other, reason, name))
             odd = odd | other
     if columns.value is not None:
         parts["worded"] = worded(table, columns.value)

@@ -35,8 +35,14 @@ FEWEST_GROUPS = 3
 """Where two arms have this many groups of units each, and no group has both, it is no chance."""
 
 
+ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"
+"""Text that is a zero, with or without a sign of a currency."""
+
 NEARLY_ALL = 0.8
 """Part of all days and arms that must have a row where rows are sums; some may have no units."""
+
+MOST_ODD = 0.1
+"""The most rows in which a column that goes with the arm may disagree with it."""
 
 MOST_BY_CHANCE = 4
 """Counts that rise in every arm over at least this many days are taken for running totals."""
@@ -92,8 +98,8 @@ class Sample:
         each = self._first.select(*columns).distinct()
         return int(run(each.agg(n=each.count()))[0]["n"])
 
-    def is_assigned(self, name: str, arm: str, units: int) -> bool:
-        """Whether a column has groups of units that all have one arm, too many to be by chance."""
+    def is_assigned(self, name: str, arm: str, most: float) -> bool:
+        """Whether a column has groups that all have one arm: not by chance, and `most` of them."""
         first = self._first.filter(self._first[name].notnull())
         each = first.group_by(entry=first[name]).agg(
             arms=first[arm].nunique(), arm=first[arm].min()
@@ -101,15 +107,58 @@ class Sample:
         by_arm = run(each.group_by("arm").agg(groups=each.count(), arms=each.arms.max()))
         groups = [row["groups"] for row in by_arm]
         alike = all(row["arms"] == 1 for row in by_arm)
-        return alike and sum(groups) <= units / 2 and sum(n >= FEWEST_GROUPS for n in groups) > 1
+        return alike and sum(groups) <= most and sum(n >= FEWEST_GROUPS for n in groups) > 1
+
+    def is_category(self, name: str) -> bool:
+        """Whether a column has so few entries, with so many rows each, that they name kinds."""
+        return self.different(name) <= MOST_KINDS and self.rows > 50 * self.different(name)
+
+    def disagreement(self, name: str, arm: str) -> str | None:
+        """What a column says that goes with the arm in nearly all rows but not in some.
+
+        None where it always agrees, or does not go with the arm at all.
+        """
+        table = self.table
+        each = table.group_by(arm=table[arm], entry=table[name]).agg(rows=table.count())
+        by_arm: dict[str, list[tuple[int, str]]] = {}
+        for row in run(each):
+            if row["arm"] is not None and row["entry"] is not None:
+                by_arm.setdefault(row["arm"], []).append((row["rows"], row["entry"]))
+        usually = {one: max(entries) for one, entries in by_arm.items()}
+        rows = sum(n for entries in by_arm.values() for n, _ in entries)
+        odd = rows - sum(n for n, _ in usually.values())
+        distinct = len({entry for _, entry in usually.values()}) == len(usually) > 1
+        if not (distinct and 0 < odd < MOST_ODD * rows):
+            return None
+        pairs = ", ".join(f"{one} with {entry}" for one, (_, entry) in sorted(usually.items()))
+        return f"{name} goes with the arm ({pairs}), but {odd:,} of {rows:,} rows have another one"
+
+    @cached_property
+    def all_rows(self) -> int:
+        """How many rows the whole table has."""
+        return int(run(self.table.agg(rows=self.table.count()))[0]["rows"])
 
     def odd_blanks(self, name: str) -> int:
-        """How many rows of a column of numbers are blank, where none of the others is 0."""
-        word = self._first[name].cast("string").strip().lower()
-        blank = word.isnull() | word.isin(BLANK_TEXTS)
-        zero = word.isin(FALSE_WORDS) | word.re_search(r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$")
-        (row,) = run(self._first.agg(blank=blank.sum(), zeros=zero.sum()))
+        """How many of all rows of a column are blank, where none of the others is 0."""
+        raw = self.table[name]
+        if raw.type().is_boolean() or raw.type().is_integer():
+            blank, zero = raw.isnull(), raw.cast("int64") == 0
+        elif raw.type().is_numeric():
+            value = raw.cast("float64").nullif(float("nan"))
+            blank, zero = value.isnull(), value == 0.0
+        else:
+            word = raw.cast("string").strip().lower()
+            blank = word.isnull() | word.isin(BLANK_TEXTS)
+            zero = word.isin(FALSE_WORDS) | word.re_search(ZERO)
+        (row,) = run(self.table.agg(blank=blank.sum(), zeros=zero.sum()))
         return 0 if row["zeros"] else int(row["blank"] or 0)
+
+    def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
+        """Whether a count never falls over time within any group, as one does that adds up."""
+        first = self._first.mutate(now=self._first[count].cast("float64"))
+        before = first.now.lag().over(group_by=list(groups), order_by=time)
+        steps = first.select(fallen=first.now < before)
+        return not run(steps.agg(fallen=steps.fallen.sum()))[0]["fallen"]
 
     def is_grid(self, arm: str, time: str) -> bool:
         """Whether there is one row for nearly each arm and time, as where rows are sums."""

@@ -58,8 +58,9 @@ RUNNING = (
     "then added up"
 )
 MADE_ONE = {
-    "sum": "the values of a unit's rows are added up; for measurements, such as scores, compare "
-    "the mean of the rows, with the metric '{name} per row'",
+    "sum": "the values of a unit's rows are added up; if they are a yes or no of the unit, give "
+    "`outcome=Bernoulli()`; for measurements, such as scores, compare the mean of the rows, with "
+    "the metric '{name} per row'",
     "any": "a unit counts as 1 if one of its rows does; for the share of rows, such as judgements, "
     "take the metric '{name} per row'",
 }

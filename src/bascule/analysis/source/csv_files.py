@@ -82,12 +82,18 @@ class _Reject(NamedTuple):
 
 
 def read_csv(
-    local: Any, paths: Sequence[str], shown: Sequence[str], folder: Path, view: str
+    local: Any,
+    paths: Sequence[str],
+    shown: Sequence[str],
+    folder: Path,
+    view: str,
+    file_column: str | None = None,
 ) -> tuple[list[str], Unreadable]:
     """Make a view of CSV files with types that fit every line; say which lines were left out.
 
-    `shown` has the names of the files for messages. Empty files are passed over. What is returned
-    first are the copies of the files that the view reads.
+    `shown` has the names of the files for messages. Empty files are passed over. With `file_column`
+    a column of that name has the name of each row's file, without its ending, unless the files have
+    one already. What is returned first are the copies of the files that the view reads.
     """
     both = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
     files = [_opened(local, *names, alone=len(paths) == 1) for names in both]
@@ -96,9 +102,8 @@ def read_csv(
     copies = [f"{place}_{at}.parquet" for at in range(len(files))]
     each = [_copied(local, *pair) for pair in zip(files, copies, strict=True)]
     unreadable = sum(each, Unreadable())
-    text = f"{view}_text"
-    local.con.read_parquet(copies, union_by_name=True).create_view(text, replace=True)
-    table, names = local.table(text), files[0].names
+    names = files[0].names
+    table = _together(local, files, copies, f"{view}_text", file_column)
     repeats = _repeats(table, names)
     headers = int(run(table.agg(headers=repeats.sum()))[0]["headers"] or 0)
     table = table.filter(~repeats) if headers else table
@@ -106,6 +111,24 @@ def read_csv(
     casts = {name: table[name].try_cast(kind) for name, kind in _types(table, names).items()}
     local.con.sql(local.compile(table.mutate(**casts))).create_view(view, replace=True)
     return copies, unreadable + Unreadable(headers=headers)
+
+
+def _together(
+    local: Any, files: Sequence[_File], copies: Sequence[str], view: str, file_column: str | None
+) -> Any:
+    """The lines of all copies of files as a table of text."""
+    import ibis
+
+    if file_column is None or file_column in files[0].names:
+        local.con.read_parquet(list(copies), union_by_name=True).create_view(view, replace=True)
+        return local.table(view)
+    parts = []
+    for at, (file, copy) in enumerate(zip(files, copies, strict=True)):
+        local.con.read_parquet(copy).create_view(f"{view}_{at}", replace=True)
+        stem = ibis.literal(Path(file.shown).name.split(".")[0])
+        columns = {name: local.table(f"{view}_{at}")[name] for name in files[0].names}
+        parts.append(local.table(f"{view}_{at}").select(**columns, **{file_column: stem}))
+    return ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
 
 
 def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:

@@ -25,7 +25,6 @@ from bascule.analysis.source.csv_files import (
 )
 from bascule.analysis.source.places import (
     CLOSED,
-    DATABASES,
     ELSEWHERE,
     INSTALL,
     OPENED_HERE,
@@ -34,6 +33,7 @@ from bascule.analysis.source.places import (
     Unreadable,
     close_to_others,
     first_line,
+    is_opened_here,
     load_ibis,
     viewed,
 )
@@ -102,11 +102,9 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
     for source in sources:
         if source.is_database:
             tables.append(_of_database(opened, source))
-        elif source.query is not None:
-            raise InputError(
-                "query", "query goes with a database: give its URL as the first argument"
-            )
         elif source.is_ibis:
+            if source.query is not None:
+                raise InputError("query", "query goes with a file, a frame or a database")
             tables.append(source.place)
         else:
             if isinstance(source.place, (str, Path)):
@@ -118,7 +116,36 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
             files += used
             tables.append(table)
     close_to_others(opened.local.con, files)
-    return tables
+    return [_queried(opened, *pair) for pair in zip(sources, tables, strict=True)]
+
+
+def _queried(opened: Connections, source: Source, table: Any) -> Any:
+    """The rows that a query makes of the rows of a file or a frame, which it calls `log`."""
+    if source.query is None or source.is_database:
+        return table
+    if not is_opened_here(table.get_backend()):
+        raise InputError("query", "query: beside a database, select the rows there")
+    local, rows = opened.local, opened.local.compile(table)
+    try:
+        query = _select(local.con, source.query)
+        view = f"WITH log AS ({rows}) SELECT * FROM ({query})"  # nosec B608 - it is the user's own
+        local.con.sql(view).create_view(f"bascule_{source.field}_rows", replace=True)
+    except InputError:
+        raise
+    except Exception as problem:
+        there = ", ".join(table.columns)
+        raise InputError(
+            "query", f"query: {first_line(problem)} (the table is called log and has {there})"
+        ) from None
+    return local.table(f"bascule_{source.field}_rows")
+
+
+def _select(connection: Any, query: str) -> str:
+    """A query that is one statement, without what may stand behind it."""
+    statements = connection.extract_statements(query)
+    if len(statements) != 1:
+        raise InputError("query", "query must be one statement, as SELECT * FROM log")
+    return str(statements[0].query).strip().rstrip(";")
 
 
 def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[Any, list[str]]:
@@ -175,10 +202,8 @@ def _of_database(opened: Connections, source: Source) -> Any:
     """The answer of a database to a query, which may also be the name of a table."""
     url, query, field = str(source.place), source.query, source.field
     is_file = source.scheme is None
-    if is_file and (Path(url).suffix.lower() not in DATABASES or not Path(url).exists()):
-        if query is None:
-            raise InputError(field, f"{field}: there is no file {url}")
-        raise InputError("query", f"query goes with a database, and {url} is none: leave it out")
+    if is_file and not Path(url).exists():
+        raise InputError(field, f"{field}: there is no file {url}")
     if source.scheme in ELSEWHERE:
         raise InputError(
             field,
@@ -200,11 +225,8 @@ def _of_database(opened: Connections, source: Source) -> Any:
             return remote.table(query)
         if remote.name == "duckdb":
             # Not by Ibis, which calls what DuckDB 2 no longer has. The view is this session's own.
-            statements = remote.con.extract_statements(query)
-            if len(statements) != 1:
-                raise InputError("query", "query must be one statement, as SELECT * FROM events")
-            view = f"CREATE OR REPLACE TEMPORARY VIEW bascule_{field} AS {statements[0].query}"
-            remote.con.execute(view).fetchall()
+            view = f"CREATE OR REPLACE TEMPORARY VIEW bascule_{field} AS "
+            remote.con.execute(view + _select(remote.con, query)).fetchall()
             return remote.table(f"bascule_{field}")
         if remote.name != "postgres":
             return remote.sql(query)
@@ -359,18 +381,22 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
         f"bascule_{source.field}",
     )
     note = Unreadable()
+
+    def read(paths: Sequence[str]) -> tuple[list[str], Unreadable]:
+        return read_csv(local, paths, names, folder, view, source.file_column)
+
     try:
-        copies, unreadable = read_csv(local, used, names, folder, view)
+        copies, unreadable = read(used)
     except EncodingError:
         older = older_copies(used, folder)
         if older is None:
             raise
         note = Unreadable(encoding=OLDER)
-        copies, unreadable = read_csv(local, older, names, folder, view)
+        copies, unreadable = read(older)
     except duckdb.Error:
         # The usual reason is a mix of line endings.
         used = [plain_copy(name, folder) for name in used]
-        copies, unreadable = read_csv(local, used, names, folder, view)
+        copies, unreadable = read(used)
     opened.unreadable[source.field] = unreadable + note
     return local.table(view), copies
 

@@ -69,7 +69,7 @@ BLANK_TEXTS = ("", "nan", "null", "na", "n/a", "n.a.", "#n/a", "<na>", "none", "
 """Text that stands for no value, in any case and with spaces around it."""
 
 LONGEST = 17
-"""The most characters of a number that is certain to be read exactly as it is written."""
+"""The most characters of a whole number that is certain to be read exactly as it is written."""
 
 FEWEST_GROUPED = 3
 """A column is ambiguous if at least this many numbers may have points as thousands separators."""
@@ -93,7 +93,8 @@ def surely(text: Any, kind: str) -> Any:
     # No leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
     digits = ibis.ifelse(text.startswith("-"), text.substr(1), text)
     begins = ((digits >= "1") & (digits < ":")) | (digits == "0") | digits.startswith("0.")
-    plain = begins & ~text.contains("_") & (text.length() <= LONGEST)
+    exact = (text.length() <= LONGEST) | text.contains(".")
+    plain = begins & ~text.contains("_") & exact
     return (plain & text.try_cast("float64").notnull()).fill_null(False)
 
 
@@ -201,6 +202,8 @@ class Source:
     query: str | None
     field: str
     encoding: str | None = None
+    file_column: str | None = None
+    """Name of a column with the name of each row's file, where one is asked for."""
 
     @property
     def shown(self) -> str:
@@ -215,9 +218,7 @@ class Source:
     def is_database(self) -> bool:
         """Whether it is the address of a database."""
         return isinstance(self.place, (str, Path)) and (
-            self.query is not None
-            or self.scheme is not None
-            or Path(self.place).suffix.lower() in DATABASES
+            self.scheme is not None or Path(self.place).suffix.lower() in DATABASES
         )
 
     @property

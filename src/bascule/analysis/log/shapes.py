@@ -1,0 +1,181 @@
+"""What the rows of a log may be besides units and events: sums, times at risk, several tests.
+
+None of it is guessed: each function adds what is to be asked to the roles of the columns.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from bascule.analysis.log.naming import (
+    COUNTS,
+    DURATIONS,
+    EVENTS,
+    METRICS,
+    NUMBER_OF,
+    TESTS,
+    interval,
+    listed,
+    plain,
+    usual,
+)
+from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS
+from bascule.analysis.log.roles import Roles
+from bascule.analysis.log.sample import Sample
+from bascule.analysis.log.wide import ARMS
+
+IN_FILES = (
+    "if every arm has a file of its own, give a pattern that all of them match, and take the name "
+    "of the file for the arm"
+)
+IN_ASSIGNMENTS = (
+    "if the arms of units are in another table, name it (assignments=FILE, --assignments FILE)"
+)
+
+
+def several(sample: Sample, pattern: str) -> list[str]:
+    """The columns without a role whose names have a pattern, with more than one entry."""
+    named = [c for c in sample.free if re.search(pattern, plain(c))]
+    return [c for c in named if sample.different(c) > 1]
+
+
+def ask_about_tests(roles: Roles) -> None:
+    """Ask whether a column names the tests of a log of many, or the metrics of its rows."""
+    if roles.test is not None:
+        return
+    sample = roles.arms
+    # A column called test may be the arm, unless there is another one.
+    arms = [roles.columns.get("arm"), *usual("arm", sample.free)]
+    named = several(sample, TESTS)
+    tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
+    if tests and not roles.alone:
+        kinds = sample.kinds(tests[0])
+        one = f"SELECT * FROM log WHERE \"{tests[0]}\" = '{kinds[0]}'"  # nosec B608 - it is shown
+        why = f"{tests[0]} of the assignments seems to name one of several tests"
+        roles.ask("assignments_query", f"{why} ({listed(kinds, 'and')}): take those of one", one)
+        return
+    if tests:
+        roles.ask("test", f"{tests[0]} seems to name one of several tests", tests[0])
+        return
+    metrics = [c for c in several(roles.events, METRICS) if c not in roles.events.numbers]
+    if metrics and roles.alone:
+        kinds = roles.events.kinds(metrics[0])
+        why = f"{metrics[0]} seems to name the metric of each row ({listed(kinds, 'and')})"
+        roles.ask("test", f"{why}; each has to be analysed as a test of its own", metrics[0])
+
+
+def no_arm_advice(roles: Roles) -> str:
+    """What to do where no column looks like the arm; the call to copy does it."""
+    place, words = roles.asked.log.source, "|".join({word for arms in ARMS for word in arms})
+    if roles.has_unit:
+        roles.options["assignments"] = "FILE"
+        return IN_ASSIGNMENTS
+    path = Path(str(place))
+    stem, words_there = re.subn(rf"(^|[_\-. ])({words})(?=$|[_\-. ])", r"\1*", path.stem.lower())
+    if not isinstance(place, (str, Path)) or path.suffix != ".csv" or words_there != 1:
+        roles.options["arm"] = "COLUMN"
+        return f"{IN_ASSIGNMENTS}; {IN_FILES} (--arm file)"
+    roles.options |= {"log": str(path.with_name(f"{stem}{path.suffix}")), "arm": "file"}
+    return IN_FILES
+
+
+def counts_of_units(roles: Roles) -> list[str]:
+    """The columns that seem to count the units of rows, where rows may be sums."""
+    sample = roles.events
+    names = {c: re.sub(NUMBER_OF, "", plain(c)) for c in sample.numbers}
+    counts = [c for c in sample.numbers if names[c] in COUNTS and c not in roles.columns.values()]
+    keys = [c for c in sample.table.columns if c not in sample.numbers]
+    keys += [c for r, c in roles.columns.items() if r in ("arm", "time") and c not in keys]
+    # Rows of single units share their day and arm with others; sums of them do not.
+    distinct = counts and keys and sample.rows > 1 and sample.groups(keys) == sample.rows
+    return counts if distinct else []
+
+
+def ask_about_sums(roles: Roles) -> None:
+    """Ask whether rows are sums, where none is a unit's and a column seems to count units."""
+    if roles.has_unit or roles.no_unit or not roles.alone:
+        return
+    sample, arm, time = roles.events, roles.columns.get("arm"), roles.columns.get("time")
+    counts = counts_of_units(roles)
+    if not counts:
+        if arm and time and sample.is_grid(arm, time):
+            why = f"there is one row for each {arm} and {time}, so rows seem to be sums: "
+            roles.ask("count", why + UNITS_OF_SUMS)
+            roles.options["squares"] = "COLUMN"
+        return
+    roles.ask("count", f"{counts[0]} seems to count the units of a row", counts[0])
+    if arm and time and sample.counts_rise(counts[0], arm, time):
+        roles.unclear.append(COUNTS_RISE)
+        roles.options["cumulative"] = True
+    if "metric" in roles.options:
+        others = [c for c in sample.numbers if c in sample.free and c not in counts]
+        plain_numbers = [c for c in others if sample.table[c].type().is_numeric()]
+        parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
+        # Outcomes stand behind what was counted before them.
+        roles.options["metric"] = next(iter((*parts[::-1], *others)), "COLUMN")
+    metric = roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
+    odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
+    if odd is not None:
+        shown = f"{odd[0]:.12g} for {odd[1]:g} {counts[0]}"
+        roles.ask("squares", f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}")
+
+
+def ask_about_intervals(roles: Roles) -> None:
+    """Ask about rows that have the start and the stop of a time at risk."""
+    sample, unit = roles.events, roles.columns.get("unit")
+    pair = interval(sample.free)
+    if not roles.metric.plain or not pair or unit is None:
+        return
+    if not all(sample.table[name].type().is_numeric() for name in pair):
+        return
+    if sample.different(unit) == sample.rows:
+        return
+    why = f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk"
+    roles.ask("follow_up", why, ",".join(pair))
+    roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
+
+
+def ask_about_durations(roles: Roles) -> None:
+    """Ask about a flag beside the time until the event or the end of the follow-up."""
+    metric = roles.columns.get("metric", "")
+    if roles.metric.value is not None or plain(metric) not in EVENTS or roles.unclear:
+        return
+    columns = [c for c in roles.events.table.columns if c not in roles.columns.values()]
+    times = [c for c in columns if plain(c) in DURATIONS and c in roles.events.numbers]
+    if times:
+        why = (
+            f"{times[0]} seems to be the time until {metric}, or until the follow-up ended: "
+            f"name the metric alone to compare how many have {metric} however long they were "
+            f"followed, or give follow_up={times[0]!r} (--follow-up {times[0]}) for events per "
+            "time"
+        )
+        # Events are often written as 2, and what did not happen as 1.
+        codes = sorted(roles.events.kinds(metric))
+        roles.ask("metric", why, f"{metric}=2" if codes == ["1", "2"] else metric)
+
+
+def ask_about_blanks(roles: Roles) -> None:
+    """Ask what a unit without a value counts as, where no other has the 0 that is usual."""
+    sample, unit, metric = roles.events, roles.meant("unit"), roles.meant("metric")
+    stated = roles.metric.missing is not None or roles.metric.window is not None
+    if stated or roles.asked.design is not None or not (roles.alone and roles.metric.plain):
+        return
+    if metric is None or metric not in sample.table.columns:
+        return
+    if roles.options.get("count") or roles.asked.log.count:
+        return
+    if unit is not None and sample.different(unit) < sample.rows:
+        return
+    blanks = sample.odd_blanks(metric)
+    if blanks and blanks == sample.all_rows:
+        numbers = [c for c in sample.numbers if c in sample.free]
+        roles.ask("metric", f"no row has a value in {metric}", next(iter(numbers), "COLUMN"))
+    elif blanks:
+        rows = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
+        why = (
+            f"{rows} no {metric}, and no other has 0: say that these outcomes are not known "
+            'and do not count (missing="exclude", --missing exclude), or that nothing happened '
+            "(missing=0, --missing 0)"
+        )
+        roles.ask("missing", why, "exclude")
