@@ -14,7 +14,7 @@ from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
-from bascule.live.steps.serving import Evaluation, Served, evaluation, served_arms
+from bascule.live.steps.serving import Evaluation, evaluation, served_arms
 from bascule.live.storage.queries import (
     Loaded,
     Rows,
@@ -43,13 +43,13 @@ _LINKED_ARMS = (
 class Summary:
     """An experiment as it was read last.
 
-    `served` is what the units of each arm are served, if it is not their own, and `oldest` when the
-    first unit came that has not counted.
+    `served` is what the units of each arm are served, and `oldest` when the first unit came that
+    has not counted.
     """
 
     test: Experiment
     loaded: Loaded
-    served: Served | None = None
+    served: tuple[Evaluation, ...]
     oldest: float | None = None
 
     @property
@@ -87,10 +87,6 @@ class Summary:
         """The status as it was stored; no database is asked."""
         return status_of(self.loaded, self.test.store.runner.now(self.loaded), self.oldest)
 
-    def known(self, arm: int) -> Evaluation:
-        """What a unit is served that was assigned this arm."""
-        return evaluation(self.loaded.arms, arm, self.served)
-
 
 def alarm_names(store: Store) -> dict[int, list[str]]:
     """Return the names of all alarms in the audit log, by the number of their experiment."""
@@ -123,13 +119,15 @@ def read_summaries(
                 try:
                     loaded = stored_row(connection, number, name)
                     oldest = oldest_waiting(connection, loaded)
+                    answers = served_arms(loaded.state)
+                    served = tuple(evaluation(loaded.arms, one) for one in answers)
                 except DAMAGE as problem:
                     # One row that was damaged must not hide all others.
                     damaged[name] = f"{type(problem).__name__}: {problem}"
                     continue
                 store.runner.notice_erasures(loaded)
                 test = summary.test if summary else Experiment(store, number, name, loaded)
-                summary = Summary(test, loaded, served_arms(loaded.state), oldest)
+                summary = Summary(test, loaded, served, oldest)
             summaries[name] = summary
     return summaries, damaged
 
@@ -179,4 +177,4 @@ def evaluations_of_unit(
                 units = Rows(connection, number)
                 identity = units.identify([unit], names)[unit]
                 rows += [(number, arm) for arm in units.find_arms([identity]).values()]
-    return {number: by_number[number].known(arm) for number, arm in rows if number in by_number}
+    return {number: by_number[number].served[arm] for number, arm in rows if number in by_number}

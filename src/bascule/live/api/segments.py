@@ -65,7 +65,7 @@ class SegmentTests:
     def remembered(self, unit: str) -> Experiment | None:
         """Return the test of a unit if this program remembers it; no database is asked."""
         tests = self.tests.values()
-        return next((one for one in tests if one.calls.remembered(unit) is not None), None)
+        return next((one for one in tests if one.remembered(unit) is not None), None)
 
     def homes(self, units: Sequence[str]) -> dict[str, Experiment]:
         """Return the tests of those units that are in one; what is remembered is not read."""

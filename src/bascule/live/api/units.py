@@ -19,7 +19,7 @@ from bascule.live.commit.queue import Job, Reply, Result, copy_error
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Answer, Arms, Evaluation, Served, evaluation
+from bascule.live.steps.serving import Answer, Arms, Evaluation, evaluation
 from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.enrol import Newcomer, assign, newcomer
@@ -50,6 +50,10 @@ class Handle:
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, which never change."""
         return self._arms_with_values.names
+
+    def remembered(self, unit: str) -> int | None:
+        """Return the arm of a unit if this program remembers it; no database is asked."""
+        return self._known.get(unit)
 
     @cached_property
     def _arms_with_values(self) -> Arms:
@@ -113,8 +117,7 @@ class Calls(Handle):
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            arm, served = known
-            return Reply.ready(self.arms[arm if served is None else served.arms[arm]])
+            return Reply.ready(self.arms[known.arm])
         items = [newcomer(named, covariates, context)]
         return self._assign(items, lambda results: self._arm(results[0], strict))
 
@@ -164,9 +167,11 @@ class Calls(Handle):
         named = checked_unit(unit)
         known = self._at_hand(named)
         if known is not None:
-            return Reply.ready(evaluation(self._arms_with_values, *known))
+            return Reply.ready(evaluation(self._arms_with_values, known))
         items = [newcomer(named, covariates, context)]
-        return self._assign(items, lambda results: self._evaluation(results[0]))
+        return self._assign(
+            items, lambda results: evaluation(self._arms_with_values, _answer(results[0]))
+        )
 
     def record_many(self, outcomes: Outcomes) -> Reply[list[Receipt]]:
         """Return the call that records outcomes."""
@@ -193,46 +198,34 @@ class Calls(Handle):
         job = Job(self.id, self.name, link)
         return self._send(Reply(job, [pair], lambda arms: arms[0], ACTOR.get()))
 
-    def remembered(self, unit: str, served: Served | None = None) -> Evaluation | None:
-        """Return what a unit is served if this program remembers it; no database is asked.
-
-        `served` is what the units of each arm are served now, where it is not their own.
-        """
-        arm = self._known.get(unit)
-        return None if arm is None else evaluation(self._arms_with_values, arm, served)
-
     def _assign(
         self, items: Sequence[Newcomer], read: Callable[[Sequence[Any]], Any]
     ) -> Reply[Any]:
         return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
-    def _at_hand(self, unit: str) -> tuple[int, Served | None] | None:
-        """Return a unit's arm and what is served now where that takes no transaction, or None."""
+    def _at_hand(self, unit: str) -> Answer | None:
+        """Return what a unit is served where that takes no transaction, or None."""
         if unit not in self._known:
             return None
         self.store.check_open()
         served = self.store.runner.served(self.id, self.name)
         # Asked again: to look what is served may show that units are to be forgotten.
         arm = self._known.get(unit)
-        return None if arm is None else (arm, served)
+        return None if arm is None else served[arm]
 
     def _arm(self, result: Answer | InputError, strict: bool) -> str:
         """Return the name of the arm in a transaction's result, or raise its error."""
-        if isinstance(result, InputError):
-            raise copy_error(result)
-        if strict and result.problem is not None:
-            raise copy_error(result.problem)
-        return self.arms[result.arm]
+        answer = _answer(result)
+        if strict and answer.problem is not None:
+            raise copy_error(answer.problem)
+        return self.arms[answer.arm]
 
-    def _evaluation(self, result: Answer | InputError) -> Evaluation:
-        """Return what a unit is served, given a transaction's result, or raise its error."""
-        if isinstance(result, InputError):
-            raise copy_error(result)
-        names, values = self._arms_with_values
-        answer, problem = (names[result.arm], values[result.arm], result.reason), result.problem
-        if problem is None:
-            return Evaluation(*answer, enrolled=True)
-        return Evaluation(*answer, False, problem.field, str(problem))
+
+def _answer(result: Answer | InputError) -> Answer:
+    """Return a transaction's answer for a unit, or raise the error of its call."""
+    if isinstance(result, InputError):
+        raise copy_error(result)
+    return result
 
 
 Given = ParamSpec("Given")

@@ -131,7 +131,7 @@ class Runner:
         self._shuffle = shuffle
         self._actor = actor
         self._kept: dict[int, _Kept] = {}
-        self._latest: dict[int, tuple[Loaded, float, Served | None]] = {}
+        self._latest: dict[int, tuple[Loaded, float, Served]] = {}
         self._erased: dict[int, int] = {}
         self._tests: dict[int, str] = {}
         self.guard = ClockGuard(clock)
@@ -179,7 +179,7 @@ class Runner:
         """Return the time for a change that belongs to no experiment, refusing a wrong clock."""
         return self.guard.now(self.guard.kind, database_time(connection))
 
-    def served(self, experiment: int, name: str) -> Served | None:
+    def served(self, experiment: int, name: str) -> Served:
         """Return what the units of each arm are served, as of a second ago at most."""
         latest = self._latest.get(experiment)
         if latest is None or perf_counter() - latest[1] > FRESH:

@@ -36,11 +36,8 @@ class Answer(NamedTuple):
     problem: InputError | None = None
 
 
-class Served(NamedTuple):
-    """For each arm, the arm that its units are served now, and why."""
-
-    arms: tuple[int, ...]
-    reasons: tuple[ServedReason, ...]
+Served = tuple[Answer, ...]
+"""What the units of each arm are served."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,37 +64,33 @@ class Arms(NamedTuple):
     values: tuple[Any, ...]
 
 
-def evaluation(arms: Arms, arm: int, served: Served | None = None) -> Evaluation:
-    """Return what a unit is served that was assigned an arm, given by its number.
+def evaluation(arms: Arms, answer: Answer) -> Evaluation:
+    """Return an answer with the name and the value of its arm, and why a unit is not enrolled.
 
-    >>> evaluation(Arms(("a", "b"), (False, True)), 1)
+    >>> evaluation(Arms(("a", "b"), (False, True)), Answer(1, "SPLIT"))
     Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
     """
-    reason: ServedReason = "SPLIT" if served is None else served.reasons[arm]
-    arm = arm if served is None else served.arms[arm]
-    return Evaluation(arms.names[arm], arms.values[arm], reason, enrolled=True)
+    arm, reason, problem = answer
+    shown = (arms.names[arm], arms.values[arm], reason)
+    if problem is None:
+        return Evaluation(*shown, enrolled=True)
+    return Evaluation(*shown, False, problem.field, str(problem))
 
 
-def served_arms(state: ExperimentState) -> Served | None:
-    """Return the arm that the units of each arm are served; None if each gets its own.
+def served_arms(state: ExperimentState) -> Served:
+    """Return what the units of each arm are served: their own arm, or another after a change.
 
     >>> import bascule as bs
     >>> from bascule.live.storage.state import Control
     >>> start = ExperimentState.empty(bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3)))
-    >>> served_arms(start), served_arms(start._replace(control=Control(moved=((1, 0),)))).arms
-    (None, (0, 0, 2))
+    >>> [arm for arm, _, _ in served_arms(start._replace(control=Control(moved=((1, 0),))))]
+    [0, 0, 2]
     """
-    control = state.control
-    if not control.moved and not control.released and control.everyone is None:
-        return None
-    arms = len(state.enrolment.assigned)
-    everyone = everyones_arm(state)
-    if everyone is not None:
-        static: ServedReason = "STATIC"
-        return Served((everyone,) * arms, (static,) * arms)
-    to = dict(control.moved)
-    reasons: list[ServedReason] = ["STATIC" if arm in to else "SPLIT" for arm in range(arms)]
-    return Served(tuple(to.get(arm, arm) for arm in range(arms)), tuple(reasons))
+    arms, everyone = range(len(state.enrolment.assigned)), everyones_arm(state)
+    moved = dict(state.control.moved) if everyone is None else dict.fromkeys(arms, everyone)
+    return tuple(
+        Answer(moved[arm], "STATIC") if arm in moved else Answer(arm, "SPLIT") for arm in arms
+    )
 
 
 def everyones_arm(state: ExperimentState) -> int | None:

@@ -78,10 +78,9 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         # Remembered under every name, but for those that were erased.
         known_by = [one for one in names.items() if not is_erased(one[1])]
         arms.update([(name, arms[identity]) for name, identity in known_by])
-    answers = _enrolled_answers({*arms.values()}, served)
     return [
-        answers.get(arms[unit]) or _outside_answer(work, refused.get(unit, problem), served)
-        for unit in asked
+        _outside_answer(work, refused.get(unit, problem), served) if arm is None else served[arm]
+        for unit, arm in ((unit, arms[unit]) for unit in asked)
     ]
 
 
@@ -145,19 +144,13 @@ def _in_another_segment(
     }
 
 
-def _enrolled_answers(arms: set[int | None], served: Served | None) -> dict[int | None, Answer]:
-    """Return what units in the test are served, by their arm."""
-    if served is None:
-        return {arm: Answer(arm, "SPLIT") for arm in arms if arm is not None}
-    return {arm: Answer(served.arms[arm], served.reasons[arm]) for arm in arms if arm is not None}
-
-
 def _outside_answer(
-    work: UnitOfWork, problem: InputError | None, served: Served | None
+    work: UnitOfWork, problem: InputError | None, served: Served
 ) -> Answer | InputError:
     """Return what a unit is served that is not in the test, or the error of its call."""
     assert problem is not None
-    if problem.field in ("covariates", "segment") or (problem.field == "clock" and served is None):
+    is_split = all(answer.reason == "SPLIT" for answer in served)
+    if problem.field in ("covariates", "segment") or (problem.field == "clock" and is_split):
         # A clock that is wrong is an error of the machine: nothing is known about the test now.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)

@@ -130,9 +130,9 @@ class ExperimentCache:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
-        known = test.calls.remembered(unit, entry.served)
-        if known is not None:
-            return entry, known
+        arm = test.remembered(unit)
+        if arm is not None:
+            return entry, entry.served[arm]
         answer = test.soon.evaluate(unit, context, covariates=covariates)
         return entry, await self._calls.in_time(answer, "assign")
 
