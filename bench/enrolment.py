@@ -15,6 +15,7 @@ import sys
 import bascule as bs
 from bascule.live.steps.assignment import place
 from bascule.live.steps.folding import fold_unit
+from bascule.live.steps.maturity import Matured
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState
 
@@ -51,7 +52,8 @@ def winner(audience: bs.Audience, seed: int) -> str | None:
         # The conversion window of a day has ended.
         for name, arm, number in zip(inside, placed.arms, placed.deals, strict=True):
             deal = deals[number or 0]
-            state = fold_unit(DESIGN, state, deal, arm, bought[name], (day + 1) * DAY)
+            unit = Matured(arm, bought[name])
+            state = fold_unit(DESIGN, state, deal, unit, (day + 1) * DAY)
             if state.ending.verdict is not None:
                 return state.ending.verdict.name
         if by_hand:

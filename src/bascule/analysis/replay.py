@@ -118,6 +118,7 @@ def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -
     `units` has the rows of each unit: that of the primary metric first, then of the others.
     """
     from bascule.live.reports.status import status_of
+    from bascule.live.steps.maturity import Matured
     from bascule.live.steps.replay import Replay
     from bascule.live.storage.queries import Loaded
 
@@ -147,15 +148,14 @@ def _replayed(design: Design, units: Sequence[tuple[Record, ...]], end: float) -
         before, value = replayed.state.statistics, _outcome(design, row)
         covariates = tuple(row[f"covariate_{k}"] for k in range(len(design.covariates or ())))
         each = list(zip((design, *design.metric_designs), unit, strict=True))
-        replayed = replayed.fold(
+        counted = Matured(
             row["arm"],
-            block,
             value,
-            ready,
-            metrics=[None if _is_left_out(*one) else _outcome(*one) for one in each[1:]],
-            covariates=covariates,
-            lacking=[one["outcome"] is None and is_counted(its) for its, one in each],
+            [None if _is_left_out(*one) else _outcome(*one) for one in each[1:]],
+            covariates,
+            [one["outcome"] is None and is_counted(its) for its, one in each],
         )
+        replayed = replayed.fold(counted, block, ready)
         statistics = replayed.state.statistics
         over = statistics is not before and _is_over(design, statistics, ready - began)
     replayed = replayed.announced(end)

@@ -11,6 +11,7 @@ import bascule as bs
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.outcomes import Pair
 from bascule.live.steps.folding import fold_unit, take_out
+from bascule.live.steps.maturity import Matured
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState
 
@@ -88,7 +89,8 @@ def test_no_interval_excludes_its_own_estimate(family: str, arms: int) -> None:
             ]
             known = tuple(float(rng.normal()) for _ in design.covariates or ())
             lacking = [False, *(one is None for one in others)]
-            state = fold_unit(design, state, deal, arm, value, 0.0, others, known, lacking)
+            unit = Matured(arm, value, others, known, lacking)
+            state = fold_unit(design, state, deal, unit, 0.0)
         check(design, state)
         if arms > 2 and number == (2 * blocks) // 3:
             state, _ = take_out(design, state, design.arms[-1], None, 0.0)

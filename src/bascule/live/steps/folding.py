@@ -15,7 +15,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.ending import remove_arm
@@ -25,36 +24,26 @@ from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.steps.maturity import without_block
+from bascule.live.steps.maturity import Matured, without_block
 from bascule.live.storage.deals import Deal, is_struck, with_blocks
 from bascule.live.storage.state import ExperimentState, Front, OpenBlock, Verdict
 
 
 def fold_unit(
-    design: Design,
-    state: ExperimentState,
-    deal: Deal | None,
-    arm: int,
-    value: Value,
-    now: float,
-    metrics: Sequence[Value | None] = (),
-    covariates: tuple[float, ...] = (),
-    lacking: Sequence[bool] = (),
+    design: Design, state: ExperimentState, deal: Deal | None, unit: Matured, now: float
 ) -> ExperimentState:
-    """Return the state after the next unit has given its outcome.
+    """Return the state after the next unit has counted.
 
-    `deal` is the block that the unit belongs to, in tests that have blocks. `metrics` are the
-    unit's outcomes of the other metrics, in the order of the design, None where it has no value,
-    and `covariates` what was known of it when it was assigned. `lacking` says of the primary metric
-    and each other one whether no value of the unit was recorded.
+    `deal` is the block that the unit belongs to, in tests that have blocks.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> fold_unit(design, ExperimentState.empty(design), None, 1, 0.5, now=0.0).statistics.units
+    >>> fold_unit(design, ExperimentState.empty(design), None, Matured(1, 0.5), 0.0).once.units
     1
     """
     if state.ending.final is not None:
-        return _measured_on(design, state, deal, arm, value, now, metrics, covariates, lacking)
+        return _measured_on(design, state, deal, unit, now)
+    arm, value, metrics, covariates, lacking, _ = unit
     folding = state.folding._replace(folded=state.folding.folded + 1)
     if deal is None or design.procedure.counts == "units":
         numbers = [one for one in metrics if one is not None]
@@ -83,15 +72,13 @@ def fold_unit(
 
 
 def _measured_on(
-    design: Design,
-    state: ExperimentState,
-    *unit: Any,
+    design: Design, state: ExperimentState, deal: Deal | None, unit: Matured, now: float
 ) -> ExperimentState:
     """Return the state after a unit that counts after a decision: no arm is dropped any more."""
     ending = state.ending
     assert ending.final is not None
     before = state._replace(statistics=ending.final, ending=ending._replace(final=None))
-    after = fold_unit(design, before, *unit)
+    after = fold_unit(design, before, deal, unit, now)
     final = replace(after.once, dropped=ending.final.dropped)
     return after._replace(statistics=state.statistics, ending=after.ending._replace(final=final))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Literal, NamedTuple
@@ -175,34 +175,86 @@ def judge_time(measure: Measure | None, at: float, arrived: float, now: float) -
     return ACCEPTED
 
 
-def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None, str]:
-    """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
+Events = Mapping[str | None, Sequence[Value]]
+"""The values of a unit's events by metric, None for the primary one, in the order of time."""
 
-    None if it has no value and is excluded then.
+
+class Matured(NamedTuple):
+    """What a unit counts as, once it has matured."""
+
+    arm: int
+    value: Value
+    """Its outcome of the primary metric."""
+    metrics: Sequence[Value | None] = ()
+    """Those of the other metrics, in the order of the design; None where it has no value, or where
+    it has counted in a metric before."""
+    covariates: tuple[float, ...] = ()
+    """What was known of it when it was assigned."""
+    lacking: Sequence[bool] = ()
+    """For the primary metric and each other one, whether no value was recorded."""
+    clipped: tuple[tuple[int, Value, str], ...] = ()
+    """Outcomes beyond the limits: 0 for the primary metric or the place of another one counted from
+    1, what it counts as, and why."""
+
+
+def matured(
+    design: Design,
+    arm: int,
+    events: Events,
+    covariates: tuple[float, ...] = (),
+    ahead: Collection[int] = (),
+) -> Matured:
+    """Return what a unit of an arm counts as; metrics `ahead` have counted before.
 
     >>> import bascule as bs
     >>> spent = bs.Measure("7d", "sum")
     >>> design = bs.Design(["a", "b"], bs.Bounded(0, 500), bs.Tilt(3), measure=spent)
-    >>> unit_outcome(design, [400.0, 212.0])
+    >>> unit = matured(design, 1, {None: [400.0, 212.0]})
+    >>> unit.value, unit.clipped[0][2]
     (500.0, 'outcome 612 lies outside the limits and counts as 500')
+    """
+    its = [events.get(None, ()), *(events.get(metric.name, ()) for metric in design.metrics)]
+    designs = (design, *design.metric_designs)
+    outcomes = [
+        (None, "") if which - 1 in ahead else unit_outcome(one, values)
+        for which, (one, values) in enumerate(zip(designs, its, strict=True))
+    ]
+    (value, _), *others = outcomes
+    assert value is not None
+    return Matured(
+        arm,
+        value,
+        [one for one, _ in others],
+        covariates,
+        [not values and is_counted(one) for one, values in zip(designs, its, strict=True)],
+        tuple(
+            (which, one, why)
+            for which, (one, why) in enumerate(outcomes)
+            if one is not None and why
+        ),
+    )
+
+
+def outcomes_of(
+    design: Design, metrics: Sequence[int], events: Events
+) -> list[tuple[Value | None, str]]:
+    """Return what a unit counts as in some metrics, given by their places, and what was clipped."""
+    return [
+        unit_outcome(design.metric_designs[which], events.get(design.metrics[which].name, ()))
+        for which in metrics
+    ]
+
+
+def unit_outcome(design: Design, values: Sequence[Value]) -> tuple[Value | None, str]:
+    """The outcome of a mature unit, within the limits of the design, and what was clipped if any.
+
+    None if it has no value and is excluded then.
     """
     measure = design.measure
     if not values and measure is not None and measure.missing == "exclude":
         return None, ""
     value = values[0] if measure is None else measure.value_of(design.outcome, values)
     return (value, "") if isinstance(value, Pair) else clipped(design, value)
-
-
-def lacks_value(design: Design, values: Sequence[Value]) -> bool:
-    """Return whether a mature unit with these events has no value of a metric.
-
-    >>> import bascule as bs
-    >>> rating = bs.Measure("7d", "mean", missing=3.0)
-    >>> design = bs.Design(["a", "b"], bs.Numeric(), bs.Tilt(3), measure=rating)
-    >>> lacks_value(design, []), lacks_value(design, [4.0])
-    (True, False)
-    """
-    return not values and is_counted(design)
 
 
 def clipped(design: Design, value: float) -> tuple[float, str]:

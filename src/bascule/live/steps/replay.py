@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from bascule.core.design import Design
-from bascule.core.outcomes import Value
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
@@ -19,8 +18,9 @@ from bascule.live.steps.folding import (
     take_out,
     with_knob,
 )
+from bascule.live.steps.maturity import Matured, with_event
 from bascule.live.steps.stages import Sums, closed, joined
-from bascule.live.storage.deals import Deal
+from bascule.live.storage.deals import Deal, with_blocks
 from bascule.live.storage.state import ExperimentState
 
 
@@ -49,7 +49,7 @@ class Replay:
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
-    >>> Replay.start(design, {}.__getitem__).fold(1, None, 0.5).state.statistics.units
+    >>> Replay.start(design, {}.__getitem__).fold(Matured(1, 0.5), None).state.statistics.units
     1
     """
 
@@ -79,23 +79,29 @@ class Replay:
             state = state._replace(enrolment=state.enrolment._replace(origin=origin))
         return cls(design, state, deal_of, changes, {})
 
-    def fold(
-        self,
-        arm: int,
-        deal: int | None,
-        value: Value,
-        time: float = 0.0,
-        metrics: Sequence[Value | None] = (),
-        covariates: tuple[float, ...] = (),
-        lacking: Sequence[bool] = (),
+    def enrolled(
+        self, arm: int, block: Deal | None = None, is_first: bool = False, is_heard: bool = False
     ) -> Replay:
-        """Return the replay after the next unit's outcome; `deal` is the number of its block."""
+        """Return the replay after a unit has come, the first of its block, or with an early event.
+
+        What has counted and what has come may be replayed one after the other.
+        """
+        enrolment = self.state.enrolment
+        assigned = [units + (i == arm) for i, units in enumerate(enrolment.assigned)]
+        enrolment = enrolment._replace(assigned=tuple(assigned))
+        if block is not None and is_first and self.design.procedure.has_horizon:
+            under_way = with_blocks(enrolment.under_way, block.largest, 1)
+            enrolment = enrolment._replace(under_way=under_way)
+        state = self.state._replace(enrolment=enrolment)
+        if block is not None and is_heard:
+            state = with_event(state, block, arm)
+        return replace(self, state=state)
+
+    def fold(self, unit: Matured, deal: int | None, time: float = 0.0) -> Replay:
+        """Return the replay after the next unit has counted; `deal` is the number of its block."""
         now = self.changed()
         block = None if deal is None else now._deal(deal)
-        state = fold_unit(
-            now.design, now.state, block, arm, value, time, metrics, covariates, lacking
-        )
-        return replace(now, state=state)
+        return replace(now, state=fold_unit(now.design, now.state, block, unit, time))
 
     def announced(self, time: float) -> Replay:
         """Return the replay at a time by which the calendar may allow a decision to be announced.

@@ -216,10 +216,6 @@ def with_parts(row: tuple[object, ...]) -> tuple[object, ...]:
     return (*row[:2], value.numerator, *row[3:], value.denominator)
 
 
-Events = dict[str | None, list[Value]]
-"""The values of a unit's events by metric, None for the primary one, in the order of time."""
-
-
 class Rows(NamedTuple):
     """The rows of one experiment: its units, blocks, events and links."""
 
@@ -287,9 +283,9 @@ class Rows(NamedTuple):
         """Units from that number on, in the order of their assignment."""
         return [Assignment(*row) for row in self._read(_ASSIGNED, number, most)]
 
-    def events_of(self, first: int, last: int) -> dict[int, Events]:
-        """The events of units, by their numbers."""
-        events: dict[int, Events] = {}
+    def events_of(self, first: int, last: int) -> dict[int, dict[str | None, list[Value]]]:
+        """The values of the events of units, by their numbers and metrics, in the order of time."""
+        events: dict[int, dict[str | None, list[Value]]] = {}
         for number, metric, *value in self._read(_EVENTS, first, last):
             events.setdefault(number, {}).setdefault(metric, []).append(event_value(*value))
         return events

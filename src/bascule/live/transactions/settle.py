@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,9 @@ from bascule.live.steps.folding import (
     with_front,
 )
 from bascule.live.steps.growth import is_exhausted
-from bascule.live.steps.maturity import Event, Receipt, lacks_value, unit_outcome, with_delay
+from bascule.live.steps.maturity import Event, Receipt, matured, outcomes_of, with_delay
 from bascule.live.steps.serving import moved_to
-from bascule.live.storage.queries import Events, Loaded, Rows
+from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json
 from bascule.live.transactions.erase import finish
@@ -186,14 +185,9 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         if measure is None and len(its) < 1 + len(design.metrics):
             work.state = _with_backlog(work.state, False)
             return False
-        value = _outcome(work, row, its.get(None, ()))
-        assert value is not None
-        metrics, lacking = [], [lacks_value(design, its.get(None, ()))]
-        for which, metric in enumerate(design.metrics):
-            its_events = its.get(metric.name, ())
-            counted = which in ahead
-            metrics.append(None if counted else _outcome(work, row, its_events, 1 + which))
-            lacking.append(lacks_value(design.metric_designs[which], its_events))
+        unit = matured(design, row.arm, its, row.known, ahead)
+        for which, value, why in unit.clipped:
+            _list_clipped(work, row, which, value, why)
         deal = work.deal(row.deal) if row.deal is not None else None
         some = sum(map(len, its.values()))
         counts = work.state.counts._replace(events=work.state.counts.events + some)
@@ -203,9 +197,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             work.state = with_delay(design, work.state, row.arm, *when)
         was_open, before = work.state.ending.final is None, work.state.statistics
         time = fold_time(design, row.time, work.now)
-        work.state = fold_unit(
-            design, work.state, deal, row.arm, value, time, metrics, row.known, lacking
-        )
+        work.state = fold_unit(design, work.state, deal, unit, time)
         if design.metrics and work.state.ending.verdict is None and was_open:
             _remove_harmful(work)
         if was_open and (
@@ -249,17 +241,15 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
     work.write("assignments")
     rows = work.rows.assigned_from(front.folded, most)
     ready = [*takewhile(lambda row: row.time + front.wait <= end, rows)]
-    events: dict[int, Events] = {}
-    if ready:
-        events = work.rows.events_of(ready[0].number, ready[-1].number)
-        work.read_deals([row.deal for row in ready if row.deal is not None])
+    events = work.rows.events_of(front.folded, front.folded + len(ready) - 1)
+    work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         assert row.deal is not None
-        its = events.get(row.number, {})
-        values = [
-            _outcome(work, row, its.get(design.metrics[which].name, ()), 1 + which)
-            for which in front.metrics
-        ]
+        outcomes = outcomes_of(design, front.metrics, events.get(row.number, {}))
+        for which, (value, why) in zip(front.metrics, outcomes, strict=True):
+            if value is not None and why:
+                _list_clipped(work, row, 1 + which, value, why)
+        values = [value for value, _ in outcomes]
         deal = work.deal(row.deal)
         work.state = fold_ahead_unit(design, work.state, place, deal, row.arm, values, work.now)
         if work.state.ending.verdict is None:
@@ -271,22 +261,16 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
     return len(ready) == most
 
 
-def _outcome(
-    work: UnitOfWork, row: Assignment, values: Sequence[Value], which: int = 0
-) -> Value | None:
-    """Return what a unit's events of a metric count as; what is capped is counted and listed."""
-    design = work.design if not which else work.design.metric_designs[which - 1]
-    value, clipped = unit_outcome(design, values)
-    if clipped and value is not None:
-        metric = work.design.metrics[which - 1].name if which else None
-        work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", clipped))
-        counts = work.state.counts
-        arms = (0,) * len(work.design.arms)
-        before = counts.clipped or (arms,) * (1 + len(work.design.metrics))
-        more = [[*one] for one in before]
-        more[which][row.arm] += 1
-        work.state = work.state._replace(counts=counts._replace(clipped=tuple(map(tuple, more))))
-    return value
+def _list_clipped(work: UnitOfWork, row: Assignment, which: int, value: Value, why: str) -> None:
+    """Count and list an outcome that is capped: of the primary metric (0), or of another one."""
+    metric = work.design.metrics[which - 1].name if which else None
+    work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", why))
+    counts = work.state.counts
+    arms = (0,) * len(work.design.arms)
+    before = counts.clipped or (arms,) * (1 + len(work.design.metrics))
+    more = [[*one] for one in before]
+    more[which][row.arm] += 1
+    work.state = work.state._replace(counts=counts._replace(clipped=tuple(map(tuple, more))))
 
 
 def _remove_harmful(work: UnitOfWork) -> None:

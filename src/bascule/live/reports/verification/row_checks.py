@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
@@ -277,7 +276,6 @@ class RowCheck:
         self._arms = len(stored.design.arms)
         self._stored, self._findings = stored, findings
         self._number, self._time = -1, -math.inf
-        self.assigned: Counter[int] = Counter()
 
     def check(self, row: Assignment, chances: frozenset[float]) -> bool:
         """List what is wrong with a row; return whether it can be replayed."""
@@ -288,8 +286,6 @@ class RowCheck:
         if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
             self._findings.add(f"{where}: arm stored as {short(row.arm)}, which is none")
             sound = False
-        else:
-            self.assigned[row.arm] += 1
         if not _is_time(row.time):
             self._findings.add(f"{where}: time stored as {short(row.time)}, which is none")
             sound = False

@@ -11,9 +11,9 @@ from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
 from bascule.live.reports.verification.row_checks import Findings, readable_runs, short
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.maturity import sizes_of, with_delay, with_events
+from bascule.live.steps.maturity import sizes_of, with_delay
 from bascule.live.steps.replay import Replay
-from bascule.live.storage.deals import Deal, Early, Used
+from bascule.live.storage.deals import Deal, Used
 from bascule.live.storage.queries import Loaded, Rows
 
 
@@ -28,7 +28,6 @@ class SignalCheck:
         self.connection, self.stored, self.findings = connection, stored, findings
         self.is_used = stored.design.procedure.uses_signals
         self._arms = len(stored.design.arms)
-        self._shown: Early = ()
         self._heard: dict[int, float] = {}
         self._choices = self._read() if self.is_used else iter(())
         self._next = next(self._choices, None)
@@ -39,11 +38,9 @@ class SignalCheck:
             log = Rows(self.connection, self.stored.id)
             self._heard = log.first_events([row.number for row in rows])
 
-    def take(self, row: Assignment, deal: Deal | None) -> None:
-        """Count the event of a unit, if it had one."""
-        if deal is not None and row.number in self._heard:
-            events = tuple(int(arm == row.arm) for arm in range(self._arms))
-            self._shown = with_events(self._shown, sizes_of(deal, self._arms), events)
+    def is_heard(self, row: Assignment) -> bool:
+        """Whether a unit had an event."""
+        return row.number in self._heard
 
     def with_delay(self, replay: Replay, row: Assignment) -> Replay:
         """Return the replay with the delay of a unit that is folded next."""
@@ -53,13 +50,6 @@ class SignalCheck:
         when = row.time, self._heard[row.number]
         state = with_delay(self.stored.design, replay.state, row.arm, *when)
         return replace(replay, state=state)
-
-    def early(self, replay: Replay) -> Early:
-        """Return the events of blocks that are not folded."""
-        early = self._shown
-        for sizes, events in replay.state.signals.early:
-            early = with_events(early, sizes, events)
-        return early
 
     def check_choices(self, replay: Replay) -> None:
         """Choose the sizes again of blocks that were dealt when so many units were folded."""

@@ -36,12 +36,12 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.reports.verification.signal_checks import SignalCheck
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
-from bascule.live.steps.maturity import lacks_value, unit_outcome
+from bascule.live.steps.maturity import Events, matured, outcomes_of
 from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
-from bascule.live.storage.deals import Deal, UnderWay, with_blocks
-from bascule.live.storage.queries import Events, Loaded
+from bascule.live.storage.deals import Deal
+from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState, Folding, Front
 from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import read_stage
@@ -166,7 +166,6 @@ class _UnitLog:
         self._total = 0.0
         self._handed: list[int] = []
         self._block = 0
-        self._dealt: UnderWay = ()
         self._deals: dict[int, Deal] = {}
         self._signals = SignalCheck(connection, stored, findings)
         fronts = tuple(Front(*front[:2]) for front in stored.state.folding.fronts)
@@ -208,16 +207,8 @@ class _UnitLog:
             verdict = replace(reached, time=wanted.ending.verdict.time)
         elif reached is not None and wanted.ending.held is not None:
             verdict, held = None, replace(reached, time=wanted.ending.held.time)
-        assigned = tuple(self._rows.assigned[arm] for arm in range(len(wanted.enrolment.assigned)))
-        under_way = self._dealt
-        for *kind, folded in self.replay.state.enrolment.under_way:
-            under_way = with_blocks(under_way, (kind[0], kind[1]), folded)
-        early = self._signals.early(self.replay)
-        computed = replayed._replace(
-            enrolment=replayed.enrolment._replace(assigned=assigned, under_way=under_way),
-            signals=replayed.signals._replace(early=early),
-            ending=replayed.ending._replace(verdict=verdict, held=held),
-        )
+        ending = replayed.ending._replace(verdict=verdict, held=held)
+        computed = replayed._replace(ending=ending)
         for name in ("enrolment.assigned", *(self.names if self._folds else ())):
             given, value = (attrgetter(name)(state) for state in (wanted, computed))
             if value != given:
@@ -252,16 +243,17 @@ class _UnitLog:
 
     def _take(self, row: Assignment, its: Events) -> None:
         self.units += 1
-        slot = None
+        slot, deal = None, None
         if row.deal is not None:
             if row.deal != self._block:
                 self._check_block()
                 self._check_skipped(row.deal)
                 self._block = row.deal
-            slot = len(self._handed)
+            slot, deal = len(self._handed), self._deals.get(row.deal)
             self._handed.append(row.arm)
-            self._signals.take(row, self._deals.get(row.deal))
         sound = self._rows.check(row, self._chances(row, slot))
+        is_heard = self._signals.is_heard(row)
+        self.replay = self.replay.enrolled(row.arm, deal, slot == 0, is_heard)
         if sound and self._folds:
             self._take_ahead(row, its)
         if row.number >= self.stored.state.folding.folded:
@@ -271,13 +263,12 @@ class _UnitLog:
         if not sound:
             self._folds = False
             return
-        design, values = self.stored.design, its.get(None, [])
+        design = self.stored.design
         try:
-            if design.measure is None and not values:
+            if design.measure is None and not its.get(None):
                 raise ValueError("it has no outcome")
-            value, _ = unit_outcome(design, values)
-            assert value is not None
-            self._total += math.nan if isinstance(value, Pair) else value
+            unit = matured(design, row.arm, its, row.known, self._places_ahead)
+            self._total += math.nan if isinstance(unit.value, Pair) else unit.value
             is_erased = row.covariates is None and row.unit.startswith(PREFIX)
             if design.adjustment is not None and is_erased and self._since is None:
                 self._since, self._folds = row.number, False
@@ -285,22 +276,7 @@ class _UnitLog:
                 return
             if design.measure is None and len(its) < 1 + len(design.metrics):
                 raise ValueError("it has no outcome of some metric")
-            others = [
-                (one, its.get(metric.name, ()))
-                for metric, one in zip(design.metrics, design.metric_designs, strict=True)
-            ]
-            self.replay = self._signals.with_delay(self.replay, row)
-            self.replay = self.replay.fold(
-                row.arm,
-                row.deal,
-                value,
-                metrics=[
-                    None if which in self._places_ahead else unit_outcome(*one)[0]
-                    for which, one in enumerate(others)
-                ],
-                covariates=row.known,
-                lacking=[lacks_value(one, events) for one, events in ((design, values), *others)],
-            )
+            self.replay = self._signals.with_delay(self.replay, row).fold(unit, row.deal)
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False
@@ -316,12 +292,7 @@ class _UnitLog:
         for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
                 continue
-            values = [
-                unit_outcome(design.metric_designs[which], its.get(design.metrics[which].name, ()))[
-                    0
-                ]
-                for which in front.metrics
-            ]
+            values = [value for value, _ in outcomes_of(design, front.metrics, its)]
             deal = self._deals[row.deal]
             self._ahead = fold_ahead_unit(design, self._ahead, place, deal, row.arm, values, 0.0)
 
@@ -361,8 +332,6 @@ class _UnitLog:
         """Compare the slots of the current block, as handed out, with those that were dealt."""
         deal = self._deals.get(self._block)
         slots = () if deal is None else deal.slots
-        if deal is not None and self.stored.design.procedure.has_horizon:
-            self._dealt = with_blocks(self._dealt, deal.largest, 1)
         stored = self.stored.state.enrolment
         if self._block == stored.deal:
             slots = slots[: stored.handed]
@@ -427,6 +396,8 @@ class _StageLog(_UnitLog):
         while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
             sound = [row for row in rows if self._rows.check(row, frozenset((1.0,)))]
+            for row in rows:
+                self.replay = self.replay.enrolled(row.arm)
             # After the decision everyone gets the winner, and is not part of the test.
             ours = sound[: max(0, counted - self.units)]
             for time, some in groupby(ours, key=attrgetter("time")):
