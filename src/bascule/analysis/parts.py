@@ -1,4 +1,4 @@
-"""The log as a whole, or a segment of it, answered: by which evidence, and what the arms showed."""
+"""The answer for a whole log or one segment: which evidence is used, and what the arms showed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from bascule.core.inputs.checks import is_grouped
 USAGE_ERROR, INTERRUPTED = 2, 130
 
 SHORTEST_WORD = 3
-"""Letters that an unknown option has at least if it is looked for in the help of others."""
+"""Least letters of an unknown option for it to be searched in the help of other options."""
 
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""

@@ -10,7 +10,7 @@ HALVINGS = 200
 
 
 def turning_point(before: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the number between `low` and `high` up to which `before` holds, and then no more.
+    """Return the number between `low` and `high` up to which `before` holds.
 
     >>> round(turning_point(lambda x: x * x < 2, 1.0, 2.0), 6)
     1.414214
@@ -36,7 +36,7 @@ def smallest(enough: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def first_after(before: Callable[[float], bool], low: float, most: float = 1e300) -> float:
-    """Return the number from `low` on up to which `before` holds; infinity if it does up to `most`.
+    """Return the number above `low` up to which `before` holds; infinity if it holds at `most`.
 
     >>> round(first_after(lambda x: x * x < 200, 1.0), 6), first_after(lambda x: True, 1.0)
     (14.142136, inf)

@@ -1,11 +1,12 @@
 """When changes by operators take effect: between blocks. Pure functions.
 
-Whoever knows the first places of a block knows something about the others, and must not choose the
-moment at which these are filled. So a pause, another share of the traffic and a step of a ramp wait
-until the open block is complete: the next units that arrive fill it, under the terms on which it
-was begun. Knobs act when a block is dealt. A stop and a dropped arm act at once.
-No block begins while those under way suffice for the horizon, or while as many units as may wait
-have not counted. docs/research/operators.md has the proof, and what it does not cover.
+The first arms of a block say something about the remaining ones, so an operator who has seen them
+must not choose when the rest is filled. A pause, another share of the traffic and a step of a ramp
+therefore wait until the open block is complete: the next units that arrive fill it, under the terms
+on which it began. Knobs act when a block is dealt. A stop and a dropped arm act at once.
+
+No block begins while those under way suffice for the horizon, or while the number of pending units
+is at its limit. docs/research/operators.md has the proof, and what it does not cover.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def played_design(request: PlanRequest, design: Design) -> Design:
 def even_rule(rule: Rule) -> Rule:
     """Return the rule with its knob where it decides soonest, which mostly is an even split.
 
-    It is what rules that differ by their knob only have in common.
+    Rules that differ only by their knob have the same even rule.
 
     >>> import bascule as bs
     >>> even_rule(bs.Tilt(5, effect=0.5))

@@ -1,7 +1,8 @@
 """The plan of a guarded rollout: its schedule, its cases, and what is guaranteed.
 
-With several new versions, it is the share of all of them together. All arms of the test get equally
-many users, so with K arms the test has K / (K - 1) times that share of the traffic.
+The schedule says which share of the traffic gets a new version, and since when. With several new
+versions it is the share of all of them together. All arms of the test get equally many users, so
+with K arms the test has K / (K - 1) times that share of the traffic.
 """
 
 from __future__ import annotations

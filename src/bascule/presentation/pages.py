@@ -1,4 +1,4 @@
-"""Reports as pages, and as notebooks show them.
+"""Reports as HTML pages and as output of notebooks.
 
 A page is one file with everything in it, and loads nothing from elsewhere.
 """

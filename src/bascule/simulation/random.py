@@ -4,11 +4,8 @@ A stream is four 64-bit words. Run k of seed s starts from the words (s, k, a co
 runs can never share a stream, and what a run draws depends on nothing but s and k: not on
 threads, chunks or machines. NumPy's `SFC64` gives the same words from the same state.
 
-Plain functions on scalars and flat arrays: they run as they are and compile for CPU and CUDA.
-
-The loops compile these functions; the traces call them as they are.
-
-Plain functions on scalars and flat arrays, as in `simulate.streams`; `cell` is one number of room.
+Plain functions on scalars and flat arrays: the loops compile them for CPU and CUDA, and the traces
+call them as they are. An argument `cell` is an array of one number, for intermediate results.
 """
 
 from __future__ import annotations

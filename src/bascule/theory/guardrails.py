@@ -12,7 +12,7 @@ from bascule.core.numerics import first_after
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 
 SMALLEST_CLOCK, LARGEST_CLOCK = 1e-3, 1e12
-"""Where the clock at which a guardrail is in order is looked for."""
+"""The range that is searched for the clock at which an arm is shown to be within its margin."""
 
 
 def metric_spread(metric: Metric) -> float | None:

@@ -1,8 +1,8 @@
 """How many units a radius needs to become as small as asked: the equation behind every bound.
 
-The more outcomes a unit has given the more it counts, and no two units of an arm arrive at the same
-stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which bounds its clock
-from below and its radius from above.
+Where outcomes recur, a unit counts more the more outcomes it has given, and no two units of an arm
+arrive at the same stage. So the n units of an arm have given at least 1, 2, ..., n outcomes, which
+bounds its clock from below and its radius from above.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which columns an analysis was made from, and the one question that is asked about them."""
+"""The columns that an analysis was made from, and the question about those that are unclear."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ MOSTLY = 0.5
 """Part of the entries of a text column that must be numbers for it to be a column of numbers."""
 
 FEWEST_GROUPS = 3
-"""Where two arms have this many groups of units each, and no group has both, it is no chance."""
+"""Least groups per arm, none with units of two arms, that are not taken for a coincidence."""
 
 
 ZERO = r"^[^0-9.,]*[0.,]*0[0.,]*[^0-9.,]*$"

@@ -102,14 +102,14 @@ class Sums:
 
     @property
     def two_values(self) -> tuple[float, float] | None:
-        """The two numbers, none of them 0, of which every outcome is one; None if not so."""
+        """The only two numbers that outcomes are, neither of them 0; None if there are others."""
         low, high = float(self.lows.min()), float(self.highs.max())
         if self.growth is not None or low == 0.0 or not low < high < np.inf:
             return None
         units, totals, squares = (
             float(part.sum()) for part in (self.units, self.totals, self.squares)
         )
-        # No other number is as far from its neighbours as both ends are.
+        # The sum of (x - low) (x - high), which is 0 only if every outcome x is one of the two.
         inside = squares - (low + high) * totals + low * high * units
         return (low, high) if abs(inside) <= 1e-9 * units * (high - low) ** 2 else None
 

@@ -1,6 +1,7 @@
-"""Where a log is, what is open for reading it, and Ibis backends where the data is.
+"""Sources of a log and their open connections, and how Ibis expressions run where the data is.
 
-Most entries of text pass the quick checks, so few need the slow ones.
+`surely` and `points` are quick checks of text columns: most entries pass them, so that few need
+slow ones.
 """
 
 from __future__ import annotations

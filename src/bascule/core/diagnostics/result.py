@@ -1,4 +1,4 @@
-"""What a diagnostic says: a number, how rare it would be by chance alone, and what to do."""
+"""The result of a diagnostic, and the tails of distributions that its p-value comes from."""
 
 from __future__ import annotations
 

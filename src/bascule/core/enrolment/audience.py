@@ -1,8 +1,8 @@
 """Who gets into a live test: a share of the traffic, by attributes, in a layer, without a holdout.
 
-All of it is fixed by hashes of a unit's name and by what its context says when it comes, never by
-an outcome. docs/research/enrolment.md says why the proofs stand and has the hashes, with vectors
-for other languages.
+Hashes of a unit's name and its context at its arrival decide, never an outcome.
+docs/research/enrolment.md says why the proofs still hold and defines the hashes, with vectors for
+other languages.
 """
 
 from __future__ import annotations

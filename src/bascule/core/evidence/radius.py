@@ -1,10 +1,12 @@
 """Anytime radii of a mean: the one of the paper, and one for outcomes whose variance is unknown.
 
-The radius after n observations is `sigma * sqrt(factor / n * log(count * lg(n)^2 / delta))`.
-A rule chooses `factor` and `count`; docs/research/iid-rules.md has the proof.
+The paper's `radius` after n observations is
+`sigma * sqrt(factor / n * log(count * lg(n)^2 / delta))`. A rule chooses `factor` and `count`;
+docs/research/iid-rules.md has the proof.
 
-The width follows the squares that were seen: `squares` is the sum of the squared distances of the
-outcomes from what was expected of each before it came. docs/research/evidence.md has the proof.
+`bernstein_radius` is for outcomes within known limits. It depends on `squares`, the sum of the
+squared distances of the outcomes from what was expected of each before it was observed.
+docs/research/evidence.md has the proof.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """By how much arms differ: an interval for every pair, and each treatment minus the control.
 
-It is made of the evidence that decides, at the same threshold: a difference lies in the interval
-unless the evidence against it is enough. So an arm is beaten exactly when the interval of its
-difference from a rival lies on one side of 0. Intervals are intersected with those of earlier
-looks, which are kept with the statistics. docs/research/ends.md has the proofs.
+An interval follows from the evidence that decides, at the same threshold: a difference lies in it
+unless there is enough evidence against that difference. So an arm is beaten exactly when the
+interval of its difference from a rival lies on one side of 0. Intervals are intersected with those
+of earlier looks, which are kept with the statistics. docs/research/ends.md has the proofs.
 
 The relative lift is the difference divided by the control's mean. Its interval takes the interval
 of the difference and one of the control's mean, which holds at any time and for any sampling;

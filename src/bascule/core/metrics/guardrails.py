@@ -3,7 +3,7 @@
 Every metric lives on the blocks, or the units, of the primary one, with evidence and an error of
 its own. An arm is shipped if the primary metric decides for it and, on every guardrail, the
 interval of its difference from the control lies above minus the margin, and enough of its units
-have a value of every metric that has a say (`core.metrics.coverage`).
+have a value of every metric that affects what is shipped (`core.metrics.coverage`).
 docs/research/guardrails.md has the proofs.
 """
 

@@ -18,7 +18,7 @@ Goal = Literal["increase", "decrease"]
 """Whether the arm with the highest mean is the best, or the one with the lowest."""
 
 Role = Literal["guardrail", "secondary"]
-"""A guardrail has a say in what is shipped; a secondary metric is shown and has none."""
+"""A guardrail affects what is shipped; a secondary metric is only shown."""
 
 Harm = Literal["margin", "any", "never"]
 """Which arms a guardrail removes: those proven worse than its margin, worse at all, or none."""
@@ -120,7 +120,7 @@ class Metric(Declared):
 
     @property
     def is_guardrail(self) -> bool:
-        """Whether the metric has a say in what is shipped."""
+        """Whether the metric affects what is shipped."""
         return self.role == "guardrail"
 
     @property

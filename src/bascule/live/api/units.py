@@ -231,10 +231,10 @@ def _answer(result: Answer | InputError) -> Answer:
 Given = ParamSpec("Given")
 
 RECORDED_AT_ONCE, EXCLUDED_AT_ONCE = 5000, 5000
-"""Outcomes of one transaction, and excluded ones that are read at once."""
+"""Most outcomes that one transaction records, and most excluded ones that one query reads."""
 
 MOST_ROWS = 2**62
-"""More than a table has."""
+"""A limit on rows that no table reaches."""
 
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
 """What is known of an outcome that was excluded."""

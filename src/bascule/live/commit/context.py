@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
-"""Whom the audit log names, where it is not the actor of the store."""
+"""The actor that the audit log names, if it is not that of the store."""
 
 
 @contextmanager
@@ -116,7 +116,7 @@ class StoreContext:
 
     @property
     def actor(self) -> str:
-        """Whom the audit log names now."""
+        """The actor that the audit log names now."""
         return ACTOR.get() or self._actor
 
     @property

@@ -138,8 +138,8 @@ def deliver(replies: Sequence[Reply[Any]], failure: BaseException | None) -> Non
             else:
                 waiter.release()
     for loop, futures in by_loop.items():
-        # To wake a loop costs far more than one result more. One that is closed has nobody left
-        # who waits.
+        # All results of a loop are delivered by one call, since waking a loop is expensive. In a
+        # loop that is closed nobody waits any more.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, futures)
 

@@ -1,7 +1,8 @@
-"""Runs the jobs of a group in one transaction, and keeps in memory what it has read.
+"""Run the jobs of a group in one transaction, and remember assignments.
 
-An assignment never changes, so what is remembered stays true, whatever other programs do; only the
-release of all units and the deletion of the experiment overrule it.
+Most units then need no query. An assignment never changes, so what is remembered stays true,
+whatever other programs do; only the release of all units and the deletion of the experiment
+overrule it.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ _TABLES = {
 after which the next page begins."""
 
 START = {"assignments": (-1,), "outcomes": (-1, -1)}
-"""A key before all others."""
+"""For each table, a key that comes before those of all rows."""
 
 
 def export(

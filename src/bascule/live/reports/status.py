@@ -410,7 +410,7 @@ def _contrasts(
 
 def _cost(design: Design, means: Sequence[float] | None, units: Sequence[float]) -> float | None:
     if means is None or design.decides == "guardrails":
-        # Where the primary metric has no say, no arm is better for it.
+        # Where the guardrails decide, no arm counts as better on the primary metric.
         return None
     known = [design.oriented(mean) for mean in means]
     best = max(known)

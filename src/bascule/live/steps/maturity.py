@@ -1,7 +1,7 @@
-"""Which events count, what a unit shows early, and its outcome once it is mature.
+"""Which events count, the outcome of a mature unit, and early signals. Pure functions.
 
-Both are whole numbers, so that they can be computed again from the log to the last digit. Pure
-functions.
+Early signals are events of pending units and delays of matured ones. Both are kept as whole
+numbers, so that they can be computed again from the log to the last digit.
 """
 
 from __future__ import annotations

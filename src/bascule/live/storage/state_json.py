@@ -116,10 +116,10 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
 
 
 def names_from_json(text: str) -> Names:
-    """What `state_to_json` wrote of erased and linked names.
+    """Return the counts of erased and linked names from a stored state.
 
-    A state that cannot be read, which stops its own experiment, stops no other one: its names are
-    looked for among the links.
+    Of a state that cannot be read, some links are assumed, so that names are looked up among the
+    links: an unreadable experiment must not stop calls for other experiments.
 
     >>> names_from_json('{"names":{"links":2}}').links, names_from_json("{").links
     (2, 1)

@@ -34,7 +34,7 @@ from bascule.planning.search.choose import Candidate, cheapest_of, soonest_of
 from bascule.simulation import Delay, World
 
 STEEPEST, FLATTEST = -4.0, -1.0
-"""Powers of the lift that the time can go with, nearly the inverse square."""
+"""Limits of the power of the lift that the time is proportional to, usually near -2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | Non
         return None
     there = time_needed(other) * factor
     power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
-    # Times come in whole blocks, which a tiny step shows more than the lift.
+    # Times are whole blocks, so over a tiny step the rounding can exceed the effect of the lift.
     power = min(max(power, STEEPEST), FLATTEST)
     nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
     return None if nearer is None else nearer.gap

@@ -1,4 +1,4 @@
-"""The question of a plan in words, also for users who come back."""
+"""The question of a plan in words, and what a plan says about returning users."""
 
 from __future__ import annotations
 

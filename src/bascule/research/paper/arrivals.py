@@ -1,4 +1,4 @@
-"""Units whose time of arrival goes with their outcomes, of which the paper warns.
+"""Units whose time of arrival is correlated with their outcomes, as the paper warns of.
 
 Units that come early are worse, in both arms alike: each unit's own mean has `SIZE exp(-t / SPAN)`
 added, t its stage of arrival. A rule that moves units from one arm to the other gives its arms

@@ -154,7 +154,7 @@ async def export(
 async def _in_pages(
     request: Request, some: Callable[[Any], tuple[str | bytes, Any]], **how: Any
 ) -> Response:
-    """Answer in pages, each written in a thread, so that memory and the event loop are spared.
+    """Answer in pages, each written in a thread, so that neither memory nor event loop is filled.
 
     `some` gives a page after a place in the rows, None at first, and the place after it. If the
     first fails, the request is refused.

@@ -3,7 +3,7 @@
 A key is `bsc_ID_SECRET`. The secret has 256 random bits, so that it cannot be guessed, and one
 round of SHA-256 protects it as well as a slow hash, which is for passwords that people remember.
 
-What a browser holds is random; the store has only its hash.
+Tokens of sessions and of one-time links are random too, and the store has only their hashes.
 """
 
 from __future__ import annotations

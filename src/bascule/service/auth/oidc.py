@@ -191,7 +191,7 @@ async def _discover(settings: Settings) -> dict[str, Any]:
         async with asyncio.timeout(PROVIDER_SECONDS), httpx.AsyncClient() as client:
             about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
     except Exception:
-        # A proxy that cannot be used, a name without an address, an answer of another shape.
+        # An unusable proxy, a name that does not resolve, an answer that is not JSON, and so on.
         raise Problem(503, "the identity provider does not answer: sign in with a key") from None
     if not all(isinstance(about.get(name), str) for name in ENDPOINTS):
         raise Problem(503, "the identity provider's description lacks an endpoint")

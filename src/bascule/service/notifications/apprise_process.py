@@ -56,7 +56,7 @@ def plugin(url: str) -> Any:
     logging.getLogger("apprise").disabled = True
     kind = KIND.match(url)
     is_one = kind is not None and not SEVERAL.search(url)
-    # A service that sends its callers elsewhere would send a message to whom nobody has named.
+    # A redirect would send the message to an address that nobody has configured.
     asset = apprise.AppriseAsset(http_redirects=False)
     made = apprise.Apprise.instantiate(url, asset=asset) if is_one else None
     if made is None:

@@ -33,10 +33,10 @@ def check_targets(urls: Sequence[str]) -> None:
 
 
 class Target:
-    """An address of Apprise, and the messages that were sent to it and not asked about yet.
+    """An address of Apprise, and messages whose result is not known yet.
 
-    One message is sent at a time. What was not sent in time is asked about at the next attempt,
-    and sent again only if it failed.
+    One message is sent at a time. If sending takes too long, the next attempt asks for its result,
+    and sends the message again only if it failed.
     """
 
     what = "notification"

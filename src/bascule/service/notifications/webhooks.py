@@ -187,8 +187,8 @@ async def attempt(target: Recipient, store: Store, calls: StoreCalls, sent: Deli
     try:
         return await target.deliver(store, calls, sent)
     except Exception as problem:
-        # Of several libraries, for which addresses, proxies and answers can be wrong in many ways.
-        # Its message may have the address in it.
+        # Several libraries raise here, since addresses, proxies and answers can be wrong in many
+        # ways. Only the type is shown, because the message may contain the address.
         return type(problem).__name__
 
 

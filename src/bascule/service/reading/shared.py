@@ -1,8 +1,8 @@
 """What readers share: experiments read again every second, and renders of pages.
 
-Another program may have created an experiment, released it or deleted it.
+Experiments are read again because another program may have created, released or deleted one.
 
-Twenty people who look at one test need one render a second, not twenty. What is shared must be the
+Twenty people who look at one test need one render a second, not twenty. A shared render must be the
 same for all of them: the key of a render has everything of a caller that its result depends on,
 and what belongs to one session (the CSRF token) is filled in afterwards.
 """
@@ -243,10 +243,10 @@ class SharedRenders:
     async def wait(
         self, key: Hashable, read: Callable[[], Awaitable[Any]], age: float | None = None
     ) -> Any:
-        """Return what `read()` gave at most a second ago, or let it read again.
+        """Return a result of `read()` that is at most a second old; read again if there is none.
 
-        With `age` it is at most that many seconds old, however long it takes: all who ask while
-        one is being made share the next.
+        With `age` it is at most that many seconds old when the call begins: callers that ask during
+        a reading share the next one.
         """
         render = self._kept.get(key)
         if render is None:

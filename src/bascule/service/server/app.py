@@ -152,10 +152,10 @@ def _problem(app: FastAPI, request: Request, error: Exception) -> Problem:
 
 
 def _no_such_path(method: str, path: str) -> str:
-    """Say which calls there are instead of one that does not exist; or that a page does not."""
+    """Say that a call or a page does not exist, and where the existing calls are listed."""
     start, words = "/v1/experiments/", f"there is no call {method} {path:.200}"
     if method == "GET" and not path.startswith(("/v1", "/ofrep")):
-        return f"there is no page {path:.200}"
+        return f"there is no page {path:.200}: the list of tests is at /"
     if not path.startswith(start):
         return f"{words}: GET /openapi.json lists all calls"
     changes = ", ".join(experiments.CHANGES)

@@ -257,7 +257,7 @@ CALLED = (
 
 
 def compiled_params(procedure: BlockProcedure) -> Params:
-    """Return the numbers that evidence goes by, as compiled loops take them."""
+    """Return the parameters of the evidence in the form that compiled loops take."""
     floors = np.zeros(len(NO_FLOORS))
     params = procedure.params._replace(floors=floors)
     if procedure.drawn_evidence is KNOWN_SPREAD:

@@ -1,7 +1,7 @@
 """Units kept as sums of powers of their ages, and the noise in their mean of means.
 
-A unit gives an outcome at the stage where it arrives and at every later one. Wanted is, stage after
-stage, the sum over units of the average of each one's noises. A unit's average at age a has the
+A unit gives an outcome at the stage where it arrives and at every later one. At every stage a loop
+needs the sum over units of the average noise of each unit. A unit's average at age a has the
 variance 1/a, and its covariance with the average at an earlier age is 1/a too: it is a Brownian
 motion at the time 1/a. With a sum of powers for 1/a (`exponential_sum`) it is a sum of independent
 Brownian motions, one a term, and all units of an arm together are one number a term, which a stage

@@ -1,4 +1,4 @@
-"""What tests of two arms in blocks spend on their way, and when they are decided."""
+"""Units and decision times of tests of two arms in blocks, from the first passage of a walk."""
 
 from __future__ import annotations
 

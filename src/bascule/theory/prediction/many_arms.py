@@ -24,11 +24,11 @@ FEWEST_STEPS = 256
 """Steps whose noise is drawn together, at the least."""
 
 CELLS, MOST_PATHS, FEWEST_PATHS = 5_000, 500, 40
-"""Paths times the square of the arms that are followed at once, and how many paths there are."""
+"""Paths times squared arms that are followed at once, and the most and the fewest paths."""
 
 GROWTH, GROWTH_TO_END, EARLY = 0.2, 0.06, 0.05
-"""By which part of itself a test grows in one step, once it is long; and when it has come this far
-on its way to a horizon: many decisions fall into the last steps before it."""
+"""Growth of a long test in one step, as a part of its length; the smaller growth near a horizon,
+where many decisions fall; and the part of the way to the horizon from which on it is used."""
 
 LONGEST = 1e16
 """Blocks after which a path that is still open is left alone."""

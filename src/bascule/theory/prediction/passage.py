@@ -73,7 +73,7 @@ class Limits:
         return math.isinf(self.clock) and math.isinf(self.units)
 
     def futile_room(self, clocks: FloatArray) -> FloatArray:
-        """Return from which distance to the boundary on a test is futile at these clocks."""
+        """Return the distance to the boundary beyond which a test is futile, at each clock."""
         if self.futility == 0.0:
             return np.full(clocks.shape, math.inf)
         left = self.effect**2 * np.maximum(self.clock - clocks, 0.0)
@@ -194,7 +194,7 @@ def first_passage(
 
 
 def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatArray) -> FloatArray:
-    """Return the probability of ending between two clocks in some way, and what those have spent.
+    """Return the probability of ending between two clocks, and what such paths have spent.
 
     A path that ends between two clocks has spent half of what is spent between them.
     """

@@ -136,7 +136,7 @@ def _nothing_to_say(procedure: Procedure) -> NoPredictionError:
 
 
 PREDICTIONS: dict[str, Callable[[Design, Any, Question], Prediction]] = {"blocks": predict_blocks}
-"""What theory predicts, by the kind of a procedure; of any other kind it says nothing."""
+"""Functions that predict, by the kind of a procedure; other kinds have to be simulated."""
 
 MEAN_PATHS: dict[str, Callable[[Design, Any, tuple[float, ...]], tuple[float, ...]]] = {
     "intervals": interval_units,

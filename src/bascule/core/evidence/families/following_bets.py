@@ -217,16 +217,16 @@ def close_round(
 
 
 def update_of(intervals: bool) -> Callable[[Row, Row, Row, float, float, Params], None]:
-    """Return what plays a complete block: without `intervals` nothing but the first bets."""
+    """Return the update by a complete block; without `intervals` it plays only the first bets."""
 
     def bet_on_block(
         pair: Row, bets: int, step: float, weight: float, since: float, params: Params
     ) -> None:
         """Play one block of the first bet on an arm, and pay its shifts where intervals are kept.
 
-        The block adds `step` to the total and `weight` to the clock; `since` has gone by on the
-        clock with it since a block last added to the total. With a known spread a gain is
-        exponential, else it is linear.
+        The block adds `step` to the total and `weight` to the clock; `since` is the time on the
+        clock, this block included, since a block last added to the total. With a known spread a
+        gain is exponential, else it is linear.
         """
         share = pair[bets + STAKE]
         if share > 0.0:

@@ -5,7 +5,7 @@ the ratio `R = sum h_b mean(n) / sum h_b mean(d)`, and the total of the pair is 
 difference of these ratios. So nothing is fixed beforehand: after every block all that was seen is
 counted around the arm's own ratio r and its own mean denominator w, as `r + (n - r d) / w`, whose
 mean is the ratio and whose variance is that of the ratio for one unit. From there on everything is
-as with an estimated spread. The guarantee is asymptotic: docs/explanation/unknown-spread.md.
+as with an estimated spread. The guarantee is asymptotic: docs/research/unknown-spread.md.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ ARM_OF_SUMS, ARM_OF_SQUARES, ARM_OF_CUBES = 5, 8, 10
 """How many columns an arm has."""
 
 TOTAL, CLOCK = range(2)
-"""Columns of every pair: S, the first arm less the second in units of the scale, and V."""
+"""Columns of every pair: S, first arm minus second in units of the scale, and V."""
 
 Difference = tuple[float, float, float]
 """A difference, and the lower and upper end of its interval."""
@@ -170,14 +170,14 @@ def one_sided(difference: float, low: float, high: float, beats: bool, beaten: b
 def no_outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return that infinitely much is left where there is no horizon."""
+    """Return that the information left is infinite, since there is no horizon."""
     return math.inf, 0.0
 
 
 def never(
     pair: Row, mine: Row, theirs: Row, shared: float, pending: float, params: Params
 ) -> float:
-    """Return infinity: the clock never comes to a horizon where there is none."""
+    """Return infinity, since there is no horizon for the clock to reach."""
     return math.inf
 
 
@@ -219,13 +219,14 @@ class Family(NamedTuple):
     outlook: Callable[[Row, Row, Row, float, float, Params], tuple[float, float]] = no_outlook
     """(pair, mine, theirs, sign, shared, params) -> what is left of the clock until the horizon,
     and how far the first arm (the second where the sign is -1) is from winning, both in units of
-    the planned effect; infinitely much is left while nothing is known."""
+    the planned effect. What is left is infinite while nothing is known."""
     remaining: Callable[[Row, Row, Row, float, float, Params], float] = never
     """(pair, mine, theirs, shared, pending, params) -> by how much the clock of a pair has to grow
     until its horizon, beyond what is pending, if blocks are as they have been; infinity while
     nothing is known of that."""
     boundary: Callable[[float, Params], float] | None = None
-    """(clock, params) -> the total at which a pair is decided; None if it is no matter of that."""
+    """(clock, params) -> the total at which a pair is decided; None if a total alone does not
+    decide."""
     drawn: Family | None = None
     """The family that simulations play, where each unit is one number; None for this one."""
     without_intervals: Callable[[Row, Row, Row, float, float, Params], None] | None = None

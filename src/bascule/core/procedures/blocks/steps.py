@@ -40,12 +40,12 @@ Share = Callable[[float, float], int]
 
 
 class Scope(NamedTuple):
-    """What the steps provide for: with fewer branches they are compiled sooner."""
+    """What the steps have to support: with fewer branches they compile faster."""
 
     two_arms: bool
-    """Whether they are for two arms alone, not for any number."""
+    """Whether they are for two arms only, or else for any number."""
     intervals: bool
-    """Whether intervals are read, which margins need too; else nothing but decisions counts."""
+    """Whether intervals are needed, also for margins, or else only decisions."""
 
 
 class BlockSteps(NamedTuple):

@@ -1,4 +1,4 @@
-"""The arms of one test as a stretch of a flat array, and the steps every rule is made of.
+"""The arms of one test in a flat array: steps of a rule, bounds of differences, and margins.
 
 One test takes five stretches with a number per arm: units, totals, scores, lower ends and upper
 ends.
@@ -8,9 +8,10 @@ on one test here, on many interleaved ones in the simulator, and on a graphics c
 
 An interval that holds at all times at once (a confidence sequence) may be intersected with all
 earlier ones at no cost. The intersections are kept with the statistics, so that an interval that is
-shown never grows, and an arm that was beaten stays beaten. docs/research/ends.md has the proofs.
+shown never grows, and an arm that was beaten stays beaten.
 
-docs/research/ends.md has the proof. The margin is in outcome units.
+`intervals_within`, `rounds_within` and `two_arms_within` say whether every difference between
+active arms is proven smaller than a margin, in outcome units. docs/research/ends.md has the proofs.
 """
 
 from __future__ import annotations

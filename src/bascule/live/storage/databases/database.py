@@ -228,7 +228,7 @@ class Database:
         """Raise `StoreError` if it was closed, or opened before this process was forked."""
         if self._is_closed:
             raise StoreError(f"{self.name} was closed: open it again")
-        # Some servers fork without running Python's hooks: only the number of the process says it.
+        # Some servers fork without running Python's hooks, so process numbers are compared.
         if self._process != os.getpid():
             # Locks that other threads held when the process was forked are never given back.
             raise StoreError(f"{self.name} was opened before a fork: open it in this process")

@@ -1,4 +1,4 @@
-"""What the paper claims for the i.i.d. setting, beside orders and ratios: constants, theorems."""
+"""Claims of the paper about constants and theorems in the i.i.d. setting."""
 
 from __future__ import annotations
 

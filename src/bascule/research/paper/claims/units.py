@@ -1,4 +1,4 @@
-"""What the paper says of the unit setting and of the total mean, as far as runs can tell."""
+"""Claims of the paper about the unit setting and the total mean that simulations can check."""
 
 from __future__ import annotations
 

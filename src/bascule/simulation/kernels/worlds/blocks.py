@@ -145,16 +145,16 @@ class Calendar(NamedTuple):
 
 
 class WorldLoop(NamedTuple):
-    """What a loop is compiled for: without parts that few tests need, it is compiled sooner."""
+    """What a loop has to support: without parts that few tests need it compiles faster."""
 
     draw: DrawOutcome
-    """What draws an outcome."""
+    """The function that draws an outcome."""
     adjusts: bool
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
     scope: Scope
-    """What the steps between blocks provide for."""
+    """What the steps between blocks have to support."""
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
