@@ -279,7 +279,12 @@ def update_of(intervals: bool) -> Callable[[Row, Row, Row, float, float, Params]
             pair[GOAL] = params.threshold
             pair[SQUARES] = pair[CROSS] = pair[WEIGHTS] = 0.0
 
+    # A plan goes from one process to another with the names that functions have in their modules.
+    update.__qualname__ = "update" if intervals else "update_alone"
     return update
+
+
+update, update_alone = update_of(intervals=True), update_of(intervals=False)
 
 
 # What they say
@@ -381,13 +386,13 @@ FOLLOWING_BETS = Family(
     THEIRS + 2 * BETS + 2,
     shared=general_variance,
     spread=spread,
-    update=update_of(intervals=True),
+    update=update,
     verdict=verdict,
     within=within,
     interval=interval,
     outlook=outlook,
     remaining=remaining,
     in_theory=True,
-    without_intervals=update_of(intervals=False),
+    without_intervals=update_alone,
 )
 """Outcomes within limits, or of a known spread, up to a horizon."""
