@@ -38,8 +38,9 @@ def changed(column: list[Any], **at: Any) -> list[Any]:
         (
             log(time=["soon"] * 40),
             {"time": "time"},
-            "no row of the log can be used (40 time not readable, as 'soon')",
+            "no row of the log can be used (40 rows: time not readable, as 'soon')",
         ),
+        (log(), {"arm": "value", "value": "value"}, "'value' is also the column of the metric"),
         (log(), {"outcome": bs.Bernoulli(), "aggregate": "last"}, "not every outcome is 0 or 1"),
         (log(), {"outcome": "normal"}, "outcome must be one of"),
         (log(), {"weights": [1.0]}, "weights must be 2 numbers, one per arm: a, b"),

@@ -313,9 +313,12 @@ def nothing(reduced: Reduced) -> str:
     counts = reduced.excluded | reduced.table.excluded
     examples = reduced.examples.items()
     shown = {reason: f", as {entries[0]!r}" for reason, entries in examples if entries}
-    reasons = "; ".join(f"{n:,} {reason}{shown.get(reason, '')}" for reason, n in counts.items())
-    hint = f": {FORMAT_HINT}" if TIME_UNREADABLE in counts else ""
-    return f"events: no row of the log can be used ({reasons}){hint}"
+    reasons = "; ".join(
+        f"{n:,} row{'' if n == 1 else 's'}: {reason}{shown.get(reason, '')}"
+        for reason, n in counts.items()
+    )
+    remedy = FORMAT_HINT if TIME_UNREADABLE in counts else "check which columns were named"
+    return f"events: no row of the log can be used ({reasons}): {remedy}"
 
 
 def notes_on(

@@ -223,7 +223,7 @@ class Intervals:
             axis.plot(middle, place, marker="o", color=SERIES[1].colour)
         axis.axvline(0.0, color="#777777", linewidth=1.2)
         axis.set_yticks(range(len(names)), names)
-        axis.invert_yaxis()
+        axis.set_ylim(len(names) - 0.5, -0.5)
         axis.grid(False, axis="y")
         level = interval_name(self.effects[0][1].error)
         unit = self.amounts.difference_unit

@@ -53,7 +53,7 @@ def report_page(report: Report, kind: str, file: str = "") -> str:
         return inline(figure.plot())
 
     page = environment("bascule.presentation").get_template("page.html")
-    return page.render(report=report, kind=kind, drawn=drawn, file=file)
+    return page.render(report=report.spelled({}), kind=kind, drawn=drawn, file=file)
 
 
 def shown(*reports: Report) -> str:

@@ -68,6 +68,10 @@ def read_log(
     events, per = _with_denominator(events, metric)
     used = used or recognised(events, assignments, asked, metric, per=per)
     unit, arm, time = used.unit, used.arm, used.time
+    if alone and arm == used.value:
+        raise InputError(
+            "arm", f"arm: {arm!r} is also the column of the metric: name the column with the arms"
+        )
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
     about = _about_units(arm_table, arms.names, asked)

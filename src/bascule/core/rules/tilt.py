@@ -87,9 +87,7 @@ class Tilt(Rule):
 
     tilt: Annotated[
         float,
-        Option(
-            "Knob: 1 is an even split, more saves regret.", limits=(1, math.inf), group="basics"
-        ),
+        Option("1 is an even split, more saves regret.", limits=(1, math.inf), group="basics"),
     ] = 3.0
     effect: Annotated[float | None, Option("The difference to find.", kind="positive")] = None
     batch: Annotated[

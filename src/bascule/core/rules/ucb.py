@@ -78,7 +78,7 @@ class UCB(Rule):
     alpha: Annotated[
         float,
         Option(
-            "Knob: 1 saves regret, inf saves time.",
+            "Near 1 it saves regret, inf saves time.",
             kind="unbounded",
             limits=(1, math.inf),
             group="basics",

@@ -28,8 +28,10 @@ def headline(analysis: Analysis) -> str:
 def _answer(analysis: Analysis) -> str:
     risk = at_most(analysis.error)
     if analysis.segments:
-        decided = sum(part.decision is not None for part in analysis.segments)
-        return f"{len(analysis.segments)} segments, {decided} of them decided"
+        parts = analysis.segments
+        decided = [f"{one.segment}: {one.decision.name}" for one in parts if one.decision]
+        names = f": {'; '.join(decided)}" if decided else ""
+        return f"{len(decided)} of {len(parts)} segments decided{names}"
     if analysis.test_headline is not None:
         return analysis.test_headline
     decision = analysis.decision
