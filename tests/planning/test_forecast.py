@@ -1,4 +1,4 @@
-"""Outlooks: predictions and simulations say the same, with the deadline in both."""
+"""Forecasts: predictions and simulations say the same, with the deadline in both."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bascule.planning.forecast import (
     forecast_of,
     hopeless,
     predicted,
+    predicted_at_zero,
     prediction,
 )
 
@@ -31,6 +32,16 @@ def test_predicted_and_played_agree_though_the_deadline_cuts(tilt: float) -> Non
     assert expected.days.mean == pytest.approx(seen.days.mean, rel=0.1)
     assert expected.cost.mean == pytest.approx(seen.cost.mean, rel=0.15)
     assert expected.p50_days == pytest.approx(seen.p50_days, rel=0.15)
+
+
+def test_a_covariate_also_shortens_a_test_without_an_effect() -> None:
+    numbers = {"covariate": "before", "correlation": 0.8, "units_per_day": 2000}
+    request = bs.PlanRequest(bs.Numeric(5), 20, "2%", guarantee="asymptotic", **numbers)  # type: ignore[arg-type]
+    rule = bs.Tilt(1, 0.4, power=0.9)
+    expected, world = predicted_at_zero(request, rule), request.world_at((20.0, 20.0))
+    seen = forecast_of(bs.simulate(design_of(request, rule), world=world, runs=200), request)
+    assert expected is not None
+    assert expected.days.mean == pytest.approx(seen.days.mean, rel=0.1)
 
 
 def test_percentiles_beyond_the_deadline_are_infinite_and_null_in_plain_data() -> None:

@@ -145,18 +145,23 @@ def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
     >>> prediction(PlanRequest(), bs.UCB(2)) is None
     True
     """
-    return _with_window(request, rule, _asked)
+    return _with_window(request, rule, equal=False)
 
 
-@lru_cache(maxsize=256)
-def _asked(request: PlanRequest, rule: Rule) -> Prediction | None:
-    """What theory says of a rule without a window, if the lift is as requested."""
+@lru_cache(maxsize=512)
+def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction | None:
+    """What theory says of a rule without a window, at the lift or if all arms are `equal`."""
     design = played_design(request, design_of(request, rule))
+    gaps, best, cap = request.gaps, request.best, None
+    if equal:
+        if design.procedure.counts != "blocks":
+            return None
+        gaps, best, cap = (0.0,) * len(gaps), request.baseline, float(request.max_units)
     noise = request.spread
     if request.covariates is not None and request.outcome.estimated:
         noise = request.usual_spread * math.sqrt(request.unexplained)
     try:
-        return predict(design, request.gaps, best=request.best, noise=noise)
+        return predict(design, gaps, best=best, noise=noise, cap=cap)
     except NoPredictionError:
         return None
 
@@ -165,11 +170,7 @@ def _asked(request: PlanRequest, rule: Rule) -> Prediction | None:
 def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -> Forecast:
     """Return what a few runs of a rule show in a world of the request, for each the same."""
     design = played_design(request, design_of(request, rule))
-    try:
-        forecast = simulate(design, world=world, runs=runs)
-    except InfeasibleError:
-        return hopeless(request, world.start)
-    return forecast_of(forecast, request)
+    return forecast_by(lambda: simulate(design, world=world, runs=runs), request, world.start)
 
 
 def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
@@ -257,7 +258,7 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     """
     if goes_by_signals(request, rule):
         return played(request, rule, request.world_at((request.baseline,) * len(request.names)))
-    forecast = _with_window(request, rule, _equal_arms)
+    forecast = _with_window(request, rule, equal=True)
     if forecast is None:
         return None
     days = request.traffic.known_after(forecast.decision_time)
@@ -266,24 +267,9 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     return Forecast(*lasting)
 
 
-@lru_cache(maxsize=256)
-def _equal_arms(request: PlanRequest, rule: Rule) -> Prediction | None:
-    """What theory says of a rule without a window, if no arm is better than another."""
-    design = played_design(request, design_of(request, rule))
-    if design.procedure.counts != "blocks":
-        return None
-    zeros, cap = (0.0,) * len(request.gaps), float(request.max_units)
-    try:
-        return predict(design, zeros, best=request.baseline, noise=request.spread, cap=cap)
-    except NoPredictionError:
-        return None
-
-
-def _with_window(
-    request: PlanRequest, rule: Rule, predicted: Callable[[PlanRequest, Rule], Prediction | None]
-) -> Prediction | None:
+def _with_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction | None:
     """What theory says with the window of the request, in units whose outcomes are known."""
-    forecast = predicted(request, rule)
+    forecast = _without_window(request, rule, equal)
     if forecast is None or not request.waiting_units:
         return forecast
     if rule.uses_signals:
@@ -291,7 +277,7 @@ def _with_window(
     even = even_rule(rule)
     if not design_of(request, even).procedure.even:
         return None
-    alike = forecast if even == rule else predicted(request, even)
+    alike = forecast if even == rule else _without_window(request, even, equal)
     return None if alike is None else after_even_start(forecast, alike, request.waiting_units)
 
 
@@ -329,6 +315,16 @@ def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
     """Units until the end of a test that is even while `waiting` units arrive."""
     evenly = np.maximum(even, 1e-9)
     return np.where(evenly <= waiting, evenly, waiting + (1.0 - waiting / evenly) * time)
+
+
+def forecast_by(
+    play: Callable[[], Simulation], request: PlanRequest, means: tuple[float, ...]
+) -> Forecast:
+    """Return what runs show; that they decide nothing, where the deadline is too near for them."""
+    try:
+        return forecast_of(play(), request)
+    except InfeasibleError:
+        return hopeless(request, means)
 
 
 def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -29,7 +29,7 @@ from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.rules import Tilt
 from bascule.core.types import FloatArray, IntArray
-from bascule.planning.request.arrivals import Arrivals, Returning, Steady, TrafficSteps
+from bascule.planning.request.arrivals import Arrivals, Returning, Steady, Traffic
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
 from bascule.planning.rollout_result import Ramp, Rollout, RolloutCase, rollout_steps, traffic_of
@@ -111,7 +111,6 @@ def plan_rollout(
     """
     names = arm_names(2 if arms is None else arms, None, "present", "new")
     ramp_steps = rollout_steps(ramp, len(names))
-    steps = traffic_of(ramp_steps, len(names))
     arrivals: Arrivals = (
         units_per_day
         if isinstance(units_per_day, Returning)
@@ -134,7 +133,8 @@ def plan_rollout(
             "deadline_days",
             f"deadline_days ({days:g}) must be longer than the longest window ({wait:g} days)",
         )
-    cap = arrivals.units_after(steps, np.asarray(days - wait)).item()
+    traffic = Traffic(arrivals, traffic_of(ramp_steps, len(names)), wait)
+    cap = traffic.units_after(days - wait)
     design = Design(
         names,
         first.outcome if outcome is None else outcome,
@@ -156,9 +156,8 @@ def plan_rollout(
     played = not known and (runs is not None or affordable >= FEWEST or len(names) > 2)
     if runs is None:
         runs = max(1, min(PATHS, int(affordable))) if played else PATHS
-    schedule = _Schedule(arrivals, steps, wait, cap)
     simulated = _played_cases if played else _cases_by_paths
-    cases = simulated(design, schedule, runs, seed)
+    cases = simulated(design, traffic, cap, runs, seed)
     return Rollout(design, ramp_steps, arrivals, days, runs, tuple(cases), played)
 
 
@@ -176,33 +175,14 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     return possible
 
 
-@dataclass(frozen=True, slots=True)
-class _Schedule:
-    """Arrivals of units under a ramp, up to a cap, and the days until a unit counts.
-
-    They count when their windows close. Until then others come.
-    """
-
-    arrivals: Arrivals
-    steps: TrafficSteps
-    wait: float
-    cap: float
-
-    def days_until(self, units: FloatArray) -> FloatArray:
-        """Return the day by which each given number of units has counted."""
-        return self.wait + self.arrivals.days_until(self.steps, units)
-
-    def come(self, days: FloatArray) -> FloatArray:
-        """Return the number of units that have arrived by each given day."""
-        return np.minimum(self.cap, self.arrivals.units_after(self.steps, days))
-
-
 def _wait(measure: Measure | None) -> float:
     """Return the days from a unit's arrival until it counts."""
     return 0.0 if measure is None else measure.matures(0.0) / DAY
 
 
-def _played_cases(design: Design, schedule: _Schedule, runs: int, seed: int) -> list[RolloutCase]:
+def _played_cases(
+    design: Design, traffic: Traffic, cap: float, runs: int, seed: int
+) -> list[RolloutCase]:
     """Play rollouts unit by unit; the primary metric does not decide, so any outcomes will do."""
     metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
     alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
@@ -220,8 +200,9 @@ def _played_cases(design: Design, schedule: _Schedule, runs: int, seed: int) -> 
     for name, means in worlds:
         result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
         assert result.guarded is not None
-        days = schedule.days_until(result.decision_time.astype(float))
-        exposed = (1.0 - result.share[0]) * schedule.come(days)
+        days = traffic.window_days + traffic.days_until(result.decision_time.astype(float))
+        # Others come while the last windows are open.
+        exposed = (1.0 - result.share[0]) * np.minimum(cap, traffic.units_by(days))
         cases.append(_case(name, result.winner >= 1, result.guarded.by_harm, days, exposed))
     return cases
 
@@ -239,12 +220,14 @@ def _looks(cap: float) -> FloatArray:
     return looks[looks <= last]
 
 
-def _cases_by_paths(design: Design, schedule: _Schedule, runs: int, seed: int) -> list[RolloutCase]:
+def _cases_by_paths(
+    design: Design, traffic: Traffic, cap: float, runs: int, seed: int
+) -> list[RolloutCase]:
     """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
-    units = _looks(schedule.cap)
+    units = _looks(cap)
     looks = len(units)
-    days_at = schedule.days_until(units)
-    exposed_at = 0.5 * schedule.come(days_at)
+    days_at = traffic.window_days + traffic.days_until(units)
+    exposed_at = 0.5 * np.minimum(cap, traffic.units_by(days_at))
     chance = np.random.default_rng(seed)
     paths = [
         _paths(design, which, units, runs, chance)

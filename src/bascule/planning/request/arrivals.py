@@ -230,25 +230,28 @@ Arrivals = Steady | Returning
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """Who comes, the share of them that gets in, and the days until the outcome of one is known.
+    """Who comes, which share of them gets in, and when the outcome of one is known.
 
-    >>> Traffic(Steady(5000.0), 0.3, 7.0).known_after(3000)
+    >>> Traffic(Steady(5000.0), ((0.0, 0.3),), 7.0).known_after(3000)
     9.0
     """
 
     arrivals: Arrivals
-    share: float
+    """Who comes."""
+    steps: TrafficSteps
+    """The share of them that gets in, from when on."""
     window_days: float
+    """Days until the outcome of one is known."""
 
     @property
     def steady(self) -> float | None:
-        """Units that get in each day, where new ones keep coming; None for users who come back."""
-        arrivals = self.arrivals
-        return tidy(self.share * arrivals.units_per_day) if isinstance(arrivals, Steady) else None
+        """Units that get in each day at first if new ones keep coming; None for returning users."""
+        arrivals, share = self.arrivals, self.steps[0][1]
+        return tidy(share * arrivals.units_per_day) if isinstance(arrivals, Steady) else None
 
     def units_by(self, days: FloatArray) -> FloatArray:
         """Return how many units are enrolled after numbers of days, if enrolment goes on."""
-        return np.asarray(self.arrivals.units_after(((0.0, self.share),), days))
+        return np.asarray(self.arrivals.units_after(self.steps, days))
 
     def units_after(self, days: float) -> float:
         """Return how many units are enrolled by then, if enrolment goes on."""
@@ -257,7 +260,7 @@ class Traffic:
     def days_until(self, units: FloatArray | float) -> FloatArray:
         """Return after how many days numbers of units are enrolled; infinite if never."""
         counts = np.asarray(units, np.float64)
-        return np.asarray(self.arrivals.days_until(((0.0, self.share),), counts))
+        return np.asarray(self.arrivals.days_until(self.steps, counts))
 
     def known_after(self, units: float) -> float:
         """Return after how many days the outcomes of a number of units are known."""

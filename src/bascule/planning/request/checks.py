@@ -231,7 +231,7 @@ def check_deadline(request: RequestFields) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
     arms, deadline_days = len(request.names), request.deadline_days
     most = LONGEST if request.outcome.recurring else MOST_UNITS
-    come = replace(request.traffic, share=1.0).units_after(deadline_days)
+    come = replace(request.traffic, steps=((0.0, 1.0),)).units_after(deadline_days)
     if come > most:
         raise InputError(
             "units_per_day",

@@ -150,7 +150,7 @@ class RequestFields:
     @property
     def traffic(self) -> Traffic:
         """Who comes, the share that gets in, and how long each takes to be known."""
-        return Traffic(self.arrivals, self.share, self.window_days)
+        return Traffic(self.arrivals, ((0.0, self.share),), self.window_days)
 
     @property
     def window_days(self) -> float:

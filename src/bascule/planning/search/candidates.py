@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bascule.core.errors import InfeasibleError, InputError
+from bascule.core.errors import InputError
 from bascule.core.inputs.checks import tidy
 from bascule.core.rules import ETC, UCB, Rule, Tilt
 from bascule.planning.forecast import (
     Forecast,
     design_of,
     even_rule,
-    forecast_of,
-    hopeless,
+    forecast_by,
     played_design,
     predicted,
 )
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.choose import Candidate, accepted, best_in_time
 from bascule.planning.sweep import Budget, Sweep
+from bascule.simulation import Simulation
 from bascule.simulation.engines.backends.threads import Stages
 
 TILTS = (1.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -247,11 +247,11 @@ def _points(
 
 
 def _pilot(request: PlanRequest, rule: Rule, sweep: Sweep) -> Forecast:
-    """What a few runs show; of a test that is hopeless, that it decides nothing."""
-    design = played_design(request, design_of(request, rule))
-    try:
-        effort = sweep.effort(design, request.world, request.spread)
-        runs = max(PILOT.fewest, PILOT.runs(effort))
-        return forecast_of(sweep.play(design, request.world, runs), request)
-    except InfeasibleError:
-        return hopeless(request, request.means)
+    """What a few runs show."""
+    design, world = played_design(request, design_of(request, rule)), request.world
+
+    def play() -> Simulation:
+        runs = PILOT.runs(sweep.effort(design, world, request.spread))
+        return sweep.play(design, world, max(PILOT.fewest, runs))
+
+    return forecast_by(play, request, request.means)

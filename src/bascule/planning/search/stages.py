@@ -14,8 +14,8 @@ from bascule.core.rules import Rule
 from bascule.planning.forecast import (
     Forecast,
     even_rule,
+    forecast_by,
     forecast_of,
-    hopeless,
     played_design,
     predicted,
     predicted_at_zero,
@@ -216,11 +216,7 @@ class _Planning:
         if not runs or not request.can_be_played:
             return None
         world = request.world_at(means)
-        try:
-            return forecast_of(self.sweep.play(played, world, runs), request)
-        except InfeasibleError:
-            # The deadline is so near that every run would end undecided.
-            return hopeless(request, means)
+        return forecast_by(lambda: self.sweep.play(played, world, runs), request, means)
 
 
 def _better(plan: Plan) -> Candidate | None:
