@@ -25,7 +25,9 @@ LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/researc
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
 	tests/planning/test_played_rollouts.py tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
 	tests/test_outside_rules.py tests/core/test_honesty.py tests/live/test_control.py \
-	tests/core/evidence/families/test_estimated_spread.py
+	tests/core/evidence/families/test_estimated_spread.py \
+	tests/planning/test_returning.py tests/analysis/test_probability.py \
+	tests/core/evidence/test_calibration.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
