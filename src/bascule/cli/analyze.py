@@ -121,6 +121,9 @@ def command(
         analysis = analyze(**call)
     except Question as question:
         raise InputError(question.field, question.text(_command(question, context))) from None
+    except InputError as error:
+        text = error.spelled(lambda name: "LOG" if name == "events" else name)
+        raise InputError(error.field, text, kind=error.kind, others=error.others) from None
     if files["csv"] is not None:
         write_whole(files["csv"], csv_text(analysis.day_rows()).encode())
     write_files(analysis, files["figure"], files["html"])

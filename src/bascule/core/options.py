@@ -96,7 +96,8 @@ class Option:
         if self.many and isinstance(value, list | tuple):
             return [replace(self, many=False).read(one) for one in value]
         if self.numeric and isinstance(value, str):
-            value = read_amount(self.name, value, self.remedy)[0]
+            examples = checks.WHOLE_NUMBERS if self.kind == "whole" else checks.AMOUNTS
+            value = read_amount(self.name, value, self.remedy, examples)[0]
         if self.kind == "whole" and isinstance(value, float) and value.is_integer():
             value = int(value)
         return value if self.kind == "switch" else self.check(value)

@@ -203,7 +203,7 @@ def _of_database(opened: Connections, source: Source) -> Any:
     url, query, field = str(source.place), source.query, source.field
     is_file = source.scheme is None
     if is_file and not Path(url).exists():
-        raise InputError(field, f"{field}: there is no file {url}")
+        raise InputError(field, f"{field}: there is no file {url}: check the path")
     if source.scheme in ELSEWHERE:
         raise InputError(
             field,
@@ -324,7 +324,7 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
         names = sorted(glob.glob(text, recursive=True, include_hidden=True))
     if not names and not path.is_dir():
         why = f"no file matches {path}" if is_pattern else f"there is no file {path}"
-        raise InputError(field, f"{field}: {why}")
+        raise InputError(field, f"{field}: {why}: check the path")
     forms = Counter(form_of(Path(name)) for name in names)
     if None in forms:
         known = ", ".join(sorted(FORMS))

@@ -169,14 +169,18 @@ def amount(field: str, value: object, remedy: str) -> float:
     return finite(field, read_amount(field, value, remedy)[0], remedy)
 
 
-def read_amount(field: str, text: str, remedy: str) -> tuple[float, bool]:
+AMOUNTS, WHOLE_NUMBERS = "0.05, 5%, 5000 or 5k", "3, 5000 or 5k"
+"""Examples of numbers as people write them, and of whole ones."""
+
+
+def read_amount(field: str, text: str, remedy: str, examples: str = AMOUNTS) -> tuple[float, bool]:
     """Return the number in a text, and whether it is a percentage; InputError if there is none."""
     try:
         return read_number(text)
     except ValueError:
         raise InputError(
             field,
-            f"{field} must be a number (got {text!r:.60}), as 0.05, 5%, 5000 or 5k: {remedy}",
+            f"{field} must be a number (got {text!r:.60}), as {examples}: {remedy}",
         ) from None
 
 

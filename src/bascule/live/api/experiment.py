@@ -197,7 +197,11 @@ class Experiment(Units):
         """
         given = {knob: value for knob, value in named.items() if value is not None}
         if len(given) != 1:
-            raise InputError("knob", "give one knob: alpha for UCB, or tilt for Tilt")
+            raise InputError(
+                "knob",
+                f"knob needs one value (got {len(given)}): give alpha for UCB, or tilt for Tilt",
+                others=("alpha", "tilt"),
+            )
         ((knob, value),) = given.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 

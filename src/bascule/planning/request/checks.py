@@ -97,7 +97,6 @@ def check_means(request: RequestFields) -> None:
                 f"lift {lift:g}{part} takes an arm from {baseline:g} to {mean:g}, {side} the "
                 f"{limit:g} that outcomes can have: give a difference of at most "
                 f"{abs(limit - baseline):.6g}, or a part of the baseline with its sign, as 10%",
-                others=("baseline",),
             )
     if request.gap == 0:
         raise InputError(
