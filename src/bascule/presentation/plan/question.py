@@ -68,7 +68,8 @@ def outcome_words(request: PlanRequest) -> str:
     """Return the outcome model in words, with what was assumed of it or taken from a sample."""
     words = request.outcome.words
     if request.spread is not None:
-        words += f" with a spread of {request.spread:.4g}"
+        is_assumed = request.sample is None and request.spread_is_usual and request.outcome.limited
+        words += f" with {'an assumed' if is_assumed else 'a'} spread of {request.spread:.4g}"
     if request.outcomes_per_day is not None:
         words += f", {request.outcomes_per_day:g} a day of each unit"
     if request.covariates is not None:
