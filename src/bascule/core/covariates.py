@@ -179,7 +179,10 @@ def checked_covariates(given: object) -> tuple[Covariate, ...] | None:
         )
     names = [one.name for one in given]
     if len(set(names)) < len(names):
-        raise InputError("covariates", "covariates must have different names")
+        raise InputError(
+            "covariates",
+            f"covariates must have different names (got {', '.join(names)}): rename one",
+        )
     if len(names) > MOST:
         raise InputError("covariates", f"covariates must be at most {MOST} (got {len(names)})")
     return tuple(given)

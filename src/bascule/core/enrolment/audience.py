@@ -330,7 +330,10 @@ def checked_ramp(ramp: object) -> tuple[tuple[float, float], ...]:
 
 def _check_name(field: str, name: object) -> None:
     if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or "\0" in name:
-        raise InputError(field, f"{field} must have a name of up to {LONGEST_NAME} characters")
+        raise InputError(
+            field,
+            f"{field} must have a name of 1 to {LONGEST_NAME} characters (got {name!r:.60})",
+        )
 
 
 @lru_cache(maxsize=256)

@@ -100,7 +100,7 @@ def drop_arm(work: UnitOfWork, name: str, to: str | None = None) -> None:
     _refuse_ended(work)
     state = work.state
     if name in (work.design.arms[i] for i in state.statistics.removed):
-        raise InputError("arm", f"arm {name!r} was dropped before")
+        raise InputError("arm", f"arm {name!r} was dropped before: name an active arm")
     if work.design.guardrails and name == work.design.control_arm:
         raise InputError(
             "arm",

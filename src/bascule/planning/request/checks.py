@@ -113,7 +113,8 @@ def checked_rate(request: RequestFields) -> float | None:
     if rate is not None and not recurs:
         raise InputError(
             "outcomes_per_day",
-            f"outcomes_per_day belongs to recurrent outcomes, not to {request.outcome.words}",
+            f"outcomes_per_day belongs to recurrent outcomes, not to {request.outcome.words}: "
+            "leave it out",
         )
     return 1.0 if recurs and rate is None else rate
 
@@ -279,7 +280,9 @@ def checked_spread(request: RequestFields) -> float | None:
     most = math.sqrt((baseline - low) * (high - baseline))
     if most == 0:
         raise InputError(
-            "baseline", f"baseline must lie inside the limits, {low:g} and {high:g}, not on one"
+            "baseline",
+            f"baseline must lie between the limits, {low:g} and {high:g}, not on one of them "
+            f"(got {baseline:g})",
         )
     if spread is None or spread == request.usual_spread:
         return request.usual_spread

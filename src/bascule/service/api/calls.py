@@ -74,7 +74,9 @@ def parse(body: bytes, deepest: int) -> object:
     try:
         data: object = from_json(body, allow_inf_nan=False)
     except ValueError:
-        raise Problem(400, "the body is not valid JSON", code="PARSE_ERROR") from None
+        raise Problem(
+            400, "the body is not valid JSON: send an object, as {...}", code="PARSE_ERROR"
+        ) from None
     if body.count(b"[") + body.count(b"{") > deepest and is_deeper(data, deepest):
         message = f"the JSON is nested deeper than {deepest} levels"
         raise Problem(400, message, code="PARSE_ERROR")

@@ -135,7 +135,9 @@ async def export(
     entry = await find(request, caller, name)
     metric = None if metric == PRIMARY else metric
     if metric is not None and metric not in [one.name for one in entry.design.metrics]:
-        raise Problem(404, f"{name} has no metric {metric!r:.60}", field="metric")
+        has = ", ".join(one.name for one in entry.design.metrics) or "none"
+        message = f"{name} has no metric {metric!r:.60}: its metrics are {has}"
+        raise Problem(404, message, field="metric")
     file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
 
     def some(after: tuple[int, ...] | None) -> tuple[str, tuple[int, ...] | None]:

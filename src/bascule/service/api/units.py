@@ -98,7 +98,11 @@ async def record(request: Request) -> Response:
     given = (await read(request, models.NewOutcomes)).outcomes
     settings: Settings = request.app.state.settings
     if len(given) > settings.largest_batch:
-        raise Problem(413, f"at most {settings.largest_batch} outcomes at once", field="outcomes")
+        most = settings.largest_batch
+        message = (
+            f"outcomes must be at most {most} at once (got {len(given)}): send several requests"
+        )
+        raise Problem(413, message, field="outcomes")
     directory = request.app.state.directory
     test = await directory.segments(name) or (await directory.find(name)).test
     events = [event_of(one) for one in given]

@@ -320,7 +320,11 @@ async def _verified(request: Request, given: str) -> Key:
     key: Key | None = await state.keys.verify(given)
     if key is None:
         state.guesses.take(_source(request))
-        raise Problem(401, "invalid or revoked API key", headers=CHALLENGE)
+        raise Problem(
+            401,
+            "invalid or revoked API key: make another with bascule key create",
+            headers=CHALLENGE,
+        )
     return key
 
 
