@@ -67,24 +67,26 @@ def advance(a: Word, b: Word, c: Word, counter: Word) -> tuple[Word, Word, Word,
     return word, b ^ (b >> _ELEVEN), c + (c << _THREE), mixed, counter + _ONE
 
 
+def keep_stream(streams: WordArray, at: int, a: Word, b: Word, c: Word, counter: Word) -> None:
+    """Write the four words of a stream back to where it is kept."""
+    streams[at] = a
+    streams[at + 1] = b
+    streams[at + 2] = c
+    streams[at + 3] = counter
+
+
 def seed_stream(streams: WordArray, at: int, seed: Word, run: Word) -> None:
     """Set the stream at `at` to the beginning of run `run` of seed `seed`."""
     a, b, c, counter = seed, run, _DOMAIN, _ONE
     for _ in range(MIXING_ROUNDS):
         _, a, b, c, counter = advance(a, b, c, counter)
-    streams[at] = a
-    streams[at + 1] = b
-    streams[at + 2] = c
-    streams[at + 3] = counter
+    keep_stream(streams, at, a, b, c, counter)
 
 
 def uniform(streams: WordArray, at: int) -> float:
     """The next number of [0, 1) from the stream at `at`."""
     word, a, b, c, counter = advance(streams[at], streams[at + 1], streams[at + 2], streams[at + 3])
-    streams[at] = a
-    streams[at + 1] = b
-    streams[at + 2] = c
-    streams[at + 3] = counter
+    keep_stream(streams, at, a, b, c, counter)
     return float(np.int64(word >> _ELEVEN)) * _UNIT
 
 
@@ -115,10 +117,7 @@ def outside_layer(
         word, a, b, c, counter = advance(
             streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
         )
-        streams[at] = a
-        streams[at + 1] = b
-        streams[at + 2] = c
-        streams[at + 3] = counter
+        keep_stream(streams, at, a, b, c, counter)
         row = np.int64((word & _LAYER_MASK) << _TWO)
         value = float(np.int64(word) >> 11) * table[row + 1]
         if abs(value) < table[row]:
@@ -159,17 +158,11 @@ def fill_normals(
     for i in range(count):
         value, row, a, b, c, counter = begin_normal(a, b, c, counter, table)
         if row != DONE:
-            streams[at] = a
-            streams[at + 1] = b
-            streams[at + 2] = c
-            streams[at + 3] = counter
+            keep_stream(streams, at, a, b, c, counter)
             value = outside_layer(streams, at, row, value, table)
             a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
         values[np.uint64(first + i)] = value
-    streams[at] = a
-    streams[at + 1] = b
-    streams[at + 2] = c
-    streams[at + 3] = counter
+    keep_stream(streams, at, a, b, c, counter)
 
 
 def fill_uniforms(
@@ -180,10 +173,7 @@ def fill_uniforms(
     for i in range(count):
         value, _, a, b, c, counter = begin_uniform(a, b, c, counter, table)
         values[np.uint64(first + i)] = value
-    streams[at] = a
-    streams[at + 1] = b
-    streams[at + 2] = c
-    streams[at + 3] = counter
+    keep_stream(streams, at, a, b, c, counter)
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ import bascule as bs
 from bascule.core.evidence.normal import log_mixture, mixture_radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms
 from bascule.core.procedures.intervals.procedure import log_threshold
-from bascule.core.procedures.intervals.state import clear, place, width
+from bascule.core.procedures.intervals.state import ROWS, clear, place
 from bascule.core.progress import interval_procedure
 from bascule.core.rules.mixture import decide, mixture_interval
 from bascule.core.statistics import ArmStatistics
@@ -148,14 +148,14 @@ def test_nothing_is_decided_before_the_third_unit_of_each_arm() -> None:
 
 @pytest.mark.parametrize("arms", [3, 12])
 def test_an_arm_that_is_out_stands_in_nobodys_way(arms: int) -> None:
-    state = np.empty(width(arms))
-    clear(state, 0, arms, math.inf)
+    state = np.empty((ROWS, arms))
+    clear(state, arms, math.inf)
     for arm in range(arms):
-        place(state, 0, arms, arm, 50.0, 0.0, -math.inf, 0.0, -math.inf)
-    place(state, 0, arms, 1, 50.0, 0.0, 0.0, 0.1, 0.2)
-    assert decide(state, 0, arms, 1.0, 3.0) == 1
-    place(state, 0, arms, 0, 50.0, 0.0, 0.0, 0.1, 0.2)
-    assert decide(state, 0, arms, 1.0, 3.0) == NOBODY
+        place(state, arm, 50.0, 0.0, -math.inf, 0.0, -math.inf)
+    place(state, 1, 50.0, 0.0, 0.0, 0.1, 0.2)
+    assert decide(state, arms, 1.0, 3.0) == 1
+    place(state, 0, 50.0, 0.0, 0.0, 0.1, 0.2)
+    assert decide(state, arms, 1.0, 3.0) == NOBODY
 
 
 def test_a_stop_that_can_stall_needs_a_cap() -> None:

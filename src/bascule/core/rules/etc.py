@@ -33,12 +33,12 @@ from bascule.core.rules.ucb import even_score
 from bascule.core.types import NOBODY, FloatArray
 
 
-def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
+def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
     """After each full round drop the arms that are beaten; the last one in is the winner."""
     winner = NOBODY
-    if round_complete(state, first, arms):
-        eliminate(state, first, arms)
-        winner = parted(state, first, arms)
+    if round_complete(state, arms):
+        eliminate(state, arms)
+        winner = parted(state, arms)
     return winner
 
 

@@ -15,12 +15,7 @@ from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import log_two_arms
 from bascule.core.procedures.intervals.procedure import Shape
-from bascule.core.procedures.intervals.state import (
-    highest,
-    stretches,
-    total_of,
-    units_of,
-)
+from bascule.core.procedures.intervals.state import LOWERS, TOTALS, UNITS, UPPERS, highest
 from bascule.core.rules.base import refuse_delta
 from bascule.core.types import NOBODY, FloatArray
 
@@ -45,26 +40,15 @@ def mixture_interval(n: float, sigma: float, factor: float, count: float, delta:
     return sigma * mixture_boundary(0.5 * factor * n, math.log(count / delta)) / n
 
 
-def beats(
-    state: FloatArray,
-    first: int,
-    uppers: int,
-    arms: int,
-    leader: int,
-    rival: int,
-    sigma: float,
-    threshold: float,
-) -> bool:
+def beats(state: FloatArray, leader: int, rival: int, sigma: float, threshold: float) -> bool:
     """Whether the evidence that the leader is better than a rival has reached the threshold."""
-    upper = state[uppers + rival]
+    upper = state[UPPERS][rival]
     enough = upper == -math.inf
     if -math.inf < upper < math.inf:
-        units_a = units_of(state, first, leader)
-        units_b = units_of(state, first, rival)
+        units_a, units_b = state[UNITS][leader], state[UNITS][rival]
         product = units_a * units_b
         # The difference of the means, times the units of both.
-        lead = total_of(state, first, arms, leader) * units_b
-        lead -= total_of(state, first, arms, rival) * units_a
+        lead = state[TOTALS][leader] * units_b - state[TOTALS][rival] * units_a
         # The log evidence is never above difference^2 / (2 sigma^2 (1/units_a + 1/units_b)).
         needed = 2.0 * threshold * sigma * sigma * product * (units_a + units_b)
         if lead > 0.0 and lead * lead >= needed:
@@ -73,15 +57,14 @@ def beats(
     return bool(enough)
 
 
-def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
+def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
     """The arm with the highest lower end, once it beats every rival; asked after every unit."""
-    _, lowers, uppers = stretches(first, arms)
-    leader = highest(state, lowers, arms)
-    convinced = state[lowers + leader] > -math.inf
+    leader = highest(state[LOWERS], arms)
+    convinced = state[LOWERS][leader] > -math.inf
     rival = 0
     while convinced and rival < arms:
         if rival != leader:
-            convinced = beats(state, first, uppers, arms, leader, rival, sigma, threshold)
+            convinced = beats(state, leader, rival, sigma, threshold)
         rival += 1
     return leader if convinced else NOBODY
 

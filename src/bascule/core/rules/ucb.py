@@ -43,9 +43,9 @@ def score(mean: float, radius: float, units: float, alpha: float) -> float:
     return mean + alpha * radius
 
 
-def decide(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
+def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
     """The arm whose interval has parted from all others, checked after every unit."""
-    return parted(state, first, arms)
+    return parted(state, arms)
 
 
 def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
@@ -53,10 +53,10 @@ def even_score(mean: float, radius: float, units: float, alpha: float) -> float:
     return -units
 
 
-def decide_rounds(state: FloatArray, first: int, arms: int, sigma: float, threshold: float) -> int:
+def decide_rounds(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
     """Return the arm whose interval has parted from all others, checked after each full round."""
-    complete = round_complete(state, first, arms)
-    return parted(state, first, arms) if complete else NOBODY
+    complete = round_complete(state, arms)
+    return parted(state, arms) if complete else NOBODY
 
 
 @dataclass(frozen=True, slots=True)

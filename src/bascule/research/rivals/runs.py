@@ -123,7 +123,7 @@ def build(fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, units, winner, columns)
+            finish_run(assigned, row, units, winner, columns)
 
     return play
 

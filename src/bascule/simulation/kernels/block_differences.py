@@ -66,6 +66,6 @@ def build(share_of: Share, fingerprint: str) -> Kernel:
             if control[STOP] != 0:
                 break
             state[0], state[1] = of_first, units - of_first
-            finish_run(state, 0, 2, row, units, winner, columns)
+            finish_run(state, row, units, winner, columns)
 
     return play

@@ -29,14 +29,13 @@ from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clea
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import block_differences
 from bascule.simulation.kernels.compiled import (
-    FINISHED,
-    STEPS,
     STOP,
     Chunk,
     Kernel,
     RunColumns,
     arms_to_fix,
     compile_loop,
+    finish_run,
 )
 from bascule.simulation.random import (
     DONE,
@@ -45,6 +44,7 @@ from bascule.simulation.random import (
     Draws,
     WordArray,
     begin_uniform,
+    keep_stream,
     outside_layer,
     seed_stream,
     uniform,
@@ -102,19 +102,6 @@ def deal_slots(
                 slots[size] = slots[place]
                 slots[place] = arm
                 size += 1
-
-
-def finish_blocks(
-    arms: FloatArray, count: int, row: int, units: int, winner: int, columns: RunColumns
-) -> None:
-    """Write the result of a run."""
-    times, winners, counts, control = columns
-    times[row] = units
-    winners[row] = winner
-    for arm in range(count):
-        counts[row * count + arm] = np.int64(arms[arm][UNITS])
-    control[FINISHED] += 1
-    control[STEPS] += units
 
 
 def build_floors(fingerprint: str) -> Kernel:
@@ -211,12 +198,12 @@ def build(
                         for i in range(size):
                             number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
                             if not ones and layer != DONE:
-                                streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                                keep_stream(streams, 0, a, b, c, counter)
                                 number = outside_layer(streams, 0, layer, number, ziggurat)
                                 a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
                             other = number if i == place else other
                             added += 0.0 if i == place else outcome(of_front, sigma, number)
-                        streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                        keep_stream(streams, 0, a, b, c, counter)
                         other = outcome(of_other, sigma, other)
                         if ones:
                             count_ones(arms[before], added)
@@ -238,13 +225,13 @@ def build(
                     ended = over(arms, pairs, count, params)
             if control[STOP] != 0:
                 break
-            finish_blocks(arms, count, row, units, winner, columns)
+            finish_run(arms[:, UNITS], row, units, winner, columns)
 
     return play
 
 
 CALLED = (
-    finish_blocks,
+    finish_run,
     seed_stream,
     outside_layer,
     log_mixture,

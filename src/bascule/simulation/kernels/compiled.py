@@ -72,21 +72,13 @@ def new_control() -> IntArray:
     return np.zeros(CONTROL_SIZE, np.int64)
 
 
-def finish_run(
-    state: FloatArray,
-    first: int,
-    arms: int,
-    row: int,
-    time: int,
-    winner: int,
-    columns: RunColumns,
-) -> None:
-    """Write how a run ended into its row of the result; `state[first:]` holds the units."""
+def finish_run(units: FloatArray, row: int, time: int, winner: int, columns: RunColumns) -> None:
+    """Write how a run ended, with the units of each arm, into its row of the result."""
     times, winners, counts, control = columns
     times[row] = time
     winners[row] = winner
-    for arm in range(arms):
-        counts[row * arms + arm] = np.int64(state[first + arm])
+    for arm in range(units.size):
+        counts[row * units.size + arm] = np.int64(units[arm])
     control[FINISHED] += 1
     control[STEPS] += time
 

@@ -27,7 +27,7 @@ from bascule.simulation.kernels.compiled import (
     used_functions,
 )
 from bascule.simulation.kernels.two_arms import OUTGROWN
-from bascule.simulation.random import WORDS, Word, WordArray, advance, seed_stream
+from bascule.simulation.random import WORDS, Word, WordArray, advance, keep_stream, seed_stream
 
 if config.ENABLE_CUDASIM or not cuda.is_available():
     _cos, _sin, _log = math.cos, math.sin, math.log
@@ -81,10 +81,7 @@ def fill_single_normals(
         values[first + i] = normal
         if i + 1 < count:
             values[first + i + 1] = other
-    streams[at] = a
-    streams[at + 1] = b
-    streams[at + 2] = c
-    streams[at + 3] = counter
+    keep_stream(streams, at, a, b, c, counter)
 
 
 def build_kernel(play: Kernel, scratch: tuple[Any, ...], arms: int) -> Any:
@@ -173,7 +170,7 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
                 normal, other = normal_pair(word)
                 for _ in range(2):
                     if winner == NOBODY and taken < max_units:
-                        arm = highest(scores, 0, arms)
+                        arm = highest(scores, arms)
                         count = units[arm] + 1.0
                         total = totals[arm] + means[arm] + sigma * normal
                         mean, wide = total / count, radii[np.uint64(count)]
@@ -183,8 +180,8 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
                         lowers = replaced(lowers, arm, mean - wide)
                         uppers = replaced(uppers, arm, mean + wide)
                         taken += 1
-                        shown = units + totals + scores + lowers + uppers
-                        winner = decide(shown, 0, arms, sigma, threshold)
+                        shown = (units, totals, scores, lowers, uppers)
+                        winner = decide(shown, arms, sigma, threshold)
                         if winner == NOBODY and count == last:
                             winner = OUTGROWN
                     normal = other

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.evidence.betting import shift_ruled_out, shifted_wealth_and_slope
-from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family, Params, Row
+from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, UNITS, Family, Params, Row
 from bascule.core.evidence.normal import mixture_and_slope, mixture_boundary
 from bascule.core.metrics.guard_rule import (
     HARMED,
@@ -33,8 +33,8 @@ from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clea
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
-from bascule.simulation.kernels.blocks import BlockSettings, finish_blocks
-from bascule.simulation.kernels.compiled import STOP, Chunk, Kernel, RunColumns
+from bascule.simulation.kernels.blocks import BlockSettings
+from bascule.simulation.kernels.compiled import STOP, Chunk, Kernel, RunColumns, finish_run
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
 from bascule.simulation.random import (
     WordArray,
@@ -338,7 +338,7 @@ def build(
             if control[STOP] != 0:
                 break
             by_harm[row] = 1 if harm else 0
-            finish_blocks(arms, count, row, units, winner, columns)
+            finish_run(arms[:, UNITS], row, units, winner, columns)
 
     return play
 

@@ -22,7 +22,16 @@ from bascule.core.evidence.radius import Radius, radius
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.intervals.state import Steps, clear, highest, place, width
+from bascule.core.procedures.intervals.state import (
+    ROWS,
+    SCORES,
+    TOTALS,
+    UNITS,
+    Steps,
+    clear,
+    highest,
+    place,
+)
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import (
@@ -72,12 +81,11 @@ def start_run(
 ) -> None:
     """Put a lane at the beginning of a run: no units, endless intervals, its own stream."""
     seed_stream(streams, lane * WORDS, chunk.seed, np.uint64(chunk.first_run + row))
-    clear(state, lane * width(arms), arms, unseen_score)
+    clear(state[lane], arms, unseen_score)
 
 
 def move_lane(
     state: FloatArray,
-    size: int,
     streams: WordArray,
     rows: IntArray,
     units: IntArray,
@@ -89,8 +97,9 @@ def move_lane(
     units[target] = units[source]
     for i in range(WORDS):
         streams[target * WORDS + i] = streams[source * WORDS + i]
-    for i in range(size):
-        state[target * size + i] = state[source * size + i]
+    for row in range(ROWS):
+        for arm in range(state.shape[2]):
+            state[target, row, arm] = state[source, row, arm]
 
 
 def build(
@@ -130,8 +139,6 @@ def build(
         ziggurat = settings.ziggurat
         runs, control = chunk.runs, columns.control
         arms = fixed_arms if fixed_arms > 0 else any_arms
-        size = width(arms)
-        scores = 2 * arms
         unseen = score(0.0, math.inf, 0.0, alpha)
         alive = control[ALIVE]
         waiting = control[WAITING]
@@ -147,9 +154,8 @@ def build(
             longest = 0.0
             for lane in range(alive):
                 if units[lane] == max_units:
-                    first = lane * size
-                    winner = decide(state, first, arms, sigma, threshold)
-                    finish_run(state, first, arms, rows[lane], max_units, winner, columns)
+                    winner = decide(state[lane], arms, sigma, threshold)
+                    finish_run(state[lane][UNITS], rows[lane], max_units, winner, columns)
                     units[lane] = 0
                     rows[lane] = IDLE
                     if waiting < runs:
@@ -158,20 +164,20 @@ def build(
                         waiting += 1
                 burst = min(burst, max_units - units[lane])
                 for arm in range(arms):
-                    longest = max(longest, state[lane * size + arm])
+                    longest = max(longest, state[lane][UNITS][arm])
             if endless == (longest + burst < radii.size):
                 break
             for lane in range(alive):
                 fill(streams, lane * WORDS, noise, lane * BURST, burst, ziggurat)
             for step in range(burst):
                 for lane in range(alive):
-                    first = lane * size
+                    numbers = state[lane]
                     # Asked when the lane's turn comes again, not right after the unit: by then
                     # the arm's new ends have reached the cache, and nothing waits for them.
-                    winner = decide(state, first, arms, sigma, threshold)
+                    winner = decide(numbers, arms, sigma, threshold)
                     if winner != NOBODY and rows[lane] != IDLE:
                         taken = units[lane] + step
-                        finish_run(state, first, arms, rows[lane], taken, winner, columns)
+                        finish_run(numbers[UNITS], rows[lane], taken, winner, columns)
                         rows[lane] = IDLE
                         if waiting < runs:
                             rows[lane] = waiting
@@ -186,34 +192,25 @@ def build(
                                 ziggurat,
                             )
                             waiting += 1
-                    arm = highest(state, first + scores, arms)
-                    observed = state[np.uint64(first + arm)] + 1.0
-                    total = state[np.uint64(first + arms + arm)] + outcome(
-                        means[np.uint64(arm)], sigma, noise[lane * BURST + step]
-                    )
+                    arm = highest(numbers[SCORES], arms)
+                    at = np.uint64(arm)
+                    observed = numbers[UNITS][at] + 1.0
+                    added = outcome(means[at], sigma, noise[lane * BURST + step])
+                    total = numbers[TOTALS][at] + added
                     mean = total / observed
                     if endless:
                         wide = radius_of(observed, sigma, factor, count, delta)
                     else:
                         wide = radii[np.uint64(observed)]
-                    place(
-                        state,
-                        first,
-                        arms,
-                        arm,
-                        observed,
-                        total,
-                        mean,
-                        wide,
-                        score(mean, wide, observed, alpha),
-                    )
+                    urgency = score(mean, wide, observed, alpha)
+                    place(numbers, arm, observed, total, mean, wide, urgency)
             for lane in range(alive):
                 units[lane] += burst
             lane = 0
             while lane < alive:
                 if rows[lane] == IDLE:
                     alive -= 1
-                    move_lane(state, size, streams, rows, units, alive, lane)
+                    move_lane(state, streams, rows, units, alive, lane)
                 else:
                     lane += 1
         control[ALIVE] = alive
@@ -337,7 +334,7 @@ class IntervalRuns(Runs):
     def scratch(self, lanes: int = 1) -> tuple[AnyArray, ...]:
         """Return the arrays that the loop works in."""
         return (
-            np.empty(width(self.arms) * lanes),
+            np.empty((lanes, ROWS, self.arms)),
             np.empty(WORDS * lanes, np.uint64),
             np.empty(lanes, np.int64),
             np.empty(lanes, np.int64),

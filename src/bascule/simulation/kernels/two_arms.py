@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from bascule.core.evidence.radius import Radius
-from bascule.core.procedures.intervals.state import Steps, eliminate, highest
+from bascule.core.procedures.intervals.state import UNITS, Steps, eliminate, highest
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import (
     STOP,
@@ -25,7 +25,14 @@ from bascule.simulation.kernels.compiled import (
     finish_run,
     used_functions,
 )
-from bascule.simulation.random import DONE, Draws, WordArray, outside_layer, seed_stream
+from bascule.simulation.random import (
+    DONE,
+    Draws,
+    WordArray,
+    keep_stream,
+    outside_layer,
+    seed_stream,
+)
 
 STRETCH = 4096
 """Units between two looks at whether to stop."""
@@ -89,13 +96,13 @@ def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerpr
                 last = min(max_units, taken + room)
                 while winner == NOBODY and taken < last:
                     if layer != DONE:
-                        streams[0], streams[1], streams[2], streams[3] = a, b, c, counter
+                        keep_stream(streams, 0, a, b, c, counter)
                         number = outside_layer(streams, 0, layer, number, ziggurat)
                         a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
                         layer = DONE
                     # No call in here, so that all numbers of the test stay in registers.
                     for _ in range(last - taken):
-                        if highest((score_0, score_1), 0, 2) == 1:
+                        if highest((score_0, score_1), 2) == 1:
                             units_1 += 1.0
                             total_1 += outcome(mean_1, sigma, number)
                             mean = total_1 / units_1
@@ -117,19 +124,23 @@ def build(steps: Steps, endless: bool, draws: Draws, radius_of: Radius, fingerpr
                             lower_0, upper_0 = mean - wide, mean + wide
                         number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
                         numbers = (
-                            *(units_0, units_1, total_0, total_1, score_0, score_1),
-                            *(lower_0, lower_1, upper_0, upper_1),
+                            (units_0, units_1),
+                            (total_0, total_1),
+                            (score_0, score_1),
+                            (lower_0, lower_1),
+                            (upper_0, upper_1),
                         )
-                        winner = decide(numbers, 0, 2, sigma, threshold)
+                        winner = decide(numbers, 2, sigma, threshold)
                         if winner != NOBODY or layer != DONE:
                             break
                     taken = int(units_0 + units_1)
             if control[STOP] != 0:
                 break
-            state[0], state[1] = units_0, units_1
+            units_of_both = state[0][UNITS]
+            units_of_both[0], units_of_both[1] = units_0, units_1
             if winner == OUTGROWN:
                 winners[row] = winner
             else:
-                finish_run(state, 0, 2, row, taken, winner, columns)
+                finish_run(units_of_both, row, taken, winner, columns)
 
     return play

@@ -27,7 +27,15 @@ from bascule.core.evidence.normal import (
 )
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
-from bascule.core.procedures.intervals.state import Steps, Within, clear, highest, place, stretches
+from bascule.core.procedures.intervals.state import (
+    SCORES,
+    UPPERS,
+    Steps,
+    Within,
+    clear,
+    highest,
+    place,
+)
 from bascule.core.procedures.recurrent import UnitRadius, Weight
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
 from bascule.simulation.kernels.compiled import (
@@ -267,13 +275,13 @@ def build(
             ziggurat,
         ) = settings
         arms = fixed_arms if fixed_arms > 0 else any_arms
-        scores, _, uppers = stretches(0, arms)
+        scores, uppers = state[SCORES], state[UPPERS]
         sigma = max(sigma_unit, sigma_noise)
         unseen = score(0.0, math.inf, 0.0, alpha)
         control[ALIVE] = 0
         for row in range(control[WAITING], runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            clear(state, 0, arms, unseen)
+            clear(state, arms, unseen)
             clear_crowd(memory)
             tallies[:] = 0.0
             units = 0
@@ -286,7 +294,7 @@ def build(
                 if together:
                     joining = 0
                     for arm in range(arms):
-                        joining += 1 if state[uppers + arm] > -math.inf else 0
+                        joining += 1 if uppers[arm] > -math.inf else 0
                 if units + joining > max_units:
                     break
                 if units + joining > room:
@@ -296,10 +304,10 @@ def build(
                 arm = 0
                 for _ in range(joining):
                     if together:
-                        while state[uppers + arm] == -math.inf:
+                        while uppers[arm] == -math.inf:
                             arm += 1
                     else:
-                        arm = highest(state, scores, arms)
+                        arm = highest(scores, arms)
                     fill_normals(streams, 0, scratch, 0, 1, ziggurat)
                     join(memory, units, arm, stage, sigma_unit * scratch[0])
                     tallies[UNITS, arm] += 1.0
@@ -323,34 +331,25 @@ def build(
                 level = log_level - math.log(look_part(number)) if planned else log_level
                 for arm in range(arms):
                     tally = tallies[UNITS, arm]
-                    if tally > 0.0 and state[uppers + arm] > -math.inf:
+                    if tally > 0.0 and uppers[arm] > -math.inf:
                         clock = tallies[CLOCK, arm]
                         total = means[arm] * clock + tallies[SUM, arm]
                         mean = total / clock
                         wide = find(radii, number, tally, clock, sigma_unit, sigma_noise, level)
-                        place(
-                            state,
-                            0,
-                            arms,
-                            arm,
-                            clock,
-                            total,
-                            mean,
-                            wide,
-                            score(mean, wide, tally, alpha),
-                        )
+                        urgency = score(mean, wide, tally, alpha)
+                        place(state, arm, clock, total, mean, wide, urgency)
                 if not planned or stage == look:
-                    winner = decide(state, 0, arms, sigma, threshold)
+                    winner = decide(state, arms, sigma, threshold)
                     if (
                         margin > 0.0
                         and winner == NOBODY
-                        and within(state, 0, arms, sigma, threshold, margin)
+                        and within(state, arms, sigma, threshold, margin)
                     ):
                         winner = NO_DIFFERENCE
             if control[STOP] != 0 or control[ALIVE] != 0:
                 break
             control[WAITING] = row + 1
-            finish_run(tallies[UNITS], 0, arms, row, units, winner, columns)
+            finish_run(tallies[UNITS], row, units, winner, columns)
 
     return play
 

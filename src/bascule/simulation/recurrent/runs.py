@@ -13,7 +13,7 @@ from bascule.core.evidence.looks import coming_look
 from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.outcomes import Outcome
-from bascule.core.procedures.intervals.state import width
+from bascule.core.procedures.intervals.state import ROWS
 from bascule.core.procedures.recurrent import RecurrentProcedure, UnitRadius, Weight, equal_weight
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.kernels.compiled import ALIVE, STOP, WAITING, arms_to_fix, compile_loop
@@ -245,7 +245,7 @@ class UnitRuns(Runs):
         self.accuracy = max(self.accuracy, self.units_engine.accuracy(room))
         chunk, columns = self.order(first_run, runs, control)
         self.loop(
-            np.empty(width(self.arms)),
+            np.empty((ROWS, self.arms)),
             self.units_engine.memory(self.arms, room),
             np.empty((3, self.arms)),
             self.units_engine.table(room),

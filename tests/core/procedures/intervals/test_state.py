@@ -10,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bascule.core.procedures.intervals.state import (
+    LOWERS,
+    ROWS,
+    SCORES,
+    TOTALS,
+    UNITS,
+    UPPERS,
     clear,
     eliminate,
     highest,
     parted,
     place,
     round_complete,
-    width,
 )
 from bascule.core.types import NOBODY, FloatArray
 
@@ -28,7 +33,7 @@ def laid_out(means: list[float], radii: list[float]) -> FloatArray:
     lows = [m - r for m, r in zip(means, radii, strict=True)]
     highs = [m + r for m, r in zip(means, radii, strict=True)]
     arms = len(means)
-    return np.concatenate([np.zeros(2 * arms), [-9.0] * arms, lows, highs])
+    return np.array([[0.0] * arms, [0.0] * arms, [-9.0] * arms, lows, highs])
 
 
 def winner_by_definition(means: list[float], radii: list[float]) -> int:
@@ -41,13 +46,13 @@ def winner_by_definition(means: list[float], radii: list[float]) -> int:
 
 @given(MEANS)
 def test_highest_is_the_first_of_the_largest(values: list[float]) -> None:
-    assert highest(np.array(values), 0, len(values)) == values.index(max(values))
+    assert highest(np.array(values), len(values)) == values.index(max(values))
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=40))
 def test_highest_takes_the_first_on_a_tie(values: list[int]) -> None:
     as_floats = [float(v) for v in values]
-    assert highest(np.array(as_floats), 0, len(values)) == values.index(max(values))
+    assert highest(np.array(as_floats), len(values)) == values.index(max(values))
 
 
 @given(st.data(), MEANS)
@@ -56,7 +61,7 @@ def test_parted_finds_the_interval_above_all_others(
 ) -> None:
     arms = len(means)
     radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
-    assert parted(laid_out(means, radii), 0, arms) == winner_by_definition(means, radii)
+    assert parted(laid_out(means, radii), arms) == winner_by_definition(means, radii)
 
 
 @given(st.data(), MEANS)
@@ -66,45 +71,42 @@ def test_parted_goes_with_the_arms_when_they_are_permuted(
     arms = len(means)
     radii = data.draw(st.lists(st.floats(0, 2), min_size=arms, max_size=arms))
     order = data.draw(st.permutations(range(arms)))
-    before = parted(laid_out(means, radii), 0, arms)
+    before = parted(laid_out(means, radii), arms)
     moved = laid_out([means[i] for i in order], [radii[i] for i in order])
-    after = parted(moved, 0, arms)
+    after = parted(moved, arms)
     assert (NOBODY if after == NOBODY else order[after]) == before
 
 
 @pytest.mark.parametrize("arms", [2, 9, 1000])
 def test_a_test_starts_with_endless_intervals_and_no_winner(arms: int) -> None:
-    state = np.empty(width(arms))
-    clear(state, 0, arms, 0.0)
-    assert highest(state, 2 * arms, arms) == 0
-    assert parted(state, 0, arms) == NOBODY
-    assert round_complete(state, 0, arms)
-    assert np.all(state[: 2 * arms] == 0)
+    state = np.empty((ROWS, arms))
+    clear(state, arms, 0.0)
+    assert highest(state[SCORES], arms) == 0
+    assert parted(state, arms) == NOBODY
+    assert round_complete(state, arms)
+    assert np.all(state[:SCORES] == 0)
 
 
 @pytest.mark.parametrize("arms", [2, 5, 9, 33])
 def test_place_writes_one_arm_and_no_other(arms: int) -> None:
-    size = width(arms)
-    state = np.empty(3 * size)
-    for test in range(3):
-        clear(state, test * size, arms, math.inf)
+    state = np.empty((ROWS, arms))
+    clear(state, arms, math.inf)
     before = state.copy()
-    place(state, size, arms, arms - 1, 4.0, 2.0, 0.5, 0.25, 7.0)
-    assert np.array_equal(state[:size], before[:size])
-    assert np.array_equal(state[2 * size :], before[2 * size :])
-    assert state[size + arms - 1] == 4.0
-    assert state[size + 2 * arms - 1] == 2.0
-    assert (state[size + 4 * arms - 1], state[size + 5 * arms - 1]) == (0.25, 0.75)
+    place(state, arms - 1, 4.0, 2.0, 0.5, 0.25, 7.0)
+    assert np.array_equal(state[:, :-1], before[:, :-1])
+    written = state[:, -1]
+    assert written[[UNITS, TOTALS, SCORES]].tolist() == [4.0, 2.0, 7.0]
+    assert written[[LOWERS, UPPERS]].tolist() == [0.25, 0.75]
 
 
 @pytest.mark.parametrize("arms", [3, 20])
 def test_a_round_is_complete_when_all_arms_in_have_as_many_units(arms: int) -> None:
     state = laid_out([0.0] * arms, [1.0] * arms)
-    assert round_complete(state, 0, arms)
-    state[2 * arms] = -10.0
-    assert not round_complete(state, 0, arms)
-    state[2 * arms] = -math.inf
-    assert round_complete(state, 0, arms)
+    assert round_complete(state, arms)
+    state[SCORES][0] = -10.0
+    assert not round_complete(state, arms)
+    state[SCORES][0] = -math.inf
+    assert round_complete(state, arms)
 
 
 @pytest.mark.parametrize("arms", [3, 20])
@@ -112,7 +114,7 @@ def test_eliminate_takes_out_what_lies_below_another_interval(arms: int) -> None
     means = [0.0] * arms
     means[1], means[2] = 5.0, 4.5
     state = laid_out(means, [1.0] * arms)
-    eliminate(state, 0, arms)
-    left = [arm for arm in range(arms) if state[2 * arms + arm] > -math.inf]
+    eliminate(state, arms)
+    left = [arm for arm in range(arms) if state[SCORES][arm] > -math.inf]
     assert left == [1, 2]
-    assert parted(state, 0, arms) == NOBODY
+    assert parted(state, arms) == NOBODY

@@ -18,12 +18,13 @@ from bascule.core.evidence.two_arms import ceiling, least_product
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Interval, Procedure
 from bascule.core.procedures.intervals.state import (
     MOST_ARMS,
+    ROWS,
+    SCORES,
+    UPPERS,
     Steps,
     Within,
     highest,
     place,
-    stretches,
-    width,
 )
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
@@ -162,19 +163,19 @@ class ArmProcedure(Procedure):
     def state_of(self, statistics: AnyStatistics) -> FloatArray:
         """Return the statistics as the steps take them."""
         arms, out = self.arms, statistics.out
-        state = np.full(width(arms), -math.inf)
+        state = np.empty((ROWS, arms))
         for i, arm in enumerate(self.shown(statistics)):
             if i in out:
-                place(state, 0, arms, i, arm.clock, arm.total, -math.inf, 0.0, -math.inf)
+                place(state, i, arm.clock, arm.total, -math.inf, 0.0, -math.inf)
             else:
                 mean, wide = arm.mean, arm.radius
                 urgency = self.steps.score(mean, wide, arm.units, self.alpha)
-                place(state, 0, arms, i, arm.clock, arm.total, mean, wide, urgency)
+                place(state, i, arm.clock, arm.total, mean, wide, urgency)
         return state
 
     def next_arm(self, statistics: AnyStatistics) -> int:
         """Return the arm that the next unit joins."""
-        return highest(self.state_of(statistics), 2 * self.arms, self.arms)
+        return highest(self.state_of(statistics)[SCORES], self.arms)
 
     def may_decide(self, statistics: AnyStatistics) -> bool:
         """Return whether a decision is allowed at this moment."""
@@ -189,7 +190,7 @@ class ArmProcedure(Procedure):
         state = self.state_of(statistics)
         if not self.may_decide(statistics):
             return state, NOBODY
-        asked = (state, 0, self.arms, self.outcome.sigma, self.threshold)
+        asked = (state, self.arms, self.outcome.sigma, self.threshold)
         winner, margin = self.steps.decide(*asked), self.design.min_effect
         if winner == NOBODY and margin is not None and self.within(*asked, margin):
             winner = NO_DIFFERENCE
@@ -198,8 +199,7 @@ class ArmProcedure(Procedure):
     def dropped(self, statistics: AnyStatistics) -> frozenset[int]:
         """Return the arms that the steps drop because they are beaten, or had dropped before."""
         (state, _), arms = self.decided(statistics), self.arms
-        _, _, uppers = stretches(0, arms)
-        out = frozenset(arm for arm in range(arms) if state[uppers + arm] == -math.inf)
+        out = frozenset(arm for arm in range(arms) if state[UPPERS][arm] == -math.inf)
         return (statistics.dropped | out) - statistics.removed
 
     def differences(self, statistics: AnyStatistics) -> list[Difference]:

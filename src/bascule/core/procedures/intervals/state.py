@@ -1,10 +1,8 @@
-"""The arms of one test in a flat array: steps of a rule, bounds of differences, and margins.
+"""The arms of one test as rows of numbers: steps of a rule, bounds of differences, and margins.
 
-One test takes five stretches with a number per arm: units, totals, scores, lower ends and upper
-ends.
-
-The functions take the whole array and where a test or a stretch begins, so that the same code runs
-on one test here, on many interleaved ones in the simulator, and on a graphics card.
+The rows have a number for each arm. They are an array, or tuples where all numbers of a test are in
+registers, so that the same code runs on one test here, on many interleaved ones in the simulator,
+and on a graphics card.
 
 An interval that holds at all times at once (a confidence sequence) may be intersected with all
 earlier ones at no cost. The intersections are kept with the statistics, so that an interval that is
@@ -29,10 +27,17 @@ from bascule.core.types import NOBODY, FloatArray
 Score = Callable[[float, float, float, float], float]
 """(mean, radius, units, alpha) -> how urgently the arm should get the next unit."""
 
-Decide = Callable[[FloatArray, int, int, float, float], int]
-"""(state, first, arms, sigma, threshold) -> the winner, or `NOBODY`."""
+UNITS, TOTALS, SCORES, LOWERS, UPPERS = range(5)
+"""Rows: the units of each arm, or the clock that takes their place; the sum of its outcomes; how
+urgently it should get the next unit; and the ends of its interval."""
 
-Within = Callable[[FloatArray, int, int, float, float, float], bool]
+ROWS = 5
+"""How many rows there are."""
+
+Decide = Callable[[FloatArray, int, float, float], int]
+"""(state, arms, sigma, threshold) -> the winner, or `NOBODY`."""
+
+Within = Callable[[FloatArray, int, float, float, float], bool]
 """(as `Decide`, margin) -> whether every difference is proven smaller than the margin."""
 
 
@@ -43,93 +48,62 @@ class Steps(NamedTuple):
     decide: Decide
 
 
-def width(arms: int) -> int:
-    """Numbers that one test takes.
-
-    >>> width(2)
-    10
-    """
-    return 5 * arms
-
-
-def stretches(first: int, arms: int) -> tuple[int, int, int]:
-    """Where the scores, the lower ends and the upper ends of the test at `first` begin.
-
-    >>> stretches(0, 2)
-    (4, 6, 8)
-    """
-    scores = first + 2 * arms
-    return scores, scores + arms, scores + 2 * arms
-
-
-def units_of(state: FloatArray, first: int, arm: int) -> float:
-    """The units of one arm, or the clock that takes their place."""
-    return float(state[first + arm])
-
-
-def total_of(state: FloatArray, first: int, arms: int, arm: int) -> float:
-    """The total of one arm."""
-    return float(state[first + arms + arm])
-
-
-def clear(state: FloatArray, first: int, arms: int, unseen_score: float) -> None:
-    """Put the test that begins at `first` before its first unit: endless intervals everywhere."""
-    for i in range(width(arms)):
-        state[first + i] = -math.inf
+def clear(state: FloatArray, arms: int, unseen_score: float) -> None:
+    """Put a test before its first unit: endless intervals everywhere."""
     for arm in range(arms):
-        place(state, first, arms, arm, 0.0, 0.0, 0.0, math.inf, unseen_score)
+        place(state, arm, 0.0, 0.0, 0.0, math.inf, unseen_score)
 
 
-def highest(state: FloatArray, values: int, arms: int) -> int:
-    """The arm with the highest of a stretch of values; the first one on a tie.
+def highest(values: FloatArray, arms: int) -> int:
+    """The arm with the highest value of a row; the first one on a tie.
 
     Of the scores, this is the arm that the next unit joins.
 
-    >>> highest(np.array([1.0, 3.0, 3.0]), 0, 3)
+    >>> highest(np.array([1.0, 3.0, 3.0]), 3)
     1
     """
     best = 0
-    top = state[values]
+    top = values[0]
     for arm in range(1, arms):
-        value = state[values + arm]
+        value = values[arm]
         better = value > top
         best = arm if better else best
         top = value if better else top
     return best
 
 
-def parted(state: FloatArray, first: int, arms: int) -> int:
+def parted(state: FloatArray, arms: int) -> int:
     """The arm whose interval lies above every other, or `NOBODY`.
 
-    >>> ends = ([0.1, 0.6, 0.5, 0.9], [0.1, 0.4, 0.5, 0.9])
-    >>> [parted(np.array([0.0] * 6 + numbers), 0, 2) for numbers in ends]
+    >>> ends = ([[0.1, 0.6], [0.5, 0.9]], [[0.1, 0.4], [0.5, 0.9]])
+    >>> [parted(np.array([[0.0, 0.0]] * LOWERS + rows), 2) for rows in ends]
     [1, -1]
     """
-    _, lowers, uppers = stretches(first, arms)
+    lowers, uppers = state[LOWERS], state[UPPERS]
     if arms == 2:
         # Two questions that are almost always answered by no cost a processor less than a choice.
-        if state[lowers] > state[uppers + 1]:
+        if lowers[0] > uppers[1]:
             return 0
-        return 1 if state[lowers + 1] > state[uppers] else NOBODY
-    leader = highest(state, lowers, arms)
+        return 1 if lowers[1] > uppers[0] else NOBODY
+    leader = highest(lowers, arms)
     rival = -math.inf
     for arm in range(arms):
-        upper = -math.inf if arm == leader else state[uppers + arm]
+        upper = -math.inf if arm == leader else uppers[arm]
         rival = upper if upper > rival else rival
-    return leader if state[lowers + leader] > rival else NOBODY
+    return leader if lowers[leader] > rival else NOBODY
 
 
-def round_complete(state: FloatArray, first: int, arms: int) -> bool:
+def round_complete(state: FloatArray, arms: int) -> bool:
     """Whether every active arm has the same score, hence as many units as the others.
 
-    >>> round_complete(np.array([0.0] * 6 + [-4.0, -math.inf, -4.0]), 0, 3)
+    >>> round_complete(np.array([[0.0] * 3] * SCORES + [[-4.0, -math.inf, -4.0]]), 3)
     True
     """
     complete = True
-    scores = first + 2 * arms
+    scores = state[SCORES]
     latest = -math.inf
     for arm in range(arms):
-        score = state[scores + arm]
+        score = scores[arm]
         if score > -math.inf:
             if latest > -math.inf and score != latest:
                 complete = False
@@ -137,25 +111,22 @@ def round_complete(state: FloatArray, first: int, arms: int) -> bool:
     return complete
 
 
-def eliminate(state: FloatArray, first: int, arms: int) -> None:
+def eliminate(state: FloatArray, arms: int) -> None:
     """Drop, in place, each arm whose interval lies wholly below another's.
 
     An arm that is out has minus infinity as score and as both ends: it gets no more units and
     stands in nobody's way.
     """
-    scores, lowers, uppers = stretches(first, arms)
-    floor = state[lowers + highest(state, lowers, arms)]
+    floor = state[LOWERS][highest(state[LOWERS], arms)]
     for arm in range(arms):
-        if -math.inf < state[uppers + arm] <= floor:
-            state[scores + arm] = -math.inf
-            state[lowers + arm] = -math.inf
-            state[uppers + arm] = -math.inf
+        if -math.inf < state[UPPERS][arm] <= floor:
+            state[SCORES][arm] = -math.inf
+            state[LOWERS][arm] = -math.inf
+            state[UPPERS][arm] = -math.inf
 
 
 def place(
     state: FloatArray,
-    first: int,
-    arms: int,
     arm: int,
     units: float,
     total: float,
@@ -163,14 +134,14 @@ def place(
     radius: float,
     score: float,
 ) -> None:
-    """Write what one arm has shown into the test that begins at `first`."""
-    scores, lowers, uppers = stretches(first, arms)
+    """Write what one arm has shown."""
     # Unsigned, because an index that cannot be negative compiles to less code.
-    state[np.uint64(first + arm)] = units
-    state[np.uint64(first + arms + arm)] = total
-    state[np.uint64(scores + arm)] = score
-    state[np.uint64(lowers + arm)] = mean - radius
-    state[np.uint64(uppers + arm)] = mean + radius
+    at = np.uint64(arm)
+    state[UNITS][at] = units
+    state[TOTALS][at] = total
+    state[SCORES][at] = score
+    state[LOWERS][at] = mean - radius
+    state[UPPERS][at] = mean + radius
 
 
 Bounds = tuple[tuple[float, float], ...]
@@ -263,48 +234,42 @@ def with_dropped(
 
 
 def intervals_within(
-    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+    state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """Intervals: from the lowest end to the highest of all active arms."""
-    _, lowers, uppers = stretches(first, arms)
     lowest = math.inf
     highest = -math.inf
     for arm in range(arms):
-        upper = state[uppers + arm]
+        upper = state[UPPERS][arm]
         if upper > -math.inf:
             highest = max(highest, upper)
-            lowest = min(lowest, state[lowers + arm])
+            lowest = min(lowest, state[LOWERS][arm])
     return highest - lowest < margin
 
 
 def rounds_within(
-    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+    state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """Intervals of an even split, which are compared after full rounds only."""
-    complete = round_complete(state, first, arms)
-    return complete and intervals_within(state, first, arms, sigma, threshold, margin)
+    complete = round_complete(state, arms)
+    return complete and intervals_within(state, arms, sigma, threshold, margin)
 
 
 def two_arms_within(
-    state: FloatArray, first: int, arms: int, sigma: float, threshold: float, margin: float
+    state: FloatArray, arms: int, sigma: float, threshold: float, margin: float
 ) -> bool:
     """The evidence of two arms for arbitrary sampling, against either end of the margin."""
-    _, _, uppers = stretches(first, arms)
+    units, totals, uppers = state[UNITS], state[TOTALS], state[UPPERS]
     within = True
     for i in range(arms):
         for j in range(i + 1, arms):
-            upper_i = state[uppers + i]
-            upper_j = state[uppers + j]
-            if within and upper_i > -math.inf and upper_j > -math.inf:
-                units_i = units_of(state, first, i)
-                units_j = units_of(state, first, j)
-                both = units_i > 0.0 and units_j > 0.0
-                within = both and upper_i < math.inf and upper_j < math.inf
+            if within and uppers[i] > -math.inf and uppers[j] > -math.inf:
+                both = units[i] > 0.0 and units[j] > 0.0
+                within = both and uppers[i] < math.inf and uppers[j] < math.inf
                 if within:
-                    difference = total_of(state, first, arms, i) / units_i
-                    difference -= total_of(state, first, arms, j) / units_j
+                    difference = totals[i] / units[i] - totals[j] / units[j]
                     room = (margin - abs(difference)) / sigma
                     within = room > 0.0
                     if within:
-                        within = log_two_arms(room, units_i, units_j, threshold) >= threshold
+                        within = log_two_arms(room, units[i], units[j], threshold) >= threshold
     return within

@@ -347,7 +347,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, count, row, clock, winner, columns)
+            finish_run(assigned, row, clock, winner, columns)
 
     return play
 

@@ -20,14 +20,17 @@ from bascule.core.design import Design
 from bascule.core.evidence.radius import FIRST_UNITS, Radius
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import (
+    ROWS,
+    SCORES,
+    TOTALS,
+    UNITS,
+    UPPERS,
     Steps,
     Within,
     clear,
     highest,
     place,
     round_complete,
-    stretches,
-    width,
 )
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.compiled import (
@@ -70,16 +73,16 @@ EMPTY = -1
 """Where the calendar has nothing."""
 
 
-def next_in_line(state: FloatArray, scores: int, arms: int, assigned: FloatArray) -> int:
+def next_in_line(scores: FloatArray, arms: int, assigned: FloatArray) -> int:
     """The arm with the highest score; among those without an interval, one that has few units.
 
     Nothing is known of these while their first outcomes are under way, so they share the units.
     """
-    best = highest(state, scores, arms)
-    if state[scores + best] == math.inf:
+    best = highest(scores, arms)
+    if scores[best] == math.inf:
         fewest = math.inf
         for arm in range(arms):
-            if state[scores + arm] == math.inf:
+            if scores[arm] == math.inf:
                 units = max(assigned[arm], FIRST_UNITS - 1.0)
                 best = arm if units < fewest else best
                 fewest = min(fewest, units)
@@ -138,13 +141,13 @@ def build(
         streams, _, world, means, _, _, _ = source
         even = math.isinf(alpha)
         turn = heads.size - 1
-        scores, _, uppers = stretches(0, arms)
+        scores, uppers = state[SCORES], state[UPPERS]
         unseen = score(0.0, math.inf, 0.0, alpha)
         for i in range(heads.size):
             heads[i] = EMPTY
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            clear(state, 0, arms, unseen)
+            clear(state, arms, unseen)
             for arm in range(arms):
                 assigned[arm] = 0.0
             units, clock, under_way = 0, 0, 0
@@ -153,7 +156,7 @@ def build(
             winner = NOBODY
             while winner == NOBODY and (units < max_units or under_way > 0) and control[STOP] == 0:
                 if units < max_units:
-                    arm = next_in_line(state, scores, arms, assigned)
+                    arm = next_in_line(scores, arms, assigned)
                     mean, gap = mean_and_gap(world, means, arm, units)
                     value = draw(source, arm, mean)
                     due, came = arrival(streams, world, units, value)
@@ -165,11 +168,11 @@ def build(
                     assigned[arm] += 1.0
                     units += 1
                     if even:
-                        state[scores + arm] = score(0.0, 0.0, assigned[arm], alpha)
+                        scores[arm] = score(0.0, 0.0, assigned[arm], alpha)
                         round_size += 1
                         round_due = max(round_due, due)
                         whole = whole and came
-                        if round_complete(state, 0, arms):
+                        if round_complete(state, arms):
                             for unit in range(units - round_size, units):
                                 if whole:
                                     schedule(heads, nexts, dues, unit & turn, round_due)
@@ -181,7 +184,7 @@ def build(
                             for unit in range(units - round_size, units):
                                 arm = owners[unit & turn]
                                 before = assigned[arm] - 1.0
-                                state[scores + arm] = score(0.0, 0.0, before, alpha)
+                                scores[arm] = score(0.0, 0.0, before, alpha)
                     elif came:
                         schedule(heads, nexts, dues, slot, due)
                         under_way += 1
@@ -192,31 +195,31 @@ def build(
                     under_way -= 1
                     arm = owners[slot]
                     # An arm that is out has no upper end, and keeps none.
-                    if state[uppers + arm] > -math.inf:
-                        observed = state[arm] + 1.0
-                        total = state[arms + arm] + values[slot]
+                    if uppers[arm] > -math.inf:
+                        observed = state[UNITS][arm] + 1.0
+                        total = state[TOTALS][arm] + values[slot]
                         mean = total / observed
                         if observed < radii.size:
                             wide = radii[np.uint64(observed)]
                         else:
                             wide = radius_of(observed, sigma, factor, count, delta)
-                        urgency = state[scores + arm]
+                        urgency = scores[arm]
                         if not even:
                             urgency = score(mean, wide, observed, alpha)
-                        place(state, 0, arms, arm, observed, total, mean, wide, urgency)
+                        place(state, arm, observed, total, mean, wide, urgency)
                     slot = nexts[slot]
-                winner = decide(state, 0, arms, sigma, threshold)
+                winner = decide(state, arms, sigma, threshold)
                 if (
                     margin > 0.0
                     and winner == NOBODY
-                    and within(state, 0, arms, sigma, threshold, margin)
+                    and within(state, arms, sigma, threshold, margin)
                 ):
                     winner = NO_DIFFERENCE
             wipe(heads, dues, units)
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, 0, arms, row, clock, winner, columns)
+            finish_run(assigned, row, clock, winner, columns)
 
     return play
 
@@ -250,7 +253,7 @@ class WorldIntervalRuns(WorldRuns):
         length = ring(self.longest_wait + self.arms)
         calendar = tuple(np.empty(length, np.int64) for _ in range(4))
         self.loop(
-            np.empty(width(self.arms)),
+            np.empty((ROWS, self.arms)),
             np.empty(self.arms),
             *calendar,
             np.empty(length),
