@@ -281,7 +281,7 @@ def checked_spread(request: RequestFields) -> float | None:
     if most == 0:
         raise InputError(
             "baseline",
-            f"baseline must lie between the limits, {low:g} and {high:g}, not on one of them "
+            f"baseline must lie inside the limits, {low:g} and {high:g}, not on one "
             f"(got {baseline:g})",
         )
     if spread is None or spread == request.usual_spread:
