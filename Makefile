@@ -16,7 +16,7 @@ CLIENTS := tests/service/clients
 LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/research docs/using/worlds.md \
 	docs/using/real-trials.md docs/using/email-campaign.md docs/using/command-line.md \
 	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
-	tests/service/server/test_workers.py tests/service/test_planner.py \
+	tests/service/server/test_workers.py tests/service/test_planner.py tests/service/auth/test_strangers.py \
 	tests/live/storage/databases/test_postgresql.py \
 	tests/simulation tests/core/covariates/test_adjustment.py \
 	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \

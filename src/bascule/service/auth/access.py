@@ -272,7 +272,8 @@ async def sign_out(request: Request, response: Response) -> None:
 def check_same_site(request: Request) -> None:
     """Raise if another site made the browser send the request."""
     origin = request.headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != request.headers.get("host"):
+    is_other = origin is not None and origin.partition("://")[2] != request.headers.get("host")
+    if is_other or request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         raise Problem(403, "this request came from another site: use the page of the service")
 
 
@@ -356,4 +357,4 @@ def _is_from_here(request: Request) -> bool:
     if not is_loopback(name if mark and port.isdigit() else hosts[0]):
         return False
     check_same_site(request)
-    return request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+    return True

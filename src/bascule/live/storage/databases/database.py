@@ -27,6 +27,7 @@ from bascule.live.storage.databases.sqlite import (
     FAILURES,
     HOT_CACHE,
     Writer,
+    create_file,
     file_engine,
     memory_engine,
     refuse_other_files,
@@ -98,6 +99,8 @@ class Database:
             self._begin = self._begin_in_memory
         if not make:
             return
+        if is_file:
+            create_file(Path(location))
         try:
             with self.writing() as connection:
                 if not self.is_sqlite:

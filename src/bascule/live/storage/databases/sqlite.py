@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -147,6 +148,16 @@ def refuse_other_files(path: Path) -> None:
         raise InputError(
             "store", f"{path} belongs to another program: it was not touched; give another path"
         )
+
+
+def create_file(path: Path) -> None:
+    """Create the file of a new store, which only its owner may read; another one stays as it is.
+
+    The files beside it get the permissions that it has.
+    """
+    # What is wrong with its folder is said by SQLite.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _with_listeners(engine: Engine, cache: int) -> Engine:
