@@ -14,7 +14,7 @@ DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), error=1e-9, reports="
 
 
 def test_long_names_do_not_take_more_memory_than_short_ones() -> None:
-    memory = Memory(most_units=1000, most_bytes=100_000)
+    memory = Memory(most_bytes=100_000)
     for first in range(0, 5000, 100):
         memory.learn(1, {f"{i}" + "x" * 400: 0 for i in range(first, first + 100)})
     assert memory.size <= 100_000
@@ -25,7 +25,7 @@ def test_long_names_do_not_take_more_memory_than_short_ones() -> None:
 
 
 def test_the_bound_is_for_all_experiments_together_and_the_largest_gives_way() -> None:
-    memory = Memory(most_units=1000, most_bytes=100_000)
+    memory = Memory(most_bytes=100_000)
     memory.learn(1, {"few": 0})
     for experiment in range(2, 8):
         memory.learn(experiment, {f"{i}": 1 for i in range(400)})
@@ -34,7 +34,7 @@ def test_the_bound_is_for_all_experiments_together_and_the_largest_gives_way() -
 
 
 def test_a_unit_that_comes_again_is_counted_once() -> None:
-    memory = Memory(most_units=1000, most_bytes=100_000)
+    memory = Memory(most_bytes=100_000)
     for _ in range(1000):
         memory.learn(1, {"u": 0, "v": 1, "not enrolled": None})
     assert memory.of(1) == {"u": 0, "v": 1}
@@ -46,7 +46,7 @@ def test_a_unit_that_comes_again_is_counted_once() -> None:
 def test_two_programs_that_forget_units_agree_on_all_arms(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Memory.__init__, "__defaults__", (30, 2**20))
+    monkeypatch.setattr(Memory.__init__, "__defaults__", (30 * 150,))
     chance = random.Random(1)
     path = tmp_path / "store.db"
     given: dict[str, str] = {}

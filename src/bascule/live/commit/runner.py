@@ -8,7 +8,7 @@ overrule it.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -31,9 +31,6 @@ from bascule.live.storage.queries import Loaded, database_time, load, members
 from bascule.live.storage.statements import execute
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
-MOST_UNITS = 100_000
-"""Units of one experiment that are remembered; those that came first are forgotten first."""
-
 MOST_BYTES = 32 * 2**20
 """Memory that the units of all experiments of a store may take together."""
 
@@ -44,18 +41,15 @@ ENTRY_BYTES = 100
 class Memory:
     """The arms of the units that were seen last, by experiment.
 
-    >>> memory = Memory(most_units=2)
+    The experiment that takes most forgets first, and of it the units that came first.
+
+    >>> memory = Memory(most_bytes=400)
     >>> memory.learn(1, {"u": 0, "v": None, "w": 1, "x": 0})
     >>> memory.of(1)
     {'w': 1, 'x': 0}
     """
 
-    def __init__(
-        self,
-        most_units: int = MOST_UNITS,
-        most_bytes: int = MOST_BYTES,
-    ) -> None:
-        self._most_units = most_units
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most_bytes = most_bytes
         self._lock = Lock()
         # Bare numbers, which cost the garbage collector nothing.
@@ -81,13 +75,9 @@ class Memory:
             if None in arms.values() or not known.keys().isdisjoint(arms):
                 new = {u: arm for u, arm in arms.items() if arm is not None and u not in known}
             known.update(cast("Mapping[str, int]", new))
-            added = sum(map(getsizeof, new)) + ENTRY_BYTES * len(new)
-            self._bytes[experiment] = self._bytes.get(experiment, 0) + added
-            self._total += added
-            if len(known) > self._most_units:
-                self._forget_first(experiment, len(known) - self._most_units)
+            self._count(experiment, new, 1)
             while self._total > self._most_bytes:
-                self._forget_first(max(self._bytes, key=self._bytes.__getitem__), 1)
+                self._forget_first(max(self._bytes, key=self._bytes.__getitem__))
 
     def forget(self, experiment: int) -> None:
         """Forget an experiment that is gone."""
@@ -96,15 +86,18 @@ class Memory:
                 self._arms[experiment].clear()
             self._total -= self._bytes.pop(experiment, 0)
 
-    def _forget_first(self, experiment: int, least: int) -> None:
+    def _forget_first(self, experiment: int) -> None:
         known = self._arms[experiment]
         # Some more at once: to find the first of a dictionary is slow after many were dropped.
-        dropped = list(islice(known, max(least, len(known) // 8)))
+        dropped = list(islice(known, max(1, len(known) // 8)))
         for unit in dropped:
             del known[unit]
-        freed = sum(map(getsizeof, dropped)) + ENTRY_BYTES * len(dropped)
-        self._bytes[experiment] -= freed
-        self._total -= freed
+        self._count(experiment, dropped, -1)
+
+    def _count(self, experiment: int, units: Collection[str], sign: int) -> None:
+        size = sign * (sum(map(getsizeof, units)) + ENTRY_BYTES * len(units))
+        self._bytes[experiment] = self._bytes.get(experiment, 0) + size
+        self._total += size
 
 
 CONFLICTS = (sqlite3.IntegrityError, IntegrityError)

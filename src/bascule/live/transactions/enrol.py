@@ -79,8 +79,10 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
         known_by = [one for one in names.items() if not is_erased(one[1])]
         arms.update([(name, arms[identity]) for name, identity in known_by])
     return [
-        _outside_answer(work, refused.get(unit, problem), served) if arm is None else served[arm]
-        for unit, arm in ((unit, arms[unit]) for unit in asked)
+        served[arm]
+        if (arm := arms[unit]) is not None
+        else _outside_answer(work, refused.get(unit, problem), served)
+        for unit in asked
     ]
 
 
