@@ -10,6 +10,7 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
+from bascule.live.reports.diagnostics import raised
 from bascule.live.reports.time_left import TimeLeft
 from bascule.planning.forecast import played
 from bascule.planning.request.read import plan_request
@@ -158,8 +159,8 @@ def test_what_wants_doing_comes_first(three: Experiment, decided: Experiment) ->
 def test_only_what_holds_at_any_time_raises_an_alarm_while_a_test_runs() -> None:
     once = Diagnostic("shift", 9.0, 0.001, 0.01, "fixed time", "arms moved")
     always = Diagnostic("sample ratio at any time", 900.0, 0.001, 0.01, "any time", "lost units")
-    assert views.alarms([once, always], ended=False) == [always]
-    assert views.alarms([once, always], ended=True) == [once, always]
+    assert raised([once, always], is_open=True) == [always]
+    assert raised([once, always], is_open=False) == [once, always]
     assert views.diagnostic_words([once]) == ["! shift: arms moved", views.NO_SAMPLE_RATIO]
     assert views.diagnostic_words([always]) == ["! sample ratio at any time: lost units"]
 

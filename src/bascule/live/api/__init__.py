@@ -8,6 +8,7 @@ from bascule.live.api.segments import SegmentTests, decided_headline
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
+from bascule.live.reports.diagnostics import raised
 from bascule.live.reports.export import columns_of, csv_lines, export, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
@@ -59,5 +60,6 @@ __all__ = [
     "knob_of",
     "moment",
     "opened_store",
+    "raised",
     "some_rows",
 ]

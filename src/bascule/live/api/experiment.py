@@ -125,13 +125,10 @@ class Experiment(Units):
         While a test runs, only diagnostics that are valid at any time raise alarms, since they are
         looked at again and again; when it has ended, all do.
         """
-        from bascule.live.reports.diagnostics import put_into_log
+        from bascule.live.reports.diagnostics import put_into_log, raised
 
-        diagnostics = self.diagnostics(level)
-        if self.state in OPEN:
-            diagnostics = tuple(one for one in diagnostics if one.validity == "any time")
-        flagged = [one for one in diagnostics if one.flagged]
-        return tuple(one for one in flagged if self._do(partial(put_into_log, diagnostic=one)))
+        alarms = raised(self.diagnostics(level), self.state in OPEN)
+        return tuple(one for one in alarms if self._do(partial(put_into_log, diagnostic=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and list all that is stored differently."""

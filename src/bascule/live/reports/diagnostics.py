@@ -5,12 +5,10 @@ It is read from the history and from the log, and takes as long as that is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
-
-from sqlalchemy import Connection
 
 from bascule.core.approximate import percent
 from bascule.core.calendar import DAY
@@ -28,6 +26,8 @@ from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
@@ -128,6 +128,16 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
             p_value = 0.0
         lacking = float(sum(row[0] for row in its.lacking))
         yield Diagnostic(f"missing values{of}", lacking, p_value, level, "any time", message)
+
+
+def raised(diagnostics: Iterable[Diagnostic], is_open: bool) -> list[Diagnostic]:
+    """Return the diagnostics that raise an alarm.
+
+    While a test runs they are looked at again and again, so only those valid at any time do.
+    """
+    return [
+        one for one in diagnostics if one.flagged and (not is_open or one.validity == "any time")
+    ]
 
 
 def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:

@@ -93,11 +93,7 @@ def _listing(
     directory: ExperimentCache, entries: list[Summary], caller: Caller, search: str
 ) -> bytes:
     """The list of the tests that a caller sees, as JSON."""
-    entries = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
-    if search.strip():
-        names = {test.name for test in directory.store.search(search)}
-        entries = [entry for entry in entries if entry.name in names]
-    listing = directory.statuses(entries)
+    listing = directory.statuses(directory.visible(entries, caller.sees, search))
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
     data: dict[str, Any] = {"experiments": [status_data(status) for status in listing.statuses]}
     if listing.settling:

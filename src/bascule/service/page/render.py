@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from bascule.core.approximate import at_most
 from bascule.core.enrolment.segments import Member
-from bascule.live.api import OPEN, SegmentTests, Status, Store, decided_headline
+from bascule.live.api import OPEN, SegmentTests, Status, Store, decided_headline, raised
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.figures import Intervals
 from bascule.presentation.numbers import Amounts, amount, duration, percent
@@ -150,12 +150,8 @@ def list_fragments(
 
     A test with segments is one line, unless only some of them may be seen or have the words.
     """
-    allowed = [entry for entry in entries if caller.sees(entry.name, entry.test_name)]
-    by_name = {entry.name: entry for entry in allowed}
-    if search:
-        names = {test.name for test in directory.store.search(search)}
-        by_name = {name: entry for name, entry in by_name.items() if name in names}
-    listing = directory.statuses(list(by_name.values()))
+    visible = directory.visible(entries, caller.sees, search)
+    listing, by_name = directory.statuses(visible), {entry.name: entry for entry in visible}
     alarms = alarm_names(directory.store)
     lines: list[tuple[Status, views.ListEntry]] = []
     parts: dict[str, tuple[Member, dict[str, tuple[Status, views.ListEntry]]]] = {}
@@ -298,7 +294,7 @@ def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:
     test = store.get(name)
     diagnosed = test.diagnostics()
     return {
-        "alarm": fragment("alarm", alarms=views.alarms(diagnosed, test.state not in OPEN)),
+        "alarm": fragment("alarm", alarms=raised(diagnosed, test.state in OPEN)),
         "diagnostics": fragment(
             "diagnostics",
             lines=views.diagnostic_words(diagnosed),

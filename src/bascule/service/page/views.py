@@ -196,14 +196,6 @@ MISMATCHES = ("sample ratio", "sample ratio at any time")
 NO_SAMPLE_RATIO = "Not checked, no assignments with logged probabilities: sample ratio"
 
 
-def alarms(diagnostics: Sequence[Diagnostic], ended: bool) -> list[Diagnostic]:
-    """Return the diagnostics that raise an alarm.
-
-    While a test runs it is looked at again and again, so only what is valid at any time does.
-    """
-    return [one for one in diagnostics if one.flagged and (ended or one.validity == "any time")]
-
-
 def diagnostic_words(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """Return what was found, what was checked without a finding, and what was not checked."""
     is_checked = has_mismatch([one.name for one in diagnostics])

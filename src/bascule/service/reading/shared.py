@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -140,6 +140,19 @@ class ExperimentCache:
         """All experiments, the oldest first, as they were at most `age` seconds ago."""
         entries = await self._entries.newer_than(time.monotonic() - age)
         return sorted(entries.values(), key=lambda entry: entry.test.id)
+
+    def visible(
+        self, entries: Iterable[Summary], sees: Callable[..., bool], search: str
+    ) -> list[Summary]:
+        """Return those of some experiments that a caller sees and that have all words of a search.
+
+        `sees` takes the names of an experiment: its own, and that of the test it is a segment of.
+        """
+        visible = [entry for entry in entries if sees(entry.name, entry.test_name)]
+        if not search.strip():
+            return visible
+        names = {test.name for test in self.store.search(search)}
+        return [entry for entry in visible if entry.name in names]
 
     def forget(self) -> None:
         """Read the experiments again at the next request: something was changed."""
