@@ -28,7 +28,7 @@ Overflow = Literal["control", "leader"]
 """What units are served that arrive while enough others have not counted yet."""
 
 Reports = Literal["always"]
-"""That every unit of a live test reports an outcome, also one to whom nothing happened."""
+"""The statement that every unit of a live test reports an outcome, also where it is 0."""
 
 ERROR = Option(
     "Largest probability that either of two equal arms wins, however often you look.",

@@ -1,4 +1,4 @@
-"""Live tests as users and the service see them; no other part of `live` is imported by these."""
+"""The interface of live tests: what programs, the command line and the service call."""
 
 from __future__ import annotations
 

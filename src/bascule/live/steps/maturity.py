@@ -340,7 +340,7 @@ def heard_after_erasure(design: Design, arrived: float, heard: float, time: floa
 
 
 def used_by(design: Design, state: ExperimentState) -> Used | None:
-    """Return what the next block goes by, to be stored with it; None without signals."""
+    """Return what the next block depends on, to be stored with it; None without signals."""
     if not design.procedure.uses_signals:
         return None
     knob = design.rule.knob

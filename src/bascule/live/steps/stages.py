@@ -47,7 +47,7 @@ def check_live(design: Design) -> None:
             "a live test needs a measure, or a unit that never reports would hold up all others: "
             f"give the conversion window, as {_example(design)}, or reports, as "
             'reports="always", --reports always or in JSON "reports": "always", if every unit '
-            "reports an outcome, also one to whom nothing happened",
+            "reports an outcome, also where it is 0",
         )
     for arm in design.arms:
         if len(arm) > LONGEST_ARM or not arm.isprintable():

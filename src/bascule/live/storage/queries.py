@@ -398,6 +398,6 @@ def database_time(connection: Connection) -> float | None:
 
 
 def shared_time(connection: Connection, machine: float) -> float:
-    """Return the time that all programs of a store go by: the database's, or else the machine's."""
+    """Return the time that all programs of a store use: the database's, or else the machine's."""
     there = database_time(connection)
     return machine if there is None else there

@@ -205,7 +205,7 @@ class Session:
     token: str
     key: str | None
     caller: str | None = None
-    """Name and role, as JSON, of whom an identity provider has named."""
+    """Name and role, as JSON, of a person that an identity provider has named."""
 
     @property
     def csrf(self) -> str:
