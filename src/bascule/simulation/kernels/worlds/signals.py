@@ -36,8 +36,8 @@ class Early(NamedTuple):
 
     `mode` says how the rule uses them, `slack` by how much delays may differ, `event` which outcome
     is an event, `sign` whether it is for the better, and `lags` how long it takes on average in
-    each arm. `sums` are those of the pairs, `seen` and `sizes` are scratch arrays, and `delays` those
-    of matured events. `heads` has, for each moment, the first unit whose event is known then,
+    each arm. `sums` are those of the pairs, `seen` and `sizes` are scratch arrays, and `delays`
+    those of matured events. `heads` has, for each moment, the first unit whose event is known then,
     `nexts` the one after each unit, `blocks` the block of each, and `waits` how long it took.
     """
 
