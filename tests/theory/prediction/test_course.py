@@ -12,6 +12,7 @@ from bascule.theory import Prediction, predict
 from bascule.theory.prediction.course import (
     LEADS,
     POINTS,
+    BlockTest,
     course_along,
     pace_of_blocks,
     shares_of,
@@ -54,7 +55,7 @@ def test_a_smaller_lead_is_seen_where_the_scale_is_smaller() -> None:
 
 
 def in_blocks(gap: float, line: Line, tilt: float, batch: int) -> Prediction | None:
-    return two_arms((gap,), line, shares_of(tilt), batch, 1.0, NO_LIMITS, 1.0)
+    return two_arms(BlockTest((gap,), line, shares_of(tilt), batch, NO_LIMITS, stride=1.0))
 
 
 def test_a_test_that_the_first_block_ends_takes_that_block() -> None:

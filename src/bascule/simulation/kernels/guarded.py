@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bascule.core.evidence.betting import shift_ruled_out, shifted_wealth_and_slope
-from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, UNITS, Family, Params, Row
+from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, UNITS, Family, Params
 from bascule.core.evidence.normal import mixture_and_slope, mixture_boundary
 from bascule.core.metrics.guard_rule import (
     HARMED,
@@ -34,7 +34,14 @@ from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings
-from bascule.simulation.kernels.compiled import STOP, Chunk, Kernel, RunColumns, finish_run
+from bascule.simulation.kernels.compiled import (
+    STOP,
+    Chunk,
+    Function,
+    Kernel,
+    RunColumns,
+    finish_run,
+)
 from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
 from bascule.simulation.random import (
     WordArray,
@@ -51,9 +58,6 @@ KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, NUMBERS = range(7)
 """Places in the numbers of a guardrail, and how many there are: which of the families of evidence
 it has, the margin and the line of harm, whether outcomes are reflected, and about what, and the
 scale of its outcomes."""
-
-KINDS = 3
-"""Families of evidence that the guardrails of one loop can have."""
 
 
 class Guards(NamedTuple):
@@ -105,60 +109,27 @@ def draw_nothing(source: Source, arm: int, mean: float) -> float:  # noqa: ARG00
     return mean
 
 
-class GuardSteps(NamedTuple):
-    """The steps of a guardrail of any family that a loop knows; the kind is the first argument."""
+def by_kind(functions: Sequence[Function]) -> Function:
+    """Return a function that calls one of some functions, by its number: the first argument.
 
-    observe: Callable[[float, Row, float], None]
-    fold: Callable[..., None]
-    interval: Callable[..., tuple[float, float, float]]
+    >>> [by_kind([min, max, sum])(kind, (1, 2, 3)) for kind in (0.0, 1.0, 2.0)]
+    [1, 3, 6]
+    """
+    last, number = functions[-1], len(functions) - 1
+    if number == 0:
 
+        def only(kind: float, *arguments: Any) -> Any:  # noqa: ARG001
+            return last(*arguments)
 
-def steps_of_kinds(kinds: Sequence[Family]) -> GuardSteps:
-    """The steps that choose among up to `KINDS` families of evidence by their number."""
-    # The last family stands in for those that are missing, which no guardrail asks for.
-    first, second, third = [*kinds, *[kinds[-1]] * (KINDS - len(kinds))]
-    scope = Scope(two_arms=False, intervals=True)
-    steps_0, steps_1, steps_2 = (steps_of(one, scope) for one in (first, second, third))
-    observe_0, fold_0, interval_0 = first.observe, steps_0.fold, steps_0.interval
-    observe_1, fold_1, interval_1 = second.observe, steps_1.fold, steps_1.interval
-    observe_2, fold_2, interval_2 = third.observe, steps_2.fold, steps_2.interval
+        return only
+    others = by_kind(functions[:-1])
 
-    def observe_any(kind: float, arm: Row, value: float) -> None:
-        if kind == 0.0:
-            observe_0(arm, value)
-        elif kind == 1.0:
-            observe_1(arm, value)
-        else:
-            observe_2(arm, value)
+    def one(kind: float, *arguments: Any) -> Any:
+        if kind == number:
+            return last(*arguments)
+        return others(kind, *arguments)
 
-    def fold_any(
-        kind: float, arms: FloatArray, pairs: FloatArray, count: int, params: Params
-    ) -> None:
-        if kind == 0.0:
-            fold_0(arms, pairs, count, params)
-        elif kind == 1.0:
-            fold_1(arms, pairs, count, params)
-        else:
-            fold_2(arms, pairs, count, params)
-
-    def interval_any(
-        kind: float,
-        arms: FloatArray,
-        pairs: FloatArray,
-        count: int,
-        i: int,
-        j: int,
-        params: Params,
-    ) -> tuple[float, float, float]:
-        if kind == 0.0:
-            bounds = interval_0(arms, pairs, count, i, j, params)
-        elif kind == 1.0:
-            bounds = interval_1(arms, pairs, count, i, j, params)
-        else:
-            bounds = interval_2(arms, pairs, count, i, j, params)
-        return bounds
-
-    return GuardSteps(observe_any, fold_any, interval_any)
+    return one
 
 
 def build(
@@ -169,14 +140,17 @@ def build(
     draw: Draw,
     fingerprint: str,
 ) -> Kernel:
-    """The loop for a family, and guardrails with up to `KINDS` of them; any number of arms.
+    """The loop for a family, and guardrails of any families; any number of arms.
 
     Normal outcomes are drawn in bursts, and all others by `draw`.
     """
     leader, fold, drop, winner_of, over, interval, _ = steps_of(family, scope)
     observe, split = family.observe, family.split
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
-    observe_any, fold_any, interval_any = steps_of_kinds(kinds)
+    of_kinds = [steps_of(one, Scope(two_arms=False, intervals=True)) for one in kinds]
+    observe_any = by_kind([one.observe for one in kinds])
+    fold_any = by_kind([one.fold for one in of_kinds])
+    interval_any = by_kind([one.interval for one in of_kinds])
 
     def look(guards: Guards, floors: FloatArray, count: int, control_arm: int) -> None:
         """Narrow the interval of every arm on every guardrail, and see who is harmful."""

@@ -20,7 +20,7 @@ from bascule.theory.prediction.betting_course import (
     coins,
     walk_of_bets,
 )
-from bascule.theory.prediction.course import shares_of, two_arms
+from bascule.theory.prediction.course import BlockTest, shares_of, two_arms
 from bascule.theory.prediction.many_arms import many_arms
 from bascule.theory.prediction.passage import Flat, Limits, Line
 from bascule.theory.prediction.prediction import Prediction, Question
@@ -54,7 +54,7 @@ def line_of(procedure: BlockProcedure) -> Line:
 
 def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction | None:
     """Return the prediction, in standard deviations; None if too many tests do not end."""
-    others, best, noise, end_at, stride = asked
+    (others, best, noise, end_at, stride), batch = asked, procedure.batch
     shares = shares_of(procedure.tilt, procedure.share)
     cap = math.inf if end_at is None else end_at
     follow = two_arms if len(others) == 1 else many_arms
@@ -65,12 +65,12 @@ def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Pre
         wider = assumed_variance(procedure, spread) / spread**2
         end = (reach / effect) ** 2 * wider
         limits = Limits(end, cap, effect, procedure.horizon.futility)
-        line: Line = _flat(procedure, end * wider)
-        return follow(_over(others, spread), line, shares, procedure.batch, 1.0, limits, stride)
+        line = _flat(procedure, end * wider)
+        return follow(BlockTest(_over(others, spread), line, shares, batch, limits, stride))
     limits = Limits(units=cap)
     if procedure.boundary(1.0) is not None:
         gaps = _over(others, design.outcome.sigma)
-        return follow(gaps, line_of(procedure), shares, procedure.batch, 1.0, limits, stride)
+        return follow(BlockTest(gaps, line_of(procedure), shares, batch, limits, stride))
     outcomes = _outcomes_of(design, others, best, noise)
     expected, most = None, float(shares[-1])
     typical = most
@@ -80,8 +80,8 @@ def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Pre
             return None
         walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
         gaps, steps = _over(others, design.outcome.scale * walk.deviation), longer * stride
-        batch, line = procedure.batch, walk.boundary
-        expected = follow(gaps, line, shares, batch, walk.scale, limits, steps)
+        test = BlockTest(gaps, walk.boundary, shares, batch, limits, steps, walk.scale)
+        expected = follow(test)
         if expected is None:
             return None
         typical = min(most, max(1.0, expected.units[0] / max(expected.units[1:])))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,22 +53,31 @@ def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float 
     return pace
 
 
-def two_arms(
-    gaps: tuple[float, ...],
-    line: Line,
-    shares: FloatArray,
-    batch: int,
-    scale: float,
-    limits: Limits,
-    stride: float,
-) -> Prediction | None:
+class BlockTest(NamedTuple):
+    """A test in blocks as its prediction sees it: walks of pairs, up to a boundary."""
+
+    gaps: tuple[float, ...]
+    """The gaps of the arms below the best, in standard deviations of an outcome."""
+    line: Line
+    """The boundary."""
+    shares: FloatArray
+    """What the leader gets for each unit of a rival, by its lead (`shares_of`)."""
+    batch: int
+    """Units of each challenger in a batch."""
+    limits: Limits
+    """Where a test ends without a decision."""
+    stride: float
+    """How many times as long as usual the steps are."""
+    scale: float = 1.0
+    """How many times as large as it is the rule sees a lead."""
+
+
+def two_arms(test: BlockTest) -> Prediction | None:
     """Return what to expect of a test of two arms in blocks; None if too many tests never end.
 
-    The only gap is in standard deviations of an outcome, and `shares` what the leader gets for each
-    unit of the other arm, by its lead, of which the rule sees `scale` times as much. Steps are
-    `stride` times as long as usual. A test begins with one even block, and half of the last one
-    lies beyond the boundary.
+    A test begins with one even block, and half of the last one lies beyond the boundary.
     """
+    gaps, line, shares, batch, limits, stride, scale = test
     if limits.units < 2.0 * batch:
         # Not even the first block fits.
         half = limits.units / 2

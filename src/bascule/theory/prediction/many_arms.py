@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.course import LEADS, course_along
+from bascule.theory.prediction.course import LEADS, BlockTest, course_along
 from bascule.theory.prediction.passage import Limits, Line, overstep
 from bascule.theory.prediction.prediction import Prediction
 
@@ -71,22 +71,12 @@ class Pairs:
         )
 
 
-def many_arms(
-    gaps: tuple[float, ...],
-    line: Line,
-    shares: FloatArray,
-    batch: int,
-    scale: float,
-    limits: Limits,
-    stride: float,
-) -> Prediction | None:
+def many_arms(test: BlockTest) -> Prediction | None:
     """Return what to expect of a test in blocks; None if too many paths do not end.
 
-    `gaps` are those of the rivals, in standard deviations of an outcome; `shares` what the leader
-    gets for each unit of a rival, by its lead, of which the rule sees `scale` times as much.
-    Steps are `stride` times as long as usual. Without limits only paths that found the best arm
-    count, and how many did not is not known well.
+    Without limits only paths that found the best arm count, and how many did not is not known well.
     """
+    gaps, line, shares, batch, limits, stride, scale = test
     arms, line = len(gaps) + 1, tabulated(line)
     paths = min(MOST_PATHS, max(FEWEST_PATHS, CELLS / arms**2))
     count, step = 2 * int(paths / (2.0 * stride)), 0
