@@ -19,9 +19,8 @@ from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.feasible import check_feasible, units_cap
 from bascule.simulation.kernels.blocks import deal_slots
 from bascule.simulation.kernels.covariates import (
-    COUNT,
-    covariate_numbers,
     draw_covariates,
+    drawn_covariates,
     spreads_of,
 )
 from bascule.simulation.kernels.intervals import BURST
@@ -199,8 +198,8 @@ def _unit_source(
 ) -> Callable[[Sequence[int]], list[tuple[float, tuple[float, ...]]]]:
     """Return the function that draws outcomes as the loops do, with covariates if any."""
     world = World(means)
-    known = covariate_numbers(design, world)
-    count = int(known[COUNT])
+    covariates = drawn_covariates(design, world)
+    count = len(covariates.rows)
     if count == 0:
         values = outcome_source(design, means, streams, 0)
         return lambda arms: [(value, ()) for value in values(arms)]
@@ -214,7 +213,7 @@ def _unit_source(
             (value,) = draw([arm])
             deviation = (value - means[arm]) / spreads[arm]
             with np.errstate(over="ignore"):
-                draw_covariates(streams, known, deviation, xs, 0, cell, ziggurat)
+                draw_covariates(streams, covariates, deviation, xs, 0, cell, ziggurat)
             drawn.append((value, tuple(xs.tolist())))
         return drawn
 

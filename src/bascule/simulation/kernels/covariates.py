@@ -8,6 +8,7 @@ alone. They are moved and stretched to lie within the limits of the design's cov
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,36 +18,39 @@ from bascule.core.types import FloatArray
 from bascule.simulation.random import WordArray, normal
 from bascule.simulation.worlds.world import World
 
-CORRELATION, MOST, COUNT = 0, 1, 2
-"""Places of the numbers before five for each covariate: centre, unit, low, high, range."""
+CENTRE, UNIT, LOW, HIGH, RANGE = range(5)
+"""Columns of a covariate: the middle of its limits, its standard deviation, its limits, and how far
+they lie apart."""
 
 DEVIATIONS = 3.0
 """Standard deviations between the centre of a covariate's limits and either of them."""
 
 
-def covariate_numbers(design: Design, world: World) -> FloatArray:
-    """Return the covariates of a design and their correlation as the array that the loop reads."""
+class Drawn(NamedTuple):
+    """The covariates of simulated units."""
+
+    rows: FloatArray
+    """A row for each covariate."""
+    correlation: float
+    """The correlation of the first one with the outcome."""
+    most: float
+    """The largest move of a difference by all of them, 0 for any."""
+
+
+def drawn_covariates(design: Design, world: World) -> Drawn:
+    """Return the covariates of a design and their correlation as the loop reads them."""
     adjustment = design.adjustment
     if adjustment is None:
-        return np.zeros(3)
-    numbers = [world.correlation, adjustment.most, float(len(adjustment.covariates))]
-    for one in adjustment.covariates:
+        return Drawn(np.zeros((0, RANGE + 1)), 0.0, 0.0)
+    rows = np.zeros((len(adjustment.covariates), RANGE + 1))
+    for row, one in zip(rows, adjustment.covariates, strict=True):
+        low = -math.inf if one.low is None else one.low
+        high = math.inf if one.high is None else one.high
         limited = math.isfinite(one.width)
-        centre = (one.low + one.high) / 2 if one.low is not None and one.high is not None else 0.0
-        numbers += [
-            *(centre, one.width / (2.0 * DEVIATIONS) if limited else 1.0),
-            *(
-                -math.inf if one.low is None else one.low,
-                math.inf if one.high is None else one.high,
-            ),
-            one.width,
-        ]
-    return np.array(numbers)
-
-
-def ranges_of(numbers: FloatArray) -> FloatArray:
-    """Return the range of each covariate."""
-    return np.ascontiguousarray(numbers[7::5])
+        row[CENTRE] = (low + high) / 2 if limited else 0.0
+        row[UNIT] = one.width / (2.0 * DEVIATIONS) if limited else 1.0
+        row[LOW], row[HIGH], row[RANGE] = low, high, one.width
+    return Drawn(rows, world.correlation, adjustment.most)
 
 
 def room_for_sums(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -62,7 +66,7 @@ def spreads_of(world: World) -> FloatArray:
 
 def draw_covariates(
     streams: WordArray,
-    numbers: FloatArray,
+    drawn: Drawn,
     deviation: float,
     xs: FloatArray,
     at: int,
@@ -70,11 +74,11 @@ def draw_covariates(
     ziggurat: FloatArray,
 ) -> None:
     """Write the covariates of a unit, by how many spreads its outcome lies above its mean."""
-    correlation = numbers[CORRELATION]
-    for k in range(math.floor(numbers[COUNT])):
+    rows, correlation, _ = drawn
+    for k in range(rows.shape[0]):
         value = normal(streams, cell, ziggurat)
         if k == 0:
             value = correlation * deviation + math.sqrt(1.0 - correlation * correlation) * value
-        first = 3 + 5 * k
-        value = numbers[first] + numbers[first + 1] * value
-        xs[at + k] = min(max(value, numbers[first + 2]), numbers[first + 3])
+        row = rows[k]
+        value = row[CENTRE] + row[UNIT] * value
+        xs[at + k] = min(max(value, row[LOW]), row[HIGH])

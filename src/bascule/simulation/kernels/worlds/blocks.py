@@ -51,11 +51,10 @@ from bascule.simulation.kernels.compiled import (
     finish_run,
 )
 from bascule.simulation.kernels.covariates import (
-    COUNT,
-    MOST,
-    covariate_numbers,
+    RANGE,
+    Drawn,
     draw_covariates,
-    ranges_of,
+    drawn_covariates,
     room_for_sums,
     spreads_of,
 )
@@ -125,7 +124,7 @@ class Ring(NamedTuple):
 class Covariates(NamedTuple):
     """The covariates of a design (`kernels.covariates`), and room for their sums."""
 
-    known: FloatArray
+    drawn: Drawn
     spreads: FloatArray
     ranges: FloatArray
     sums: FloatArray
@@ -194,10 +193,10 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         (seed, first_run, runs), control = chunk, columns.control
         max_units, _, _, tilt, batch, margin, params, _ = settings
         owners, values, blocks, pending, xs = ring
-        known, spreads, ranges, sums, block, theta = about
+        drawn, spreads, ranges, sums, block, theta = about
         least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
-        covariates = math.floor(known[COUNT])
+        covariates = drawn.rows.shape[0]
         turn = owners.size - 1
         rounds = batch if split else 1
         each = 1 if split else batch
@@ -271,7 +270,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     if adjusts:
                         deviation = (value - mean) / spreads[arm]
                         at = (units & turn) * covariates
-                        draw_covariates(streams, known, deviation, xs, at, cell, ziggurat)
+                        draw_covariates(streams, drawn, deviation, xs, at, cell, ziggurat)
                     seen_at, came = arrival(streams, world, clock, value)
                     values[units & turn] = value
                     owners[units & turn] = arm if came else MISSING
@@ -305,7 +304,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     for arm in range(count):
                         arms[arm][BLOCK_UNITS] = 0.0
                     if adjusts:
-                        coefficients(sums, covariates, ranges, known[MOST], theta)
+                        coefficients(sums, covariates, ranges, drawn.most, theta)
                     if signals:
                         set_sizes(early.sizes, due[FRONT], due[SHARE] * each, each)
                     for unit in range(due[BEGIN], due[END]):
@@ -378,7 +377,7 @@ class WorldBlockRuns(WorldRuns):
         daily = world.units_per_day or 0.0
         self.least = daily * (design.min_days or 0.0)
         self.week = 7.0 * daily if design.whole_weeks else 0.0
-        self.known = covariate_numbers(design, world)
+        self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
         compiled_for = WorldLoop(
             drawing(world),
@@ -392,7 +391,8 @@ class WorldBlockRuns(WorldRuns):
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
-        count = int(self.known[COUNT])
+        count = len(self.drawn.rows)
+        ranges = np.ascontiguousarray(self.drawn.rows[:, RANGE])
         arms, pairs = room_for(self.family, self.arms)
         self.loop(
             arms,
@@ -414,6 +414,6 @@ class WorldBlockRuns(WorldRuns):
             source_of(self.world),
             columns,
             self.regrets_of(first_run, runs),
-            Covariates(self.known, self.spreads, ranges_of(self.known), *room_for_sums(count)),
+            Covariates(self.drawn, self.spreads, ranges, *room_for_sums(count)),
             room_for_signals(*self.signals, self.arms, length),
         )
