@@ -134,3 +134,18 @@ def test_codes_for_missing_values_hide_no_other_extreme_value() -> None:
     (check,) = (check for check in found.flagged if check.name == "extreme values")
     assert "the lowest outcome is -99" in check.message
     assert "one unit of b has an outcome of 900" in check.message
+    high = [9999.0 if i % 50 == 0 else 5.0 + i % 7 for i in range(400)]
+    found = bs.analyze({"unit": range(400), "arm": ["a", "b"] * 200, "value": high})
+    assert "the highest outcome is 9999, which often stands for" in str(found.flagged)
+
+
+def test_how_entries_are_written_is_asked_with_the_rest(tmp_path: Path) -> None:
+    rows = [
+        f"{i};{'ab'[i % 2]};0{1 + i % 9}/0{1 + i % 3}/2024;{i % 90};1,{100 + i}" for i in range(90)
+    ]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(["user_id;variant;date;visits;minutes", *rows]))
+    question = str(asked(path, time="date"))
+    assert "metric could be visits or minutes" in question
+    assert "has a day or a month first" in question
+    assert "time_format='FORM'" in question

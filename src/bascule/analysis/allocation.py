@@ -1,4 +1,4 @@
-"""Sample ratio mismatch: whether the arms of a log got the units that they were meant to get."""
+"""How units were assigned: whether arms got the units that they were meant to get."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from bascule.analysis.checks import LEVEL, looks_words
+from bascule.analysis.log.rows import is_rare
 from bascule.analysis.reduce.moments import Scores
 from bascule.analysis.result import SAMPLE_RATIO, Check
 from bascule.core.diagnostics import AllocationStatistics
@@ -129,3 +130,35 @@ def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
         )
     how = "state how the units were split, such as [0.9, 0.1]"
     return [checks.positive("weights", weight, how) for weight in weights]
+
+
+def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]:
+    """Groups whose units all have the same arm, and columns that disagree with the arm.
+
+    >>> print(other_assignment(["school"], [])[0])
+    ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...
+    """
+    together = (
+        "all units of one {0} have the same arm: if it was assigned as a whole, give `cluster` "
+        "{0!r}, or intervals are too narrow"
+    )
+    doubt = "find out which arm these units got, or leave them out (`query`)"
+    groups = [Check("whole groups", True, together.format(name)) for name in wholes]
+    return groups + [Check("other arm", True, f"{words}: {doubt}") for words in mixed]
+
+
+def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
+    """Whether an arm has so few units that its name may be a mistake in the column.
+
+    >>> rare_arms(["a", "b", "-1"], [310, 289, 1])[0].message.split(":")[0]
+    '-1 has 1 unit'
+    >>> rare_arms(["a", "b"], [310, 289])
+    []
+    """
+    most = max(units, default=0)
+    rare = [(arm, n) for arm, n in zip(arms, units, strict=True) if n > 0 and is_rare(n, most)]
+    if not rare:
+        return []
+    counts = ", ".join(f"{arm} has {n:.0f} {'unit' if n == 1 else 'units'}" for arm, n in rare)
+    doubt = "is that an arm of the test? If it is a mistake, leave these rows out"
+    return [Check("rare arms", True, f"{counts}: {doubt}: every arm widens the intervals of all")]

@@ -24,7 +24,7 @@ from bascule.analysis.replay import Tested, is_exported
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
-from bascule.analysis.source.places import first_line
+from bascule.analysis.source.places import first_line, uncollected
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
@@ -149,7 +149,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
         beside = {} if others else outcomes_beside(asked.log, design)
         sources += [replace(one.where, field=name) for name, one in beside.items()]
     limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
-    with connections(limit) as opened, one_line():
+    with uncollected(), connections(limit) as opened, one_line():
         fields = (source.field for source in sources)
         tables = dict(zip(fields, open_tables(opened, sources), strict=True))
         events, assignments = tables["events"], tables.get("assignments")

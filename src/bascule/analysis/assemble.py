@@ -120,7 +120,7 @@ def answer(
     made: list[Check] = [] if reduced.replayed is not None else [_ratio(request, arms, sums, split)]
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if request.design is None:
-        made += checks.rare_arms(arms, sums.counts())
+        made += allocation.rare_arms(arms, sums.counts())
     if not name:
         made += _of_rows(request, reduced, sums)
     if same_age:
@@ -188,7 +188,7 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
         *checks.rows_read(reduced),
         *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
         *checks.outcome_values(request.strict_outcome, reduced.unfit),
-        *checks.other_assignment(reduced.reading.wholes, reduced.reading.mixed),
+        *allocation.other_assignment(reduced.reading.wholes, reduced.reading.mixed),
     ]
 
 

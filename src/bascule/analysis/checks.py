@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS, is_rare
+from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.moments import PLACE, Centre
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
@@ -30,8 +30,11 @@ MANY_IN_TWO_ARMS = 0.001
 MANY_ROWS = 0.01
 MUCH_LATE = 0.05
 
-MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0)
+MISSING_CODES = (-99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0)
 """Numbers that files have in place of values that are missing."""
+
+FAR = 10.0
+"""A high outcome is such a code if it is this many times the mean of all, or more."""
 
 ENOUGH_TO_MISS = 10
 """Where this number is expected, nobody comes by chance about once in 20,000 days."""
@@ -163,21 +166,6 @@ def two_arms(reduced: Reduced, units: int) -> Check:
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)
 
 
-def other_assignment(wholes: Sequence[str], mixed: Sequence[str]) -> list[Check]:
-    """Groups whose units all have the same arm, and columns that disagree with the arm.
-
-    >>> print(other_assignment(["school"], [])[0])
-    ! whole groups: all units of one school have the same arm: if it was assigned as a whole, ...
-    """
-    together = (
-        "all units of one {0} have the same arm: if it was assigned as a whole, give `cluster` "
-        "{0!r}, or intervals are too narrow"
-    )
-    doubt = "find out which arm these units got, or leave them out (`query`)"
-    checks = [Check("whole groups", True, together.format(name)) for name in wholes]
-    return checks + [Check("other arm", True, f"{words}: {doubt}") for words in mixed]
-
-
 def two_values(sums: Sums, value: str | None) -> list[Check]:
     """Outcomes that are one of two numbers other than 0 and 1, which may be codes."""
     ends = sums.two_values
@@ -202,23 +190,6 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
         return []
     both = (trend(periods, LEVEL), shift(periods, LEVEL))
     return [_check(one.at_look(len(periods)), arms) for one in both]
-
-
-def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
-    """Whether an arm has so few units that its name may be a mistake in the column.
-
-    >>> rare_arms(["a", "b", "-1"], [310, 289, 1])[0].message.split(":")[0]
-    '-1 has 1 unit'
-    >>> rare_arms(["a", "b"], [310, 289])
-    []
-    """
-    most = max(units, default=0)
-    rare = [(arm, n) for arm, n in zip(arms, units, strict=True) if n > 0 and is_rare(n, most)]
-    if not rare:
-        return []
-    counts = ", ".join(f"{arm} has {n:.0f} {'unit' if n == 1 else 'units'}" for arm, n in rare)
-    doubt = "is that an arm of the test? If it is a mistake, leave these rows out"
-    return [Check("rare arms", True, f"{counts}: {doubt}: every arm widens the intervals of all")]
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
@@ -319,11 +290,16 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             if moved > worst:
                 worst, where, value = float(moved), i, end
     remarks = []
-    if (lowest := float(sums.lows.min())) in MISSING_CODES:
-        remarks.append(
-            f"the lowest outcome is {lowest:g}, which often stands for a value that is missing: if "
-            "it does here, leave these entries blank"
-        )
+    lowest, highest = float(sums.lows.min()), float(sums.highs.max())
+    mean = abs(float(totals.sum())) / max(float(units.sum()), 1.0)
+    codes = {"lowest": lowest} if lowest < 0.0 else {}
+    codes |= {"highest": highest} if highest >= FAR * mean else {}
+    remarks += [
+        f"the {end} outcome is {code:g}, which often stands for a value that is missing: if it "
+        "does here, leave these entries blank"
+        for end, code in codes.items()
+        if code in MISSING_CODES
+    ]
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others

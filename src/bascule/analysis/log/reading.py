@@ -183,7 +183,16 @@ class Question(InputError):  # noqa: N818 - it asks
             given = [f"{name}={options.pop(name)}" for name in names if name in options]
             return f"bs.{kind}({', '.join([inner] * bool(inner) + given)})" if given else inner
 
-        source = wrapped("Log", source, "query", "row_is_unit", "count", "squares", "cumulative")
+        of_log = (
+            "query",
+            "row_is_unit",
+            "count",
+            "squares",
+            "cumulative",
+            "time_format",
+            "decimal",
+        )
+        source = wrapped("Log", source, *of_log)
         metric = wrapped("LogMetric", metric, "follow_up", "missing", "outcome")
         if assigned := wrapped("Assigned", "", "cluster"):
             options["assigned"] = assigned

@@ -103,6 +103,7 @@ def recognised(
     shapes.ask_about_blanks(roles)
     wholes = _wholes(roles)
     if roles.unclear:
+        shapes.ask_about_writing(roles)
         beside = asked.assignments
         options = roles.options | ({} if beside is None else {"assignments": beside.where.shown})
         raise Question(asked.log.where.shown, roles.columns, roles.unclear, **options)

@@ -22,7 +22,7 @@ from bascule.analysis.log.naming import (
 )
 from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
 from bascule.analysis.log.times import DATE, LATEST_DAY, moment, times_of
-from bascule.analysis.source.places import BLANK_TEXTS, run
+from bascule.analysis.source.places import BLANK_TEXTS, Record, run
 from bascule.core.errors import InputError
 
 SAMPLE = 20_000
@@ -66,14 +66,33 @@ class Sample:
     table: Any
     taken: set[str] = field(default_factory=set)
 
-    @cached_property
+    @property
     def rows(self) -> int:
         """How many rows there are, up to a limit."""
-        return int(run(self._first.agg(rows=self._first.count()))[0]["rows"])
+        return int(self._profile["rows"])
 
     @cached_property
     def _first(self) -> Any:
         return self.table.limit(SAMPLE)
+
+    @cached_property
+    def _profile(self) -> Record:
+        """One answer to all simple questions: rows, different entries, and numbers among texts."""
+        first = self._first
+        parts: dict[str, Any] = {"rows": first.count()}
+        for place, name in enumerate(self.table.columns):
+            raw = first[name]
+            if raw.type().is_string() or raw.type().is_integer() or raw.type().is_boolean():
+                parts[f"different{place}"] = raw.nunique()
+            if raw.type().is_string():
+                word = raw.strip().lower()
+                number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
+                # A letter may be anything, such as a sex.
+                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
+                number = number | word.isin(words)
+                there = word.notnull() & ~word.isin(BLANK_TEXTS)
+                parts |= {f"numbers{place}": number.sum(where=there), f"there{place}": there.sum()}
+        return run(first.agg(**parts))[0]
 
     @property
     def free(self) -> list[str]:
@@ -89,9 +108,13 @@ class Sample:
 
     def different(self, name: str, within: str | None = None) -> int:
         """How many different entries a column has, at most within the groups of another one."""
+        key = f"different{self.table.columns.index(name)}"
+        if within is None and key in self._profile:
+            return int(self._profile[key])
         first = self._first
         groups = first if within is None else first.group_by(within)
-        return max(int(row["n"]) for row in run(groups.agg(n=first[name].nunique())))
+        rows = run(groups.agg(n=first[name].nunique()))
+        return max((int(row["n"]) for row in rows), default=0)
 
     def groups(self, columns: list[str]) -> int:
         """How many different combinations of entries some columns have."""
@@ -133,25 +156,24 @@ class Sample:
         pairs = ", ".join(f"{one} with {entry}" for one, (_, entry) in sorted(usually.items()))
         return f"{name} goes with the arm ({pairs}), but {odd:,} of {rows:,} rows have another one"
 
-    @cached_property
-    def all_rows(self) -> int:
-        """How many rows the whole table has."""
-        return int(run(self.table.agg(rows=self.table.count()))[0]["rows"])
-
-    def odd_blanks(self, name: str) -> int:
-        """How many of all rows of a column are blank, where none of the others is 0."""
-        raw = self.table[name]
-        if raw.type().is_boolean() or raw.type().is_integer():
-            blank, zero = raw.isnull(), raw.cast("int64") == 0
-        elif raw.type().is_numeric():
-            value = raw.cast("float64").nullif(float("nan"))
+    def odd_blanks(self, name: str) -> tuple[int, int]:
+        """How many rows of a column are blank, 0 if any other is 0, and how many rows there are."""
+        table, raw = self.table, self.table[name]
+        if raw.type().is_boolean() or raw.type().is_numeric():
+            value = raw.cast("int8") if raw.type().is_boolean() else raw
+            # Files with statistics answer this at once; the largest is no number if any is none.
+            parts = {"rows": table.count(), "there": value.count(), "high": value.max()}
+            (row,) = run(table.agg(**parts))
+            if row["there"] == row["rows"] and row["high"] == row["high"]:
+                return 0, row["rows"]
+            value = value.cast("float64").nullif(float("nan"))
             blank, zero = value.isnull(), value == 0.0
         else:
             word = raw.cast("string").strip().lower()
             blank = word.isnull() | word.isin(BLANK_TEXTS)
             zero = word.isin(FALSE_WORDS) | word.re_search(ZERO)
-        (row,) = run(self.table.agg(blank=blank.sum(), zeros=zero.sum()))
-        return 0 if row["zeros"] else int(row["blank"] or 0)
+        (row,) = run(table.agg(rows=table.count(), blank=blank.sum(), zeros=zero.sum()))
+        return 0 if row["zeros"] else int(row["blank"] or 0), row["rows"]
 
     def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
         """Whether a count never falls over time within any group, as one does that adds up."""
@@ -201,32 +223,19 @@ class Sample:
 
         Identities and numbers of rows are none.
         """
-        columns, texts = [], []
-        for name in self.table.columns:
+        columns = []
+        for place, name in enumerate(self.table.columns):
             kind = self.table[name].type()
             if re.search(IDENTITY, plain(name)) or name in self.row_numbers:
                 continue
             if kind.is_numeric() or kind.is_boolean():
                 columns.append(name)
             elif kind.is_string():
-                texts.append(name)
-        if texts:
-            parts: dict[str, Any] = {}
-            for place, name in enumerate(texts):
-                word = self._first[name].strip().lower()
-                number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
-                # A letter may be anything, such as a sex.
-                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
-                number = number | word.isin(words)
-                there = word.notnull() & ~word.isin(BLANK_TEXTS)
-                parts |= {f"n{place}": number.sum(where=there), f"t{place}": there.sum()}
-            (row,) = run(self._first.agg(**parts))
-            columns += [
-                name
-                for place, name in enumerate(texts)
-                if (row[f"n{place}"] or 0) > MOSTLY * (row[f"t{place}"] or 0)
-            ]
-        return [name for name in self.table.columns if name in columns]
+                numbers, there = (
+                    self._profile[f"{key}{place}"] or 0 for key in ("numbers", "there")
+                )
+                columns += [name] if numbers > MOSTLY * there else []
+        return columns
 
     def has_dates(self, name: str) -> bool:
         """Whether a column has times, or text that looks like times or has the name of one."""

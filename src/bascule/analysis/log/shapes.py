@@ -20,10 +20,13 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
+from bascule.analysis.log.numbers import written_of
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS
 from bascule.analysis.log.roles import Roles
 from bascule.analysis.log.sample import Sample
+from bascule.analysis.log.times import times_of
 from bascule.analysis.log.wide import ARMS
+from bascule.core.errors import InputError
 
 IN_FILES = (
     "if every arm has a file of its own, give a pattern that all of them match, and take the name "
@@ -167,15 +170,31 @@ def ask_about_blanks(roles: Roles) -> None:
         return
     if unit is not None and sample.different(unit) < sample.rows:
         return
-    blanks = sample.odd_blanks(metric)
-    if blanks and blanks == sample.all_rows:
+    blanks, rows = sample.odd_blanks(metric)
+    if blanks and blanks == rows:
         numbers = [c for c in sample.numbers if c in sample.free]
         roles.ask("metric", f"no row has a value in {metric}", next(iter(numbers), "COLUMN"))
     elif blanks:
-        rows = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
+        rows_have = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
         why = (
-            f"{rows} no {metric}, and no other has 0: say that these outcomes are not known "
+            f"{rows_have} no {metric}, and no other has 0: say that these outcomes are not known "
             'and do not count (missing="exclude", --missing exclude), or that nothing happened '
             "(missing=0, --missing 0)"
         )
         roles.ask("missing", why, "exclude")
+
+
+def ask_about_writing(roles: Roles) -> None:
+    """Ask how dates and numbers are written along with what else is not clear."""
+    table, log = roles.events.table, roles.asked.log
+    time, metric = roles.meant("time"), roles.meant("metric")
+    try:
+        if time in table.columns:
+            times_of(table, time, log.time_format)
+    except InputError as problem:
+        roles.ask("time_format", str(problem), "FORM")
+    try:
+        if metric in table.columns:
+            written_of(table, str(metric), log.decimal, whole=roles.meant("count") is not None)
+    except InputError as problem:
+        roles.ask("decimal", str(problem), ".")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS
-from bascule.analysis.log.rows import Arms, coded, good
+from bascule.analysis.log.rows import Arms, good
 from bascule.analysis.log.sample import rise
 from bascule.analysis.reduce.moments import OF_ASSIGNED, moment_sums, score_sums
 from bascule.analysis.reduce.units import aggregated, counting, joined, placed
@@ -42,7 +42,7 @@ def by_arrival(
 
     `units` has a row per unit. A unit without any value has the outcome `missing`, or is left out
     if such units are excluded. Outcomes beyond the limits count as the nearest limit. Units that
-    have the entry of their arm are grouped by it first, and `entries` says which arm it means.
+    have the entry of their arm are grouped by it, and `entries` says which arm it means.
     Where outcomes are sure to be 0 or 1, their sum says all the rest.
     """
     import ibis
@@ -89,15 +89,13 @@ def by_arrival(
     if any(name.startswith(OF_ASSIGNED) for name in units.columns):
         sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
+        # An entry of the arm's column is quicker to group by than the number of the arm.
         keys["entry"] = units.entry
         del keys["arm"]
-        each = units.group_by(**keys).agg(**sums)
-        each = each.mutate(arm=coded(each, "entry", entries).cast("int16"))
-        keys = {name: each[name] for name in ("arm", "day", "segment") if name in each.columns}
-        how = {"low": "min", "high": "max"}
-        sums = {name: getattr(each[name], how.get(name, "sum"))() for name in sums}
-        units = each
     rows = run(units.group_by(**keys).agg(**sums))
+    if "entry" in keys:
+        codes = dict(entries.entries) if entries is not None else {}
+        rows = [row | {"arm": codes[row["entry"]]} for row in rows]
     return [row | _of_ones(row) for row in rows] if zero_or_one else rows
 
 

@@ -10,7 +10,8 @@ import gc
 import glob
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -263,23 +264,33 @@ def viewed(local: Any, relation: Any, field: str) -> Any:
     return local.table(f"bascule_{field}")
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Look for no garbage meanwhile.
+
+    Loading Ibis makes very many objects, and none of them is garbage: to look for it takes a tenth
+    of the time of a small analysis.
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def load_ibis() -> Any:
     """Import Ibis and its DuckDB, or say how they are installed."""
     if "ibis.backends.duckdb" in sys.modules:
         return sys.modules["ibis"]
-    collects = gc.isenabled()
-    # Loading makes very many objects, and none of them is garbage: to look for it takes a tenth of
-    # the time of a small analysis.
-    gc.disable()
     try:
-        import ibis
+        with uncollected():
+            import ibis
 
-        ibis.duckdb  # noqa: B018
+            ibis.duckdb  # noqa: B018
     except ModuleNotFoundError:
         raise InputError("events", f"reading logs needs Ibis and DuckDB: {INSTALL}") from None
-    finally:
-        if collects:
-            gc.enable()
     return ibis
 
 
