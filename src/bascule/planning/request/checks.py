@@ -91,12 +91,13 @@ def check_means(request: RequestFields) -> None:
     for lift, mean in zip(request.lifts, request.means[1:], strict=True):
         if not low <= mean <= high:
             limit, side = (low, "below") if mean < low else (high, "above")
-            part = f" ({lift / abs(baseline):.6g} times the baseline)" if baseline else ""
+            part = f" ({100 * lift / abs(baseline):+.6g} %)" if baseline else ""
             raise InputError(
                 "lift",
                 f"lift {lift:g}{part} takes an arm from {baseline:g} to {mean:g}, {side} the "
                 f"{limit:g} that outcomes can have: give a difference of at most "
-                f"{abs(limit - baseline):.6g}, or a part of the baseline with its sign, as 10%",
+                f"{abs(limit - baseline):.6g}, or a percentage, as 10%",
+                others=("baseline",),
             )
     if request.gap == 0:
         raise InputError(

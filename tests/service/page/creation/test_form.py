@@ -173,6 +173,10 @@ def test_a_cap_is_chosen_from_earlier_outcomes_and_the_plan_says_what_is_compare
     assert any(note.startswith("For money choose a cap") for note in shown.report.notes)
     with pytest.raises(InputError, match="sample must be a number"):
         Form.read({**money, "sample": "12 many"}).request()
+    quantile = {**money, "sample": "", "baseline": "30", "high": "100", "cap": "90%"}
+    assert set(Form.read(quantile).problems()) == {"cap"}
+    far = {**money, "sample": "", "baseline": "30", "lift": "10%"}
+    assert set(Form.read(far).problems()) == {"baseline"}
     amount = {**money, "sample": "", "baseline": "30", "cap": "500"}
     assert Form.read(amount).request().outcome == bs.Bounded(0, 500)
     for both in ({**money, "high": "50"}, {**amount, "low": "1"}, {**amount, "sigma": "40"}):

@@ -202,6 +202,9 @@ class Form:
             for name in given:
                 message = f"{name} does not go with {source}: leave one out"
                 raise InputError(name, message, others=(source,))
+        if kind == "bounded" and source is None and cap not in ("", FORM["cap"].default):
+            message = f"cap {cap} is a quantile of earlier outcomes: give sample, or an amount"
+            raise InputError("cap", message, others=("sample",))
         if sample is None and source is not None:
             return Bounded(0.0, amount("cap", cap, "no outcome counts with more"))
         if sample is not None:
