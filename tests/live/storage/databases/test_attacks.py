@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.live.reports.verification.test_verify import DAILY, TILTED, filled
+from tests.live.reports.verification.test_verify import MEASURED as ONE_DAY
 from tests.live.test_postgresql import ask
 from tests.service.notifications.test_webhooks import decide
 
 import bascule as bs
-from bascule.live.api import acting_as
+from bascule.live.api import acting_as, some_rows
 from bascule.live.commit.runner import Runner
+from bascule.live.reports.verification.verify import verify
 from bascule.live.storage.statements import fetch
 from bascule.service.auth.keys import (
     create_key,
@@ -194,6 +197,55 @@ def test_several_guardrails_of_several_arms_are_harmed_at_once(
             assert {test.assign(f"later {i}") for i in range(20)} == {"present"}
         test.stop()
         assert test.verify().agrees
+
+
+DAMAGE = {
+    "UPDATE outcomes SET value = 'NaN' WHERE id = 3": "value stored as nan",
+    "UPDATE outcomes SET value = 'Infinity' WHERE id = 3": "",
+    "UPDATE outcomes SET at = '-Infinity', received = 'NaN' WHERE id = 3": "is stored as no time",
+    "UPDATE outcomes SET number = 4711 WHERE id = 2": "unit 4711, which does not exist",
+    "UPDATE assignments SET time = 'NaN' WHERE number = 3": "time stored as nan",
+    "UPDATE assignments SET time = 'Infinity' WHERE number = 39": "time stored as inf",
+    "UPDATE assignments SET probability = 'NaN' WHERE number = 4": "probability stored as nan",
+    "UPDATE assignments SET arm = 2147483647 WHERE number = 3": "arm stored as 2147483647",
+    "DELETE FROM assignments WHERE number = 6": "unit 6, which does not exist",
+    "UPDATE experiments SET created = 'NaN'": "created stored as nan",
+    "UPDATE experiments SET version = 9223372036854775807": "which cannot be counted up",
+    "UPDATE experiments SET state = '[]'": "own row cannot be read",
+    "UPDATE experiments SET name = '../x'": "name stored as '../x'",
+    "UPDATE history SET time = 'NaN'": "time stored as nan",
+    "INSERT INTO erased VALUES (1, 3, 'NaN')": "unit 3 is listed as erased",
+    "INSERT INTO set_aside (experiment, unit, value, received, reason, detail) "
+    "VALUES (1, 'u', '1', 'NaN', 'late', '')": "excluded stored as 0, but 1 outcomes are listed",
+}
+"""Statements that PostgreSQL takes, and what is found. It has numbers that SQLite has not."""
+
+
+@pytest.mark.parametrize("design", [TILTED, ONE_DAY, DAILY], ids=["blocks", "measured", "daily"])
+def test_on_postgresql_damage_is_listed_and_stops_no_reader(
+    new_database: Callable[[], str], design: bs.Design
+) -> None:
+    clock = bs.ManualClock()
+    with bs.open(new_database(), clock=clock) as store:
+        test = filled(store, clock, design)
+        for statement, said in DAMAGE.items():
+            with store.writing() as connection:
+                connection.exec_driver_sql("SAVEPOINT sound")
+                connection.exec_driver_sql(statement)
+                found = verify(connection, test.id, test.name).differences
+                connection.exec_driver_sql("ROLLBACK TO sound")
+            assert any(said in one for one in found), (statement, found)
+        assert test.verify().agrees
+        for statement in DAMAGE:
+            if "outcomes SET at" in statement or "history" in statement or "set_aside" in statement:
+                with store.writing() as connection:
+                    connection.exec_driver_sql(statement)
+        test.assign("one more")
+        str(test.status(diagnostics=True))
+        for read in (test.history, test.audit, test.excluded, test.alarms):
+            read()
+        store.unit_data("0 3")
+        some_rows(test, "outcomes", None)
 
 
 def test_files_that_were_tampered_with_enter_no_server(

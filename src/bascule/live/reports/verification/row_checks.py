@@ -50,6 +50,7 @@ _ERASED = (
     "SELECT e.number, a.unit FROM erased e LEFT JOIN assignments a "
     "ON a.experiment = e.experiment AND a.number = e.number WHERE e.experiment = ?"
 )
+_EXCLUDED = "SELECT count(*) FROM set_aside WHERE experiment = ?"
 _IN_BOTH = (
     "SELECT a.unit FROM assignments a JOIN assignments b ON b.unit = a.unit "
     "WHERE a.experiment = ? AND b.experiment = ? AND NOT EXISTS (SELECT 1 FROM erased e "
@@ -243,6 +244,14 @@ def check_erased(
     if erased != len(rows):
         findings.add(f"erased stored as {erased}, but {len(rows)} units are listed")
     return len(rows)
+
+
+def check_excluded(connection: Connection, stored: Loaded, findings: Findings) -> None:
+    """Compare the number of excluded outcomes with the list of them."""
+    ((listed,),) = statements.fetch(connection, _EXCLUDED, stored.id)
+    counts = stored.state.counts
+    if listed != counts.excluded - counts.unlisted:
+        findings.add(f"excluded stored as {counts.excluded}, but {listed} outcomes are listed")
 
 
 def check_segments(connection: Connection, stored: Loaded, findings: Findings) -> None:

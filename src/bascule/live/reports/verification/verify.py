@@ -24,6 +24,7 @@ from bascule.live.reports.verification.row_checks import (
     Findings,
     RowCheck,
     check_erased,
+    check_excluded,
     check_leftovers,
     check_orphans,
     check_outcomes,
@@ -87,6 +88,7 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
     if stored is not None:
         check_state(stored, findings)
         check_segments(connection, stored, findings)
+        check_excluded(connection, stored, findings)
         staged = stored.design.procedure.counts == "stages"
         log = (_StageLog if staged else _UnitLog)(connection, stored, findings)
         try:
