@@ -212,7 +212,7 @@ def money(form: Callable[[float], str]) -> bytes:
             written(HEAD, lines(lambda i: f'{i},{ARMS[i]},"Jan {DAYS[i]}, 2026",1')),
             "a.csv",
             {"time": HEAD.split(",")[2]},
-            "400 time not readable, as 'Jan 1, 2026'): give time_format",
+            "400 rows: time not readable, as 'Jan 1, 2026'): give time_format",
         ),
         (
             written(HEAD, lines(lambda i: f"{i},{ARMS[i]},26/01/{DAYS[i]:02},1")),

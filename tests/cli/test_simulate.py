@@ -340,8 +340,13 @@ def test_an_interruption_that_a_callback_has_lost_is_repeated() -> None:
         interrupt_again(lost)
         time.sleep(5.0)
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    # A shell's job in the background ignores interruptions, and so do the processes it starts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            interrupted()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_output_that_cannot_be_written_is_one_line() -> None:

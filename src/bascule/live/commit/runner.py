@@ -27,8 +27,8 @@ from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.deals import Deal
-from bascule.live.storage.queries import Loaded, database_time, load, members
-from bascule.live.storage.statements import execute
+from bascule.live.storage.queries import Loaded, load, members
+from bascule.live.storage.statements import database_time, execute
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 MOST_BYTES = 32 * 2**20

@@ -90,7 +90,6 @@ _STATE = "SELECT state FROM experiments WHERE id = ?"
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
 _NAMES = "SELECT id, name, phase, version FROM experiments ORDER BY id"
 _DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
-_DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
 _IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
 _NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
 _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
@@ -388,16 +387,3 @@ def members(connection: Connection, test: str | None = None) -> list[tuple[int, 
         for number, name, one in rows_of_members
         if one is not None and test in (None, one.test)
     ]
-
-
-def database_time(connection: Connection) -> float | None:
-    """Return the time of the database's clock, where that is not the clock of this machine."""
-    if connection.dialect.name == "sqlite":
-        return None
-    return float(fetch(connection, _DATABASE_TIME)[0][0])
-
-
-def shared_time(connection: Connection, machine: float) -> float:
-    """Return the time that all programs of a store use: the database's, or else the machine's."""
-    there = database_time(connection)
-    return machine if there is None else there

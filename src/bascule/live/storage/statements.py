@@ -23,6 +23,9 @@ INSERTED_TOGETHER = 32
 """Rows of one statement in SQLite, which takes a fifth less time for them than one by one."""
 
 
+_DATABASE_TIME = "SELECT extract(epoch FROM clock_timestamp())"
+
+
 def fetch(connection: Connection, statement: str, *values: Any) -> Sequence[Any]:
     """Return the rows of a query."""
     if connection.dialect.name != "sqlite":
@@ -115,3 +118,16 @@ def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
     # for which it would copy every page that the rows change.
     many = one.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (INSERTED_TOGETHER - 1)
     return head, one, many
+
+
+def database_time(connection: Connection) -> float | None:
+    """Return the time of the database's clock, where that is not the clock of this machine."""
+    if connection.dialect.name == "sqlite":
+        return None
+    return float(fetch(connection, _DATABASE_TIME)[0][0])
+
+
+def shared_time(connection: Connection, machine: float) -> float:
+    """Return the time that all programs of a store use: the database's, or else the machine's."""
+    there = database_time(connection)
+    return machine if there is None else there

@@ -21,9 +21,8 @@ from sqlalchemy import Connection
 
 from bascule.core.errors import InputError
 from bascule.live.api import Store, check_name
-from bascule.live.storage.queries import shared_time
 from bascule.live.storage.schema import COLUMNS
-from bascule.live.storage.statements import execute, fetch, insert
+from bascule.live.storage.statements import execute, fetch, insert, shared_time
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
 
 Role = Literal["client", "viewer", "admin"]

@@ -19,8 +19,7 @@ from typing import Any, Protocol
 import httpx
 
 from bascule.live.api import Store, moment
-from bascule.live.storage.queries import shared_time
-from bascule.live.storage.statements import execute, fetch
+from bascule.live.storage.statements import execute, fetch, shared_time
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.settings import shown_url, webhook_key
 from bascule.service.telemetry import log

@@ -133,7 +133,7 @@ def _writable(database: Database) -> StoreCheck:
 
 
 def _clock(connection: Connection) -> StoreCheck:
-    now, database_time = time(), queries.database_time(connection)
+    now, database_time = time(), statements.database_time(connection)
     if database_time is not None and abs(now - database_time) > TOLERANCE:
         apart = f"{abs(now - database_time):,.0f} s"
         return StoreCheck("clock", False, f"this machine and the database differ by {apart}")
