@@ -56,6 +56,20 @@ def test_every_arm_may_have_a_file_and_sums_without_a_value_do_not_count(tmp_pat
     assert "unusable rows" in {check.name for check in found.flagged}
 
 
+def test_names_of_files_keep_their_case_and_all_before_their_ending(tmp_path: Path) -> None:
+    for arm in ("Control", "Test"):
+        rows = [f"{i},{i % 3}" for i in range(90)]
+        (tmp_path / f"Sales.v2-{arm}.csv").write_text("\n".join(["row_no,sales", *rows]))
+    found = answer(asked(tmp_path / "Sales.v2-Control.csv"))
+    assert [arm.name for arm in found.arms] == ["Sales.v2-Control", "Sales.v2-Test"]
+
+
+def test_a_query_may_end_in_a_comment() -> None:
+    log = {"unit": range(90), "arm": ["a", "b", "c"] * 30, "value": [0.0, 1.0, 2.0] * 30}
+    query = "SELECT * FROM log WHERE arm != 'c' -- of an older test"
+    assert bs.analyze(bs.Log(log, query=query)).units == 60
+
+
 def test_rows_whose_page_is_that_of_the_other_arm_are_flagged() -> None:
     rng = np.random.default_rng(3)
     arm = rng.integers(2, size=2000)
@@ -99,9 +113,8 @@ def test_people_of_a_household_are_units_in_clusters(tmp_path: Path) -> None:
 def test_several_tests_in_the_assignments_are_asked_about(tmp_path: Path) -> None:
     units = [f"u{i}" for i in range(600)]
     path = tmp_path / "participants.csv"
-    rows = [
-        f"{unit},{'AB'[i % 2]},{('x_test', 'y_test')[i // 300]}" for i, unit in enumerate(units)
-    ]
+    tests = ["men's test", "y_test"]
+    rows = [f"{unit},{'AB'[i % 2]},{tests[i // 300]}" for i, unit in enumerate(units)]
     path.write_text("\n".join(["user_id,group,ab_test", *rows]))
     events = tmp_path / "events.csv"
     rows = [f"{unit},2026-03-0{1 + i % 9},{i % 5}" for i, unit in enumerate(units)]
@@ -137,6 +150,10 @@ def test_codes_for_missing_values_hide_no_other_extreme_value() -> None:
     high = [9999.0 if i % 50 == 0 else 5.0 + i % 7 for i in range(400)]
     found = bs.analyze({"unit": range(400), "arm": ["a", "b"] * 200, "value": high})
     assert "the highest outcome is 9999, which often stands for" in str(found.flagged)
+    # A number that could be a code, and is not far from the others, is still an extreme value.
+    value = [999.0, *np.random.default_rng(5).normal(150.0, 10.0, 399)]
+    found = bs.analyze({"unit": range(400), "arm": ["a", "b"] * 200, "value": value})
+    assert "one unit of a has an outcome of 999" in str(found.flagged)
 
 
 def test_how_entries_are_written_is_asked_with_the_rest(tmp_path: Path) -> None:

@@ -294,11 +294,11 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     mean = abs(float(totals.sum())) / max(float(units.sum()), 1.0)
     codes = {"lowest": lowest} if lowest < 0.0 else {}
     codes |= {"highest": highest} if highest >= FAR * mean else {}
+    codes = {end: code for end, code in codes.items() if code in MISSING_CODES}
     remarks += [
         f"the {end} outcome is {code:g}, which often stands for a value that is missing: if it "
         "does here, leave these entries blank"
         for end, code in codes.items()
-        if code in MISSING_CODES
     ]
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
@@ -308,7 +308,7 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which is the sum of all "
             "others: if it is a row of totals, leave it out"
         )
-    elif worst > 0.25 * width and value not in MISSING_CODES:
+    elif worst > 0.25 * width and value not in codes.values():
         remarks.append(
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which moves its mean by "
             f"{worst:.3g}: look at it, or set limits that cap such outcomes"

@@ -25,7 +25,7 @@ from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS
 from bascule.analysis.log.roles import Roles
 from bascule.analysis.log.sample import Sample
 from bascule.analysis.log.times import times_of
-from bascule.analysis.log.wide import ARMS
+from bascule.analysis.log.wide import ARMS, quoted
 from bascule.core.errors import InputError
 
 IN_FILES = (
@@ -54,7 +54,8 @@ def ask_about_tests(roles: Roles) -> None:
     tests = [c for c in named if "_" in plain(c) or any(a not in (None, c) for a in arms)]
     if tests and not roles.alone:
         kinds = sample.kinds(tests[0])
-        one = f"SELECT * FROM log WHERE \"{tests[0]}\" = '{kinds[0]}'"  # nosec B608 - it is shown
+        test = "'" + kinds[0].replace("'", "''") + "'"
+        one = f"SELECT * FROM log WHERE {quoted(tests[0])} = {test}"  # nosec B608 - it is shown
         why = f"{tests[0]} of the assignments seems to name one of several tests"
         roles.ask("assignments_query", f"{why} ({listed(kinds, 'and')}): take those of one", one)
         return
@@ -75,7 +76,8 @@ def no_arm_advice(roles: Roles) -> str:
         roles.options["assignments"] = "FILE"
         return IN_ASSIGNMENTS
     path = Path(str(place))
-    stem, words_there = re.subn(rf"(^|[_\-. ])({words})(?=$|[_\-. ])", r"\1*", path.stem.lower())
+    word = re.compile(rf"(^|[_\-. ])({words})(?=$|[_\-. ])", re.I)
+    stem, words_there = word.subn(r"\1*", path.stem)
     if not isinstance(place, (str, Path)) or path.suffix != ".csv" or words_there != 1:
         roles.options["arm"] = "COLUMN"
         return f"{IN_ASSIGNMENTS}; {IN_FILES} (--arm file)"

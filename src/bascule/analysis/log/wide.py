@@ -82,8 +82,8 @@ def ask_about_wide(roles: Roles) -> bool:
         + ("" if counts else ", and every row is taken for a unit")
     ]
     # A number of very many digits is still text here.
-    numbers = {name: f"CAST({_quoted(name)} AS DOUBLE)" for name in texts}
-    query = _query(by_arm, terms, [*map(_quoted, others), *_named_tests(tests)], numbers)
+    numbers = {name: f"CAST({quoted(name)} AS DOUBLE)" for name in texts}
+    query = _query(by_arm, terms, [*map(quoted, others), *_named_tests(tests)], numbers)
     roles.options = {"query": query, "arm": "arm", **options}
     return True
 
@@ -110,7 +110,7 @@ def _terms(stems: Stems, counts: list[str]) -> tuple[dict[str, str], dict[str, A
 
 def _named_tests(tests: list[str]) -> list[str]:
     """The column that names the test of a row, where there are several."""
-    return [f"concat_ws(' ', {', '.join(map(_quoted, tests))}) AS test"] if tests else []
+    return [f"concat_ws(' ', {', '.join(map(quoted, tests))}) AS test"] if tests else []
 
 
 def _query(
@@ -122,8 +122,8 @@ def _query(
     """The rows of all arms below each other; `numbers` says how columns of text are read."""
     selects = []
     for arm, stems in by_arm.items():
-        read = {stem: numbers.get(name, _quoted(name)) for stem, name in stems.items()}
-        values = [f"{_filled(term, read)} AS {_quoted(name)}" for name, term in terms.items()]
+        read = {stem: numbers.get(name, quoted(name)) for stem, name in stems.items()}
+        values = [f"{_filled(term, read)} AS {quoted(name)}" for name, term in terms.items()]
         columns = ", ".join([*beside, f"'{arm}' AS arm", *values])
         selects.append(f"SELECT {columns} FROM log")  # nosec B608 - it is shown, not run
     return " UNION ALL ".join(selects)
@@ -134,10 +134,10 @@ def _filled(term: str, columns: Mapping[str, str]) -> str:
     return re.sub(r"\{(.*?)\}", lambda stem: columns[stem[1]], term)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """A column as a query has it.
 
-    >>> _quoted("sales"), _quoted("Sales [USD]")
+    >>> quoted("sales"), quoted("Sales [USD]")
     ('sales', '"Sales [USD]"')
     """
     return name if re.fullmatch(r"[a-z][a-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'

@@ -125,7 +125,7 @@ def _together(
     parts = []
     for at, (file, copy) in enumerate(zip(files, copies, strict=True)):
         local.con.read_parquet(copy).create_view(f"{view}_{at}", replace=True)
-        stem = ibis.literal(Path(file.shown).name.split(".")[0])
+        stem = ibis.literal(Path(file.shown.removesuffix(".gz")).stem)
         columns = {name: local.table(f"{view}_{at}")[name] for name in files[0].names}
         parts.append(local.table(f"{view}_{at}").select(**columns, **{file_column: stem}))
     return ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]

@@ -128,7 +128,8 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     local, rows = opened.local, opened.local.compile(table)
     try:
         query = _select(local.con, source.query)
-        view = f"WITH log AS ({rows}) SELECT * FROM ({query})"  # nosec B608 - it is the user's own
+        # On lines of their own, since a query may end in a comment.
+        view = f"WITH log AS ({rows}) SELECT * FROM (\n{query}\n)"  # nosec B608 - the user's own
         local.con.sql(view).create_view(f"bascule_{source.field}_rows", replace=True)
     except InputError:
         raise
