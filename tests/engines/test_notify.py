@@ -7,6 +7,8 @@ import json
 import multiprocessing
 import resource
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -205,6 +207,21 @@ def test_a_target_s_answer_fills_no_memory_and_leads_nowhere(
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
         with pytest.raises(TimeoutError):
             inside.accept()
+
+
+@pytest.mark.parametrize("most", [2**30 - 2**20, resource.RLIM_INFINITY])
+def test_a_message_is_sent_also_where_memory_is_limited_already(most: int) -> None:
+    """A limit above that of the system is an error of the system, and no message was ever sent."""
+    lines = (
+        "import resource, signal",
+        "from bascule.service.notifications.apprise_process import LONGEST, limit_process",
+        f"resource.setrlimit(resource.RLIMIT_AS, ({most}, {most}))",
+        "limit_process()",
+        "print(resource.getrlimit(resource.RLIMIT_AS)[0], signal.alarm(0) > LONGEST - 60)",
+    )
+    ran = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    limit = 2**30 if most == resource.RLIM_INFINITY else most
+    assert (ran.stdout.split(), ran.stderr) == ([str(limit), "True"], "")
 
 
 def test_a_service_ends_while_a_target_hangs_and_says_no_secret(slow: Slow, tmp_path: Path) -> None:

@@ -74,11 +74,19 @@ def _send(url: str, title: str, body: str) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    with suppress(ImportError, AttributeError):
-        # Neither is there on Windows.
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        signal.alarm(LONGEST)
+    limit_process()
     taken = plugin(url).notify(title=title, body=body)
     sys.exit(0 if taken else 1)
+
+
+def limit_process() -> None:
+    """Limit the time and the memory of this process, where the system can; Windows cannot."""
+    with suppress(AttributeError):
+        signal.alarm(LONGEST)
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        # The memory may be limited to less already. macOS refuses any limit.
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limits = [one for one in (MEMORY, soft, hard) if one != resource.RLIM_INFINITY]
+        resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))
