@@ -59,9 +59,12 @@ def for_next_block(
     return control._replace(share=ramp[step][1] if step >= 0 else 0.0)
 
 
-def blocks_to_begin(design: Design, state: ExperimentState, block: Block) -> float:
-    """Return how many blocks like this may begin now; infinitely many where nothing bounds them."""
-    pending, most = state.pending, math.inf
+def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: int = 0) -> float:
+    """Return how many blocks like this may begin now; infinitely many where nothing bounds them.
+
+    `more` units were placed that the state does not have yet.
+    """
+    pending, most = state.pending + more, math.inf
     if design.max_pending is not None:
         most = (design.max_pending - pending) // block.size
     if pending > 0 or state.ending.held is not None:

@@ -32,7 +32,7 @@ def test_callers_that_come_while_one_is_at_work_are_the_next_group() -> None:
         begun.set()
         go_on.wait(10)
 
-    groups = CommitQueue(work)
+    groups = CommitQueue(work, lambda: None)
     threads = [Thread(target=wait_for, args=(groups, 0))]
     threads[0].start()
     begun.wait(10)
@@ -52,7 +52,7 @@ def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
         if jobs[0].job.experiment == 1:
             raise ValueError("bad")
 
-    groups = CommitQueue(work)
+    groups = CommitQueue(work, lambda: None)
     with pytest.raises(ValueError, match="bad"):
         wait_for(groups, 1)
     assert wait_for(groups, 2) == 2
@@ -67,7 +67,7 @@ def test_those_who_bring_much_do_not_all_go_at_once() -> None:
         begun.set()
         go_on.wait(10)
 
-    groups = CommitQueue(work)
+    groups = CommitQueue(work, lambda: None)
     replies = [reply_of(i, items) for i, items in enumerate((1, 15_000, 15_000, 30_000))]
     groups.submit(replies[0])
     begun.wait(10)
@@ -83,7 +83,7 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
 ) -> None:
     monkeypatch.setattr(queue, "IDLE", 0.01)
     done: list[Reply[int]] = []
-    groups = CommitQueue(done.extend)
+    groups = CommitQueue(done.extend, lambda: None)
     for number in range(3):
         groups.submit(reply_of(number))
         while groups._thread is not None:

@@ -271,8 +271,8 @@ class Units(Handle):
         self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
     ) -> None:
         super().__init__(store, number, name, loaded)
-        self.calls = Calls(store, number, name, loaded, store.run)
-        self.soon = Calls(store, number, name, loaded, store.submit)
+        self.calls = Calls(store, number, name, loaded, store.queue.run)
+        self.soon = Calls(store, number, name, loaded, store.queue.submit)
         """These verbs as calls that return at once, for futures and coroutines."""
 
     assign = _running(Calls.assign)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from bascule.live.clock import Clock, SystemClock
-from bascule.live.commit.queue import Action, CommitQueue, Job, Reply, Result
+from bascule.live.commit.queue import Action, CommitQueue, Job, Reply
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
 
@@ -66,7 +66,7 @@ class StoreContext:
         self._database = Database(location)
         self.check_open = self._database.check_open
         self.runner = Runner(self._database, self.clock, shuffle or fair_shuffle(), actor)
-        self.queue = CommitQueue(self.runner.run)
+        self.queue = CommitQueue(self.runner.run, self.check_open)
         self.memory = self.runner.memory
 
     def change(
@@ -74,19 +74,7 @@ class StoreContext:
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
         job = Job(experiment, name, action)
-        return self.run(Reply(job, items, lambda done: done, ACTOR.get())).result()
-
-    def run(self, reply: Reply[Result]) -> Reply[Result]:
-        """Run a call, in this thread if no other is at work."""
-        self.check_open()
-        self.queue.run(reply)
-        return reply
-
-    def submit(self, reply: Reply[Result]) -> Reply[Result]:
-        """Run a call without waiting for it."""
-        self.check_open()
-        self.queue.submit(reply)
-        return reply
+        return self.queue.run(Reply(job, items, lambda done: done, ACTOR.get())).result()
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Read the tables as they were at one moment; it never delays an assignment."""

@@ -99,23 +99,20 @@ class Reply(Generic[Result]):
         if not self._is_done:
             called = Lock()
             called.acquire()
-            waits = self._wait_with(called)
-            if waits and not called.acquire(timeout=-1 if timeout is None else timeout):
+            # In this order: `deliver` marks a reply as done before it looks who waits.
+            self._waiters.append(called)
+            seconds = -1 if timeout is None else timeout
+            if not self._is_done and not called.acquire(timeout=seconds):
                 raise TimeoutError(f"nothing was written within {timeout:g} s")
         return self._outcome()
 
     def __await__(self) -> Generator[Any, None, Result]:
         if not self._is_done:
             waiter = get_running_loop().create_future()
-            if self._wait_with(waiter):
+            self._waiters.append(waiter)
+            if not self._is_done:
                 yield from waiter
         return self._outcome()
-
-    def _wait_with(self, waiter: Any) -> bool:
-        """Have someone called when the result is there; return whether it is not there yet."""
-        # In this order: `deliver` marks a reply as done before it looks who waits.
-        self._waiters.append(waiter)
-        return not self._is_done
 
     def _outcome(self) -> Result:
         if self.error is not None:
@@ -165,10 +162,14 @@ class CommitQueue:
     """A queue that runs its jobs in groups, one group at a time.
 
     `work` runs the jobs of a group: their results are on disk when it returns, or it raises.
+    `check_open` raises where nothing can be written any more.
     """
 
-    def __init__(self, work: Callable[[list[Reply[Any]]], object]) -> None:
+    def __init__(
+        self, work: Callable[[list[Reply[Any]]], object], check_open: Callable[[], None]
+    ) -> None:
         self._work = work
+        self._check_open = check_open
         self._queue: list[Reply[Any]] = []
         self._lock = Lock()
         self._arrived = Condition(self._lock)
@@ -180,18 +181,21 @@ class CommitQueue:
         self._wake = Lock()
         self._wake.acquire()
 
-    def run(self, reply: Reply[Any]) -> None:
+    def run(self, reply: Reply[Result]) -> Reply[Result]:
         """Run the job of a caller that waits for its reply; it may be done when this returns."""
         if self._join(reply):
             self._write_group()
+        return reply
 
-    def submit(self, reply: Reply[Any]) -> None:
+    def submit(self, reply: Reply[Result]) -> Reply[Result]:
         """Run a job without waiting."""
         if self._join(reply):
             self._call_thread()
+        return reply
 
     def _join(self, reply: Reply[Any]) -> bool:
         """Add a job to the queue; return whether its caller has to see to the next group."""
+        self._check_open()
         with self._lock:
             self._queue.append(reply)
             if len(self._queue) >= self._company:

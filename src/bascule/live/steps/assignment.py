@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
@@ -196,19 +196,19 @@ def _slots(
     deals = [last] * len(arms)
     wanted = units - len(arms)
     if wanted == 0:
-        after = _after(design, state, arms, now)
-        its = after.enrolment._replace(handed=handed, left=enrolment.left - len(arms))
-        return Placed(arms, chances, deals, after._replace(enrolment=its))
+        left = enrolment.left - len(arms)
+        after = _after(design, state, arms, now, handed=handed, left=left)
+        return Placed(arms, chances, deals, after)
     # All blocks that are dealt now come after the same outcomes.
     block = _next_blocks(design, state)
     size = block.size
     count, full = -(-wanted // size), None
-    placed = _after(design, state, arms, now)
-    may_begin = blocks_to_begin(design, placed, block)
+    may_begin = blocks_to_begin(design, state, block, more=len(arms))
     if may_begin < count:
         count, full = int(may_begin), enrolment_complete(design, state)
-    if design.max_units is not None and (design.max_units - placed.units) // size < count:
-        count, full = (design.max_units - placed.units) // size, _full(design)
+    if design.max_units is not None:
+        room = (design.max_units - state.units - len(arms)) // size
+        count, full = (room, _full(design)) if room < count else (count, full)
     parts = _shuffled(block, count, shuffle)
     arms += chain.from_iterable(parts)
     chances += chain.from_iterable(map(chances_in, parts))
@@ -218,11 +218,11 @@ def _slots(
     for column in (arms, chances, deals):
         del column[units:]
     handed = size - over if count else handed
-    after = _after(design, state, arms, now)
-    its = after.enrolment._replace(deal=last + count, handed=handed, left=over)
+    under_way = enrolment.under_way
     if design.procedure.has_horizon and count:
-        its = its._replace(under_way=with_blocks(its.under_way, largest_in(parts[0]), count))
-    after = after._replace(enrolment=its)
+        under_way = with_blocks(under_way, largest_in(parts[0]), count)
+    block_after = {"deal": last + count, "handed": handed, "left": over, "under_way": under_way}
+    after = _after(design, state, arms, now, **block_after)
     full = full if len(arms) < units else None
     dealt = list(zip(*[iter(parts)] * block.repeat, strict=True))
     return Placed(arms, chances, deals, after, dealt, full, used_by(design, state))
@@ -270,15 +270,17 @@ def _saw_the_same(before: ExperimentState, state: ExperimentState) -> bool:
 _next_blocks = NextBlocks()
 
 
-def _after(design: Design, state: ExperimentState, arms: list[int], now: float) -> ExperimentState:
-    """Return the state with these units added."""
+def _after(
+    design: Design, state: ExperimentState, arms: list[int], now: float, **block: Any
+) -> ExperimentState:
+    """Return the state with these units added, and what they change of the open `block`."""
     if not arms:
         return state
     assigned = list(state.enrolment.assigned)
     for arm in arms:
         assigned[arm] += 1
-    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now)
-    enrolment = enrolment._replace(grown=with_mark(enrolment, now, state.counts.days))
+    grown = with_mark(state.enrolment.grown, sum(assigned), now, state.counts.days)
+    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now, grown=grown, **block)
     is_open = state.ending.verdict is None
     if design.procedure.counts == "stages":
         enrolment = joined(design, enrolment, arms, now) if is_open else enrolment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.live.storage.state import Enrolment, ExperimentState, Mark
+from bascule.live.storage.state import ExperimentState, Mark
 
 GROWTH, MARKED = 1.05, 1.01
 """A mark is stored each time the number of units has grown by the factor `MARKED`.
@@ -17,13 +17,12 @@ EXHAUSTED_UNITS, EXHAUSTED_DAYS = 100, 14.0
 """With fewer units, or fewer days with late events, a test is not taken to be exhausted."""
 
 
-def with_mark(enrolment: Enrolment, now: float, days: int) -> tuple[Mark, ...]:
+def with_mark(marks: tuple[Mark, ...], units: int, now: float, days: int) -> tuple[Mark, ...]:
     """Return the marks of an enrolment, with another one if the units have grown by a hundredth.
 
-    >>> with_mark(Enrolment((101, 101), grown=(Mark(100, 0.0), Mark(200, 9.0))), 60.0, 1)
+    >>> with_mark((Mark(100, 0.0), Mark(200, 9.0)), 202, 60.0, 1)
     (Mark(units=200, time=9.0, days=0), Mark(units=202, time=60.0, days=1))
     """
-    units, marks = sum(enrolment.assigned), enrolment.grown
     if marks and units < MARKED * marks[-1].units:
         return marks
     recent = (mark for mark in marks if GROWTH * mark.units > units)

@@ -8,6 +8,7 @@ that is not in the test is served the winner or the control. Pure functions.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 from bascule.core.design import Design
@@ -87,10 +88,17 @@ def served_arms(state: ExperimentState) -> Served:
     [0, 0, 2]
     """
     arms, everyone = range(len(state.enrolment.assigned)), everyones_arm(state)
+    if everyone is None and not state.control.moved:
+        return _as_assigned(len(arms))
     moved = dict(state.control.moved) if everyone is None else dict.fromkeys(arms, everyone)
     return tuple(
         Answer(moved[arm], "STATIC") if arm in moved else Answer(arm, "SPLIT") for arm in arms
     )
+
+
+@cache
+def _as_assigned(arms: int) -> Served:
+    return tuple(Answer(arm, "SPLIT") for arm in range(arms))
 
 
 def everyones_arm(state: ExperimentState) -> int | None:
