@@ -13,6 +13,7 @@ import os
 import random
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -35,6 +36,9 @@ EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
 SECONDS = 120
 SHELL = set("|&;<>$`")
 """What only a shell understands."""
+
+# A job in a shell's background ignores interruptions, and so would the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

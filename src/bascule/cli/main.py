@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import gc
 import os
@@ -23,6 +22,7 @@ from bascule.core.errors import InputError, StoreError
 from bascule.core.inputs.checks import is_grouped
 
 USAGE_ERROR, INTERRUPTED = 2, 130
+NO_RESULT = "interrupted: there is no result"
 
 SHORTEST_WORD = 3
 """Least letters of an unknown option for it to be searched in the help of other options."""
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; a mistake of the user's becomes one line on standard error and exit code 2."""
     atexit.register(_skip_garbage_collection)
     if arguments is None:
-        sys.unraisablehook = interrupt_again
+        sys.unraisablehook = end_if_interrupted
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
@@ -135,16 +135,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.exit(USAGE_ERROR)
         _exit(_with_help(said, problem), USAGE_ERROR)
     if code == INTERRUPTED:
-        _exit("interrupted: there is no result", INTERRUPTED)
+        _exit(NO_RESULT, INTERRUPTED)
     sys.exit(code or 0)
 
 
-def interrupt_again(lost: sys.UnraisableHookArgs) -> None:
-    """Interrupt once more if an interruption was lost in a callback, such as the compiler's."""
-    if lost.exc_type is KeyboardInterrupt:
-        _thread.interrupt_main()
-    else:
+def end_if_interrupted(lost: sys.UnraisableHookArgs) -> None:
+    """End the program if an interruption was raised in a callback of C, such as the compiler's.
+
+    Python prints and forgets what is raised there, and the compiler would fail without its answer.
+    """
+    if lost.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(lost)
+        return
+    print(f"bascule: {NO_RESULT}", file=sys.stderr, flush=True)
+    os._exit(INTERRUPTED)
 
 
 def _skip_garbage_collection() -> None:
