@@ -293,7 +293,9 @@ def test_clusters_are_the_units_that_count(shop: Any) -> None:
     # Every shop has its own level, so that units of one shop are alike.
     level = np.repeat(rng.normal(0.0, 5.0, 120), 20)
     log = shop.assign(variant=np.array(["a", "b"])[arm], revenue=shop.revenue + level)
-    by_unit = bs.analyze(log, "revenue", looks=1)
+    with pytest.raises(bs.InputError, match="all units of one shop have the same arm"):
+        bs.analyze(log, "revenue", looks=1)
+    by_unit = bs.analyze(log, "revenue", unit="user_id", looks=1)
     found = bs.analyze(log, "revenue", looks=1, assigned=bs.Assigned(cluster="shop"))
     assert found.units == 120
     assert found.arms[0].mean == pytest.approx(log[log.variant == "a"].revenue.mean(), rel=1e-9)

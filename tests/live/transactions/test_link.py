@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
+from bascule.live.api import store as store_module
+from bascule.live.storage.queries import Listed
+from bascule.live.storage.statements import execute
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 PEOPLE, PROCESSES = 10, 8
@@ -64,6 +67,30 @@ def test_links_of_a_store_are_made_in_every_open_test(store: bs.Store) -> None:
     arms = [test.assign("visitor") for test in tests[:2]]
     assert store.link("visitor", "user") == {"test-0": arms[0], "test-1": arms[1]}
     assert [test.assign("user") for test in tests[:2]] == arms
+
+
+def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bascule.live.api.store.LINKED_TOGETHER", 2)
+    with bs.open(tmp_path / "tests.db") as store:
+        tests = [store.create(f"test-{i}", COINS) for i in range(5)]
+        arms = {test.name: test.assign("visitor") for test in tests}
+        # One is deleted after the tests to link in were listed.
+        listed = store_module.all_experiments
+        monkeypatch.setattr(
+            store_module,
+            "all_experiments",
+            lambda connection: [*listed(connection), Listed(10**6, "gone", "running", 1)],
+        )
+        assert store.link("visitor", "user") == arms
+        with store.writing() as connection:
+            execute(connection, "UPDATE experiments SET state = '{' WHERE name = ?", ("test-0",))
+    with bs.open(tmp_path / "tests.db") as store:
+        with pytest.raises(bs.StoreError, match="test-0 cannot be read, and names are linked in"):
+            store.link("user", "phone")
+        for name in ("test-1", "test-2", "test-4"):
+            assert store.get(name).assign("phone") == arms[name]
 
 
 def test_a_person_is_erased_under_all_names(store: bs.Store) -> None:

@@ -13,7 +13,7 @@ from bascule.core.design import Design
 from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.enrolment.segments import Member, member_name
-from bascule.core.errors import InputError
+from bascule.core.errors import InputError, StoreError
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.designs import check_readable, read_design
 from bascule.live.api.erasure import ErasableStore
@@ -221,19 +221,34 @@ class Store(ErasableStore):
         """Link two names of one person in all open experiments; return the arm of both in each.
 
         With `experiments`, only in these and their segments. Call it at every sign-in: one that is
-        created later knows nothing of it.
+        created later knows nothing of it. An experiment that cannot be read raises `StoreError`
+        after the names are linked in all others.
         """
         meant = self._covered(experiments)
         with self.reading() as connection:
             tests = [one for one in all_experiments(connection) if one.phase in OPEN]
         tests = [one for one in tests if meant is None or one.name in meant]
         arms: dict[str, str | None] = {}
+        damaged: dict[str, Exception] = {}
         for first in range(0, len(tests), LINKED_TOGETHER):
             linking = [
                 (one.name, Experiment(self, one.id, one.name).soon.link(unit, other))
                 for one in tests[first : first + LINKED_TOGETHER]
             ]
-            arms |= {name: reply.result() for name, reply in linking}
+            for name, reply in linking:
+                try:
+                    arms[name] = reply.result()
+                except InputError as error:
+                    # One that was deleted meanwhile has no names to link.
+                    if error.kind != "not_found":
+                        raise
+                except DAMAGE as error:
+                    damaged[name] = error
+        for name, error in damaged.items():
+            raise StoreError(
+                f"{name} cannot be read, and names are linked in all other experiments: see what "
+                "is damaged with bascule doctor --full"
+            ) from error
         return arms
 
     def get(self, name: str) -> Experiment:

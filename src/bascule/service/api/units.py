@@ -81,7 +81,7 @@ async def link(request: Request) -> Response:
     caller = await client(request)
     given = await read(request, models.Link)
     store: Store = request.app.state.store
-    # A transaction for each test: where there are many, they must not keep keys from being read.
+    # With many tests it takes several transactions, which must not keep keys from being read.
     arms = await calls_of(request).long(store.link, given.unit, given.other, caller.experiments)
     return DataResponse({"unit": given.unit, "other": given.other, "arms": arms})
 
