@@ -1,22 +1,43 @@
-"""Back up and restore a store, and move single experiments between stores."""
+"""Back up and restore a store, and move single experiments between stores.
+
+A copy of either database is one SQLite file, which is a store itself, so that it can be opened,
+verified and restored into either. Files that are restored or imported are checked before any of
+their rows is used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import closing
+import os
+import re
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from bascule.core.errors import InputError
+from sqlalchemy import Connection, inspect, text
+
+from bascule.core.errors import InputError, StoreError
 from bascule.live.api.experiment import Experiment
 from bascule.live.commit.context import StoreContext
 from bascule.live.reports.verification.verify import verify
 from bascule.live.steps.inputs import check_name
-from bascule.live.storage import copies
-from bascule.live.storage.databases.database import Database
+from bascule.live.storage import schema, statements
+from bascule.live.storage.databases.database import LONGEST_COPY, Database, shown
+from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log, refuse_other_files
 from bascule.live.storage.delivery import check_places
-from bascule.live.storage.queries import all_experiments, load, number_of
+from bascule.live.storage.queries import add_experiment, all_experiments, load, number_of
 from bascule.live.storage.records import log
-from bascule.live.storage.schema import check_version
+from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
+
+ROWS_AT_ONCE = 5000
+
+COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
+"""Words of a table whose columns are computed or checked, which none of ours has."""
+
+SESSIONS = "service_sessions"
+"""Not restored: whoever had signed in signs in again."""
 
 ENDED = ("over", "stopped")
 """States in which an experiment enrols nobody, now or later."""
@@ -30,11 +51,23 @@ def backup(location: str, path: str | Path) -> None:
     """
     if "://" not in location and not Path(location).is_file():
         raise InputError("store", f"there is no store {location}: give --store")
-    with closing(Database(location, make=False)) as database:
-        with database.reading() as connection:
-            if not check_version(connection, database.name):
-                raise InputError("store", f"{database.name} is empty: there is nothing to back up")
-        copies.backup_database(database, Path(path))
+    with closing(Database(location, make=False)) as database, database.reporting() as source:
+        if not check_version(source, database.name):
+            raise InputError("store", f"{database.name} is empty: there is nothing to back up")
+        write_copy(source, Path(path))
+
+
+def write_copy(source: Connection, path: Path, experiment: int | None = None) -> None:
+    """Copy all rows of a store, or those of one experiment, into a new SQLite file."""
+    with new_store(path) as target:
+        if experiment is None:
+            for table in _tables(target):
+                copy_rows(source, target, table)
+            _keep_numbers(target)
+            return
+        copy_rows(source, target, "experiments", "id", experiment)
+        for table in (*schema.OF_EXPERIMENT, "audit"):
+            copy_rows(source, target, table, "experiment", experiment)
 
 
 def restore(path: str | Path, location: str) -> None:
@@ -43,18 +76,28 @@ def restore(path: str | Path, location: str) -> None:
     Sessions of the dashboard are left out. Keys are those of the moment of the backup: one that was
     revoked since is valid again.
     """
-    if not Path(path).is_file():
-        raise InputError("file", f"there is no file {path}: give the path of a backup")
-    if "://" not in location:
-        if Path(location).exists():
-            raise InputError(
-                "store", f"{location} already exists: move it away, or restore to another path"
-            )
-        with copies.new_store(Path(location)) as connection:
-            copies.restore(Path(path), connection, location)
-        return
-    with closing(Database(location)) as database, database.writing() as connection:
-        copies.restore(Path(path), connection, database.name)
+    is_file = "://" not in location
+    if is_file and Path(location).exists():
+        raise InputError(
+            "store", f"{location} already exists: move it away, or restore to another path"
+        )
+    with (
+        opened_copy(Path(path)) as copy,
+        copy.reporting() as rows,
+        new_store(Path(location)) if is_file else _written(location) as target,
+    ):
+        tables = [table for table in _tables(target) if table != SESSIONS]
+        for table in tables:
+            (filled,) = target.execute(text(f"SELECT count(*) FROM {table}")).one()  # nosec B608
+            if filled:
+                raise InputError(
+                    "store",
+                    f"{shown(location)} is not empty ({filled:,} rows of {table}): restore into a "
+                    "new database; nothing was changed",
+                )
+        for table in tables:
+            copy_rows(rows, target, table)
+        _keep_numbers(target)
 
 
 def import_experiment(
@@ -65,7 +108,7 @@ def import_experiment(
     `experiment` says which, where the file has several, and `name` gives it another name. It is
     verified before anything is added.
     """
-    with copies.opened_copy(Path(path)) as source, source.reporting() as rows:
+    with opened_copy(Path(path)) as source, source.reporting() as rows:
         numbers = {one.name: one.id for one in all_experiments(rows)}
         chosen = _chosen(numbers, experiment)
         verification = verify(rows, numbers[chosen], chosen)
@@ -89,7 +132,7 @@ def import_experiment(
                 raise InputError("name", message, kind="conflict")
             if moved.phase not in ENDED:
                 check_places(connection, chosen, moved.delivery)
-            number = copies.import_experiment(rows, connection, numbers[chosen], wanted)
+            number = _copy_in(rows, connection, numbers[chosen], wanted)
             detail = {"experiment": chosen, "units": verification.units}
             now = store.runner.store_time(connection)
             log(connection, (number, wanted), now, store.actor, "import", detail)
@@ -105,3 +148,204 @@ def _chosen(names: Iterable[str], experiment: str | None) -> str:
         raise InputError("experiment", f"the file has {shown}: say which one to import")
     message = f"the file has no experiment {experiment!r:.60}: it has {shown}"
     raise InputError("experiment", message)
+
+
+def _copy_in(source: Connection, target: Connection, experiment: int, name: str) -> int:
+    """Copy one experiment into another store under a new number, and return that."""
+    asked = text("SELECT * FROM experiments WHERE id = :id")
+    row = {**source.execute(asked, {"id": experiment}).mappings().one(), "name": name}
+    columns = [column for column in schema.COLUMNS["experiments"] if column != "id"]
+    number = add_experiment(target, {column: row[column] for column in columns})
+    given: dict[str, Any] = {"experiment": number}
+    for table in schema.OF_EXPERIMENT:
+        copy_rows(source, target, table, "experiment", experiment, given)
+    given["name"] = name
+    copy_rows(source, target, "audit", "experiment", experiment, given)
+    return number
+
+
+def copy_rows(
+    source: Connection,
+    target: Connection,
+    table: str,
+    column: str | None = None,
+    value: int | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> None:
+    """Copy the rows of a table, all or those with a value in a column.
+
+    With `given` some columns get other values, and rows are numbered anew in their order.
+    """
+    given = given or {}
+    names = [one["name"] for one in inspect(target).get_columns(table)]
+    if given and "id" in names:
+        names.remove("id")
+    order = ", ".join(inspect(target).get_pk_constraint(table)["constrained_columns"])
+    where = "" if column is None else f" WHERE {column} = :value"
+    quoted = ", ".join(f'"{name}"' for name in names)
+    # Names come from the schema of this program.
+    asked = text(f"SELECT {quoted} FROM {table}{where} ORDER BY {order}")  # nosec B608
+    replaced = [(names.index(name), new) for name, new in given.items()]
+    parameters = {} if column is None else {"value": value}
+    result = source.execute(asked, parameters, execution_options={"stream_results": True})
+    for some in result.partitions(ROWS_AT_ONCE):
+        rows = [list(row) for row in some]
+        _check_texts(table, names, rows)
+        for place, new in replaced:
+            for row in rows:
+                row[place] = new
+        statements.insert(target, table, names, [tuple(row) for row in rows])
+
+
+def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Raise where a column has what no column of a store has, and PostgreSQL does not take."""
+    for row in rows:
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
+                raise InputError(
+                    "file",
+                    f"the file is damaged or was changed: {name} of {table} stored as "
+                    f"{value!r:.60}, which is no text",
+                )
+
+
+@contextmanager
+def opened_copy(path: Path) -> Iterator[Database]:
+    """Open a copy of a copy, checked; the file itself is not changed."""
+    if not path.is_file():
+        raise InputError("file", f"there is no file {path}: give the path of a backup or export")
+    refuse_other_files(path)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder) / "copy.db"
+        _copy_pages(path, work)
+        _check_pages(work, path.name)
+        with closing(Database(str(work), make=False, name=path.name)) as database:
+            with database.reading() as connection:
+                if not check_version(connection, path.name):
+                    empty = "the file is empty: it is no backup or export of bascule's"
+                    lost = LOST_LOG.format(path.name)
+                    raise InputError("file", lost if has_lost_log(work) else empty)
+                _check_tables(connection)
+            yield database
+
+
+def _check_pages(path: Path, name: str) -> None:
+    """Raise where a file that came from elsewhere is damaged, or has code of its own in it.
+
+    Triggers, views, checks, computed columns and indexes are run by whoever uses the tables, also
+    by a check of the file's pages.
+    """
+    with closing(sqlite3.connect(path)) as file:
+        try:
+            parts = file.execute("SELECT type, name, sql FROM sqlite_master WHERE sql <> ''")
+            strange = sorted(part for kind, part, sql in parts if _is_strange(kind, sql))
+            if strange:
+                words = f"the file has code that is not bascule's ({', '.join(strange)[:60]})"
+                raise InputError("file", f"{words}: refused")
+            (said,) = file.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as problem:
+            raise StoreError(f"{name}: {problem}") from None
+    if said != "ok":
+        raise StoreError(f"the file is damaged: {said}")
+
+
+def _is_strange(kind: str, sql: str) -> bool:
+    """Whether a part of a file has code that no store has."""
+    if kind == "table":
+        return COMPUTED.search(sql) is not None
+    if kind == "index":
+        return _plain(sql) not in map(_plain, schema.statements_of("sqlite"))
+    return sql not in schema.APPEND_ONLY["sqlite"]
+
+
+def _plain(sql: str) -> str:
+    """Return a statement without spaces and double quotes, which versions write differently."""
+    return re.sub(r'[\s"]', "", sql).casefold()
+
+
+def _check_tables(connection: Connection) -> None:
+    """Raise where a file lacks parts of its tables, or has a name that no experiment can have."""
+    problems = schema_problems(connection)
+    if problems:
+        raise InputError("file", f"the file is damaged or was changed: {'; '.join(problems)[:300]}")
+    for (name,) in statements.fetch(connection, "SELECT name FROM experiments"):
+        check_name(name)
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """Yield the path of a file that takes the name of `target` when all has gone well."""
+    if target.exists():
+        raise InputError("file", f"{target} already exists: give another name")
+    if not target.parent.is_dir():
+        raise InputError("file", f"the folder {target.parent} does not exist: create it first")
+    # Only its owner can read it: it has hashes of keys and names of units.
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(descriptor)
+    path = Path(name)
+    try:
+        yield path
+        path.replace(target)
+    finally:
+        for part in ("", "-wal", "-shm", "-journal"):
+            Path(f"{path}{part}").unlink(missing_ok=True)
+
+
+@contextmanager
+def new_store(target: Path) -> Iterator[Connection]:
+    """Yield a transaction on a new SQLite store, which has its name when all has gone well."""
+    with (
+        _new_file(target) as path,
+        closing(Database(str(path))) as copy,
+        copy.writing() as connection,
+    ):
+        yield connection
+
+
+def _copy_pages(source: Path, target: Path) -> None:
+    """Copy a SQLite file as it is at one moment, with what stands in the log beside it."""
+    try:
+        with closing(sqlite3.connect(source)) as file, closing(sqlite3.connect(target)) as copy:
+            file.backup(copy)
+    except sqlite3.Error as problem:
+        raise StoreError(f"{source}: cannot be copied: {problem}") from None
+
+
+def _tables(connection: Connection) -> list[str]:
+    """Return the tables of a store."""
+    return sorted(set(inspect(connection).get_table_names()) - {VERSION_TABLE})
+
+
+def _keep_numbers(connection: Connection) -> None:
+    """Let new rows be numbered after all that ever were, deleted experiments included."""
+    last = connection.execute(
+        text(
+            "SELECT coalesce(max(number), 0) FROM (SELECT max(id) AS number FROM experiments "
+            "UNION ALL SELECT max(experiment) FROM audit) AS numbers"
+        )
+    ).scalar_one()
+    if connection.dialect.name == "sqlite":
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'experiments'"))
+        connection.execute(
+            text("INSERT INTO sqlite_sequence VALUES ('experiments', :last)"), {"last": last}
+        )
+        return
+    numbers = {"experiments": last}
+    for table in ("outcomes", "set_aside", "audit"):
+        asked = text(f"SELECT coalesce(max(id), 0) FROM {table}")  # nosec B608
+        numbers[table] = connection.execute(asked).scalar_one()
+    for table, number in numbers.items():
+        if number:
+            connection.execute(
+                text("SELECT setval(pg_get_serial_sequence(:table, 'id'), :number)"),
+                {"table": table, "number": number},
+            )
+
+
+@contextmanager
+def _written(location: str) -> Iterator[Connection]:
+    """Yield a transaction on a database on a server, which may take as long as it needs."""
+    with closing(Database(location)) as database, database.writing() as connection:
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
+        connection.execution_options(client_seconds=LONGEST_COPY)
+        yield connection

@@ -311,9 +311,10 @@ class Store(ErasableStore):
 
     def backup(self, path: str | Path) -> None:
         """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""
-        from bascule.live.storage.copies import backup_database
+        from bascule.live.api.backup import write_copy
 
-        backup_database(self._database, Path(path))
+        with self.reporting() as source:
+            write_copy(source, Path(path))
 
     def import_experiment(
         self, path: str | Path, experiment: str | None = None, name: str | None = None

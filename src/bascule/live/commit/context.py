@@ -16,8 +16,6 @@ from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sqlalchemy import Connection
 
     from bascule.live.storage.queries import Loaded
@@ -91,12 +89,6 @@ class StoreContext:
     def erasing(self, experiments: Mapping[int, str], step: Callable[[UnitOfWork], None]) -> None:
         """Run a step on experiments, in one transaction that leaves no trace of what it deletes."""
         self.runner.erase(experiments, step, self.actor)
-
-    def copy_experiment(self, experiment: int, path: Path) -> None:
-        """Write one experiment with all its rows into a new SQLite file."""
-        from bascule.live.storage.copies import export_experiment
-
-        export_experiment(self._database, experiment, path)
 
     def load(self, connection: Connection, experiment: int, name: str) -> Loaded:
         """Return an experiment as it is stored."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.live.api.backup import write_copy
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
 from bascule.live.storage.deals import Deal
@@ -68,7 +69,8 @@ def export(
     target.mkdir(parents=True, exist_ok=True)
     if form == "store":
         path = target / f"{experiment.name}.db"
-        experiment.store.copy_experiment(experiment.id, path)
+        with experiment.store.reporting() as source:
+            write_copy(source, path, experiment.id)
         return (path,)
     paths = (
         target / f"{experiment.name}-assignments.{form}",
