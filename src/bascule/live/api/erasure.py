@@ -11,8 +11,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.measure import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
-from bascule.live.steps.inputs import checked_unit
-from bascule.live.steps.pseudonyms import PREFIX
+from bascule.live.steps.inputs import PREFIX, checked_unit
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 from bascule.live.transactions.erase import erase, erase_excluded

@@ -14,9 +14,8 @@ from bascule.core.metrics.effects import Contrast, advantages, contrasts, effect
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.procedures.base import EndReason
 from bascule.live.clock import moment
-from bascule.live.steps.assignment import is_complete
+from bascule.live.steps.assignment import is_complete, is_exhausted
 from bascule.live.steps.folding import due_announcement
-from bascule.live.steps.growth import is_exhausted
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase
 

@@ -2,13 +2,18 @@
 
 What passes here cannot make a transaction or a listing fail, so a bad value fails its own caller
 and nobody else's.
+
+A keyed hash stands in place of the name of an erased unit that has not counted: it finds the unit's
+row, so that its outcomes still count. The key is deleted with the last such unit.
 """
 
 from __future__ import annotations
 
+import hmac
 import math
 import re
 from datetime import UTC, datetime
+from hashlib import sha256
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,6 +28,9 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """What an experiment may be called."""
 
 LONGEST_UNIT = 500
+
+PREFIX = "erased-"
+"""How texts begin that stand in place of names."""
 
 LONGEST_DESCRIPTION = 10_000
 
@@ -225,3 +233,18 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
         name,
         metric=checked_metric(metric),
     )
+
+
+def pseudonym(key: str, text: str) -> str:
+    """Return what stands in place of a name or an event id for as long as the key is kept.
+
+    >>> pseudonym("00ff", "user-42")
+    'erased-8ac2c133137a6ff65964fa655c660af5'
+    """
+    digest = hmac.new(bytes.fromhex(key), text.encode(), sha256)
+    return PREFIX + digest.hexdigest()[:32]
+
+
+def is_erased(unit: str) -> bool:
+    """Whether a name stands in place of an erased one."""
+    return unit.startswith(PREFIX)

@@ -14,8 +14,7 @@ from bascule.core.enrolment.segments import Member
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import is_storable
-from bascule.live.steps.pseudonyms import pseudonym
+from bascule.live.steps.inputs import is_storable, pseudonym
 from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState, Names, Phase

@@ -10,8 +10,8 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import plain
 from bascule.live.control import for_next_block, places_left, running_time
+from bascule.live.steps.assignment import marked_anew
 from bascule.live.steps.folding import announce, with_knob
-from bascule.live.steps.growth import marked_anew
 from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish

@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
-from bascule.live.steps.pseudonyms import is_erased
+from bascule.live.steps.inputs import is_erased
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.storage.queries import homes, members
 from bascule.live.storage.state import Control

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
+from bascule.live.steps.inputs import PREFIX, is_erased, pseudonym
 from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
-from bascule.live.steps.pseudonyms import PREFIX, is_erased, pseudonym
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN, Front
 

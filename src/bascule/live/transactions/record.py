@@ -12,6 +12,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import TOLERANCE
 from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.inputs import is_erased, pseudonym
 from bascule.live.steps.maturity import (
     ACCEPTED,
     Event,
@@ -20,7 +21,6 @@ from bascule.live.steps.maturity import (
     judge_value,
     with_event,
 )
-from bascule.live.steps.pseudonyms import is_erased, pseudonym
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.state import ExperimentState

@@ -14,7 +14,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
-from bascule.live.steps.assignment import Assignment
+from bascule.live.steps.assignment import Assignment, is_exhausted
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
@@ -23,7 +23,6 @@ from bascule.live.steps.folding import (
     take_out,
     with_front,
 )
-from bascule.live.steps.growth import is_exhausted
 from bascule.live.steps.maturity import Event, Receipt, matured, outcomes_of, with_delay
 from bascule.live.steps.serving import moved_to
 from bascule.live.storage.queries import Loaded, Rows

@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.live.steps.assignment import Assignment, Shuffle
+from bascule.live.steps.inputs import is_erased
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.pseudonyms import is_erased
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.deals import Deal, Parts, Used
 from bascule.live.storage.queries import Loaded

@@ -17,9 +17,8 @@ from bascule.core.enrolment.audience import checked_values
 from bascule.live.clock import TOLERANCE
 from bascule.live.reports.history import WORDS
 from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import NAME
+from bascule.live.steps.inputs import NAME, PREFIX
 from bascule.live.steps.maturity import judge_value
-from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.storage import queries, records, schema, statements
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded

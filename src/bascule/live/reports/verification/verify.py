@@ -37,8 +37,8 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.reports.verification.signal_checks import SignalCheck
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
+from bascule.live.steps.inputs import PREFIX
 from bascule.live.steps.maturity import Events, matured, outcomes_of
-from bascule.live.steps.pseudonyms import PREFIX
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal
