@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.live.api import store as store_module
-from bascule.live.storage.queries import Listed
+from bascule.live.storage.queries import Listed, all_experiments
 from bascule.live.storage.statements import execute
 
 COINS = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
@@ -77,11 +76,9 @@ def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
         tests = [store.create(f"test-{i}", COINS) for i in range(5)]
         arms = {test.name: test.assign("visitor") for test in tests}
         # One is deleted after the tests to link in were listed.
-        listed = store_module.all_experiments
         monkeypatch.setattr(
-            store_module,
-            "all_experiments",
-            lambda connection: [*listed(connection), Listed(10**6, "gone", "running", 1)],
+            "bascule.live.api.store.all_experiments",
+            lambda connection: [*all_experiments(connection), Listed(10**6, "gone", "running", 1)],
         )
         assert store.link("visitor", "user") == arms
         with store.writing() as connection:

@@ -244,11 +244,12 @@ class Store(ErasableStore):
                         raise
                 except DAMAGE as error:
                     damaged[name] = error
-        for name, error in damaged.items():
+        if damaged:
+            names = ", ".join(damaged)
             raise StoreError(
-                f"{name} cannot be read, and names are linked in all other experiments: see what "
+                f"{names} cannot be read, and names are linked in all other experiments: see what "
                 "is damaged with bascule doctor --full"
-            ) from error
+            ) from next(iter(damaged.values()))
         return arms
 
     def get(self, name: str) -> Experiment:
