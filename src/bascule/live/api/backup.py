@@ -27,7 +27,13 @@ from bascule.live.storage import schema, statements
 from bascule.live.storage.databases.database import LONGEST_COPY, Database, shown
 from bascule.live.storage.databases.sqlite import LOST_LOG, has_lost_log, refuse_other_files
 from bascule.live.storage.delivery import check_places
-from bascule.live.storage.queries import add_experiment, all_experiments, load, number_of
+from bascule.live.storage.queries import (
+    add_experiment,
+    all_experiments,
+    check_free,
+    load,
+    number_of,
+)
 from bascule.live.storage.records import log
 from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
 
@@ -127,9 +133,7 @@ def import_experiment(
             if number_of(connection, whole):
                 message = f"there is an experiment {whole!r} without segments: delete it first"
                 raise InputError("name", message, kind="conflict")
-            if number_of(connection, wanted):
-                message = f"there is an experiment {wanted!r} already: choose another name"
-                raise InputError("name", message, kind="conflict")
+            check_free(connection, wanted)
             if moved.phase not in ENDED:
                 check_places(connection, chosen, moved.delivery)
             number = _copy_in(rows, connection, numbers[chosen], wanted)

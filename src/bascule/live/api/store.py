@@ -26,6 +26,7 @@ from bascule.live.storage.delivery import checked_delivery, placed
 from bascule.live.storage.queries import (
     add_experiment,
     all_experiments,
+    check_free,
     delete_experiment,
     gone,
     load,
@@ -104,7 +105,7 @@ class Store(ErasableStore):
         delivery = checked_delivery(design, audience, values)
         words = checked_description(description)
         with self._database.writing() as connection:
-            self._check_free(connection, name)
+            check_free(connection, name)
             return self._add(connection, name, design, placed(connection, delivery), start, words)
 
     def create_segments(
@@ -143,7 +144,7 @@ class Store(ErasableStore):
             delivery = checked_delivery(one, audience, values)
         words = checked_description(description)
         with self._database.writing() as connection:
-            self._check_free(connection, name)
+            check_free(connection, name)
             # Placed once: all segments have the same part of a layer.
             delivery = placed(connection, delivery)
             tests = {}
@@ -151,7 +152,7 @@ class Store(ErasableStore):
             for segment, one in design.by_segment.items():
                 member = Member(name, segment, design.segments, error)
                 child = member_name(name, segment)
-                self._check_free(connection, child)
+                check_free(connection, child)
                 its = delivery._replace(member=member)
                 tests[segment] = self._add(connection, child, one, its, start, words)
         return SegmentTests(self, member, tests)
@@ -169,12 +170,6 @@ class Store(ErasableStore):
             names = ", ".join(member_name(name, segment) for segment in lacking)
             raise InputError("segments", f"{name} lacks {names}: import or restore all of it")
         return SegmentTests(self, member, tests)
-
-    def _check_free(self, connection: Connection, name: str) -> None:
-        """Raise `InputError` if an experiment or a test with segments has this name."""
-        if number_of(connection, name) is not None or members(connection, name):
-            message = f"there is an experiment {name!r} already: choose another name"
-            raise InputError("name", message, kind="conflict")
 
     def _add(
         self,

@@ -386,3 +386,10 @@ def members(connection: Connection, test: str | None = None) -> list[tuple[int, 
         for number, name, one in rows_of_members
         if one is not None and test in (None, one.test)
     ]
+
+
+def check_free(connection: Connection, name: str) -> None:
+    """Raise `InputError` if an experiment or a test with segments has this name."""
+    if number_of(connection, name) is not None or members(connection, name):
+        message = f"there is an experiment {name!r} already: choose another name"
+        raise InputError("name", message, kind="conflict")
