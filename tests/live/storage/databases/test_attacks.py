@@ -136,7 +136,8 @@ def test_names_are_linked_in_many_tests_by_few_transactions(
         monkeypatch.setattr(store.queue, "_work", partial(counted, store.runner))
         arms = store.link("visitor", "user")
         assert len(arms) == 59
-        assert groups == [50, 9]
+        # The thread that writes may begin before the last of fifty has come.
+        assert (sum(groups), len(groups) <= 12) == (59, True), groups
         for name in names[:-1]:
             test = store.get(name)
             assert test.assign_many(["visitor", "user"]) == 2 * [arms[name]]
