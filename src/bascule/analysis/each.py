@@ -21,7 +21,7 @@ from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import Unreadable, run, stored
 from bascule.core.errors import InputError
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class LogAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class LogCollection:
+class LogCollection(Reported):
     """The answers of many tests, a row each; `bascule.analyze_each` makes it.
 
     `excluded` says how many rows of a log belong to no test, by reason.
@@ -75,9 +75,9 @@ class LogCollection:
 
         return pandas.DataFrame(self.to_rows())
 
-    def __str__(self) -> str:
-        report = presenter("analysis.report").collection_report(self)
-        return "\n".join(presenter("report").lines(report, width=0))
+    def report(self) -> Any:
+        """Return a row for each test, and how many are decided."""
+        return presenter("analysis.report").collection_report(self)
 
 
 Progress = Callable[[str, int, int], None]

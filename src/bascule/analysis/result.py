@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.call import LogMetric
@@ -14,11 +13,10 @@ from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.inputs.files import write_whole
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guardrails import Standing
 from bascule.core.metrics.metric import Decides
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.procedures.base import Decision
 
 if TYPE_CHECKING:
@@ -88,8 +86,10 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Reported):
     """What a log says; `bascule.analyze` makes it."""
+
+    PAGE = "Test report"
 
     design: Design
     """The design by which the log was analysed."""
@@ -333,26 +333,12 @@ class Analysis:
         figure: Figure = presenter("analysis.figure").plot_analysis(self)
         return figure
 
-    def html(self) -> str:
-        """One page to hand around, which needs nothing from elsewhere."""
-        return str(presenter("pages").report_page(self.report(), "Test report"))
-
-    def save_html(self, path: str | Path) -> Path:
-        """Write the page to a file."""
-        return write_whole(Path(path), self.html().encode())
-
     def report(self) -> Any:
         """What the log says as one value: headline, facts, tables, notes and figures."""
         return presenter("analysis.report").report(self)
 
-    def __str__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report(), width=0))
-
     def __repr__(self) -> str:
         return f"Analysis({self.headline!r})"
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
 
 def _scores(one: Analysis) -> tuple[Score, ...]:

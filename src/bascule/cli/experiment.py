@@ -11,7 +11,7 @@ import typer
 
 from bascule.cli.support.console import confirm, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
-from bascule.cli.support.designs import AS_JSON, JSON, option
+from bascule.cli.support.designs import AS_JSON, JSON, option, switch
 from bascule.cli.support.stores import NAME, STORE, YES, parts, show_status, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
@@ -283,10 +283,9 @@ def export(
     name: str = NAME,
     out: Path = typer.Option(Path(), help="The folder to write into."),
     form: ExportForm = typer.Option("csv", help="csv, parquet, or store: all of it, for import."),
-    spreadsheet: bool = typer.Option(
-        False,
+    spreadsheet: bool = switch(
         "--spreadsheet",
-        help="In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
+        "In CSV, put an apostrophe before text that a spreadsheet would run as a formula.",
     ),
     store: str = STORE,
 ) -> None:

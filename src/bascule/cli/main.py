@@ -91,7 +91,11 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False, "--version", help="Print the version and leave.", callback=_print_version
+        False,
+        "--version",
+        help="Print the version and leave.",
+        callback=_print_version,
+        metavar="",
     ),
 ) -> None:
     """Adaptive A/B tests that balance their cost against the time to a proven decision."""

@@ -18,8 +18,8 @@ RUNS = designs.runs(1000)
 @declared(RUNS, designs.DASK)
 def command(
     out: Path | None = typer.Option(None, metavar="DIR", help="Folder to write into."),
-    listed: bool = typer.Option(
-        False, "--list", help="Print where each part of the paper is in bascule, and nothing else."
+    listed: bool = designs.switch(
+        "--list", "Print where each part of the paper is in bascule, and nothing else."
     ),
     **given: Any,
 ) -> None:

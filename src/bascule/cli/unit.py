@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from bascule.cli.support.console import confirm, print_json, print_rows
-from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE, YES, store_at
 
 app = typer.Typer(
@@ -61,10 +61,9 @@ def erase(
 @app.command("retain")
 def retain(
     days: str = typer.Argument(..., metavar="AGE", help="How long units are kept, as 90d."),
-    running: bool = typer.Option(
-        False,
+    running: bool = switch(
         "--running",
-        help="Also in experiments that still run, where a unit that comes back is then a new one.",
+        "Also in experiments that still run, where a unit that comes back is then a new one.",
     ),
     yes: bool = YES,
     store: str = STORE,

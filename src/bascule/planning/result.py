@@ -6,13 +6,11 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.inputs.files import write_whole
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, even_rule, finite_data
 from bascule.planning.request.options import AcceptedGuarantee
@@ -50,13 +48,15 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan:
+class Plan(Reported):
     """A recommended design and what to expect of it.
 
     Cost is what is lost until the end of the test against giving every unit the best arm, in
     outcome units. A test ends at the deadline at the latest, and days and cost are counted up to
     there. `complete` is False where some figures are predictions that were to be simulated yet.
     """
+
+    WIDTH, PAGE = 80, "Test plan"
 
     request: PlanRequest
     rule: Rule
@@ -295,11 +295,7 @@ class Plan:
     def html(self) -> str:
         """One page to hand around, which needs nothing from elsewhere."""
         file = json.dumps(self.design.to_dict(), indent=2)
-        return str(presenter("pages").report_page(self.report(), "Test plan", file))
-
-    def save_html(self, path: str | Path) -> Path:
-        """Write the page to a file."""
-        return write_whole(Path(path), self.html().encode())
+        return str(presenter("pages").report_page(self.report(), self.PAGE, file))
 
     def report(self, names: Mapping[str, str] | None = None) -> Any:
         """Return what the plan has to say: headline, tables, notes and details.
@@ -309,12 +305,6 @@ class Plan:
         window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}
         return presenter("plan.text").report(self).spelled(python if names is None else names)
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report()))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:

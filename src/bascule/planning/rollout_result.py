@@ -16,7 +16,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import checked_ramp
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import amount, tidy
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.planning.forecast import finite_data
 from bascule.planning.request.arrivals import Arrivals, TrafficSteps
 
@@ -100,7 +100,7 @@ class RolloutCase:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rollout:
+class Rollout(Reported):
     """A guarded rollout: its design, the schedule, and what to expect."""
 
     design: Design
@@ -141,9 +141,3 @@ class Rollout:
     def report(self) -> Any:
         """Return what the plan has to say: headline, tables and notes."""
         return presenter("plan.rollout").report(self)
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report(), width=0))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))

@@ -12,7 +12,7 @@ from bascule.presentation.guarantees import (
     contrast_words,
     difference_words,
 )
-from bascule.presentation.numbers import Amounts, count, known, percent
+from bascule.presentation.numbers import Amounts, count, percent
 
 if TYPE_CHECKING:
     from bascule.core.metrics.effects import Contrast, Effect
@@ -49,9 +49,8 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts:
         return ""
     difference, low, high, against = shown[0]
     text = f": {amounts.difference(difference, high - low)}{against}"
-    if not known(low) or not known(high):
-        return text
-    return f"{text} ({amounts.bounds(low, high)})"
+    bounds = amounts.bounds(low, high)
+    return f"{text} ({bounds})" if bounds else text
 
 
 def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ from bascule.core.design_parts import TWO_SIDED
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.outcomes import Outcome
-from bascule.presentation.numbers import Amounts, known, relative
+from bascule.presentation.numbers import Amounts, bounds_words, known, relative
 
 STANDINGS = {
     "within margin": "within its margin",
@@ -42,6 +42,15 @@ def interval_name(error: float) -> str:
     return f"{level:g} % interval" if level > 0.0 else "interval"
 
 
+def interval_words(error: float, low: float, high: float, bounds: str) -> str:
+    """Return the bounds of an interval after its name; a single finite bound has none.
+
+    >>> interval_words(0.05, 0.0, 0.08, "0 to +8 points")
+    '90 % interval 0 to +8 points'
+    """
+    return f"{interval_name(error)} {bounds}" if known(high - low) else bounds
+
+
 def bound_words(error: float) -> str:
     """Say what the bounds of an interval promise.
 
@@ -60,9 +69,8 @@ def difference_words(one: Effect | Contrast, amounts: Amounts) -> str:
     '+1.00 points (no interval yet)'
     """
     shown = amounts.difference(one.difference, one.high - one.low)
-    if not known(one.low) or not known(one.high):
-        return f"{shown} (no interval yet)"
-    return f"{shown} ({interval_name(one.error)} {amounts.interval(one.low, one.high)})"
+    words = interval_words(one.error, one.low, one.high, amounts.interval(one.low, one.high))
+    return f"{shown} ({words or 'no interval yet'})"
 
 
 def contrast_words(contrast: Contrast, amounts: Amounts) -> str:
@@ -110,10 +118,9 @@ def lift_words(contrast: Contrast) -> str:
     """Return a relative lift with its interval, or that it has none."""
     if contrast.lift is None:
         return relative(contrast.lift)
-    if not known(contrast.lift_low) or not known(contrast.lift_high):
-        return f"{relative(contrast.lift)} (no interval)"
-    bounds = f"{relative(contrast.lift_low)} to {relative(contrast.lift_high)}"
-    return f"{relative(contrast.lift)} ({interval_name(contrast.lift_error)} {bounds})"
+    low, high = contrast.lift_low, contrast.lift_high
+    words = interval_words(contrast.lift_error, low, high, bounds_words(low, high, relative))
+    return f"{relative(contrast.lift)} ({words or 'no interval'})"
 
 
 def margin_words(name: str, size: str, guarantee: str, error: float) -> str:

@@ -6,9 +6,10 @@ Every table, sentence, page and command formats its numbers here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeGuard
 
 from bascule.core.approximate import UNKNOWN, about, part, percent, size
@@ -21,15 +22,14 @@ if TYPE_CHECKING:
     # Not loaded for a report on a log, which has no simulation.
     from bascule.simulation import Estimate
 
-__all__ = ["UNKNOWN", "Amounts", "amount", "axis_amount", "by_reason", "count", "day"]
-__all__ += ["duration", "estimate", "estimate_95", "joined", "known", "lost", "number"]
-__all__ += ["part", "percent", "relative", "shown", "when"]
+__all__ = ["UNKNOWN", "part", "percent"]
+"""Names of `core.approximate` that are formatters, too."""
 
 NORMAL_95 = 1.959964
+"""Standard errors on either side of an interval of 95 %."""
 
 LEAST_ERROR = 1e-4
 """Standard errors below this part of a mean change none of its four digits, and are not shown."""
-"""Standard errors on either side of an interval of 95 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +79,18 @@ class Amounts:
         """
         return size(value, binary=self.binary)
 
-    def interval(self, low: float | None, high: float | None) -> str:
-        """Return the interval of a difference, with its unit."""
-        if not known(low) or not known(high):
-            return UNKNOWN
-        return self._in_points(self.bounds(low, high))
+    def interval(self, low: float, high: float) -> str:
+        """Return the bounds of a difference, with their unit; empty if none is finite."""
+        bounds = self.bounds(low, high)
+        return self._in_points(bounds) if bounds else ""
 
-    def bounds(self, low: float, high: float, joint: str = "to") -> str:
-        """Return both ends of the interval of a difference, without its unit.
+    def bounds(self, low: float, high: float) -> str:
+        """Return the bounds of a difference, without their unit; empty if none is finite.
 
-        >>> Amounts(binary=True).bounds(-0.01, 0.02, "and")
-        '−1.00 and +2.00'
+        >>> Amounts(binary=True).bounds(-0.01, 0.02), Amounts(binary=True).bounds(0.01, math.inf)
+        ('−1.00 to +2.00', 'at least +1.00')
         """
-        return f"{self.signed(low, high - low)} {joint} {self.signed(high, high - low)}"
+        return bounds_words(low, high, partial(self.signed, width=high - low))
 
     def signed(self, value: float | None, width: float = math.nan) -> str:
         """Return a difference with its sign, without its unit; `width` is that of its interval.
@@ -131,6 +130,21 @@ class Amounts:
 def known(value: float | None) -> TypeGuard[float]:
     """Whether there is a number to show."""
     return value is not None and math.isfinite(value)
+
+
+def bounds_words(
+    low: float | None, high: float | None, written: Callable[[float | None], str]
+) -> str:
+    """Return the bounds of an interval, or the one that is finite; empty if none is.
+
+    >>> bounds_words(-0.5, 1.0, relative), bounds_words(0.0, math.inf, relative)
+    ('−50 % to +100 %', 'at least 0 %')
+    """
+    if known(low) and known(high):
+        return f"{written(low)} to {written(high)}"
+    if known(low):
+        return f"at least {written(low)}"
+    return f"at most {written(high)}" if known(high) else ""
 
 
 def count(value: float) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.engines.backends.cluster import Columns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
@@ -54,7 +54,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
-class Simulation:
+class Simulation(Reported):
     """The runs of one design in one world.
 
     Columns, one row a run: `winner` (-1 for undecided, -2 for no difference that matters),
@@ -300,12 +300,6 @@ class Simulation:
     def report(self) -> Any:
         """Return what the simulation has to say: figures in words, and what theory expects."""
         return presenter("simulation").report(self)
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report(), width=0))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
 
 def _best(means: Sequence[float]) -> int:

@@ -36,9 +36,11 @@ def test_tables_figures_and_words_have_treatments_minus_the_control() -> None:
     analysis = bs.analyze(log, control="control")
     assert analysis.leader == "control"
     rows = {one.name: (one.difference, one.low, one.high) for one in analysis.contrasts}
-    shown = {one.name: (one.now.difference, one.now.low, one.now.high) for one in against(analysis)}
+    rivals = against(analysis)
+    shown = {one.now.name: one.now.interval for one in rivals}
     assert shown == rows
-    assert all(one.steps[-1].difference == rows[one.name][0] < 0.0 for one in against(analysis))
+    last = [[*one.days.values()][-1] for one in rivals]
+    assert all(effect.difference == rows[effect.name][0] < 0.0 for effect in last)
     left, _ = analysis.plot().axes
     legend = left.get_legend()
     assert legend is not None
@@ -51,8 +53,9 @@ def test_the_decision_is_the_first_day_above_zero(found: bs.analysis.Analysis) -
     (one,) = against(found)
     place = decision_place(found)
     assert place is not None
-    assert one.steps[place].low >= 0.0
-    assert all(step.low < 0.0 for step in one.steps[:place])
+    lows = [effect.low for effect in one.days.values()]
+    assert lows[place] >= 0.0
+    assert all(low < 0.0 for low in lows[:place])
 
 
 def test_the_cost_of_the_days_ends_at_that_of_the_test(found: bs.analysis.Analysis) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from bascule.cli.support.console import print_line, print_rows
-from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE
 
 
@@ -35,9 +35,7 @@ def restore(
 
 
 def doctor(
-    full: bool = typer.Option(
-        False, "--full", help="Also compute every experiment again from its log."
-    ),
+    full: bool = switch("--full", "Also compute every experiment again from its log."),
     store: str = STORE,
     as_json: bool = AS_JSON,
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Literal
 import typer
 
 from bascule.cli.support.console import print_json, print_line
-from bascule.cli.support.designs import AS_JSON
+from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE, acting_user, store_at
 
 app = typer.Typer(
@@ -25,9 +25,7 @@ def create(
     experiment: list[str] = typer.Option(
         [], help="Good for this experiment only; may be given again."
     ),
-    unit_names: bool = typer.Option(
-        False, "--unit-names", help="A viewer may see and export the names of units."
-    ),
+    unit_names: bool = switch("--unit-names", "A viewer may see and export the names of units."),
     label: str = typer.Option("", help="Whose it is, for the list and the audit log."),
     store: str = STORE,
     as_json: bool = AS_JSON,

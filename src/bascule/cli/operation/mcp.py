@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from bascule.cli.operation.serve import needed
+from bascule.cli.support.designs import switch
 
 
 def command(
@@ -17,8 +18,8 @@ def command(
         help="An API key; the tools can do what it may.",
         show_default=False,
     ),
-    allow_changes: bool = typer.Option(
-        False, "--allow-changes", help="Also offer tools that create and change tests."
+    allow_changes: bool = switch(
+        "--allow-changes", "Also offer tools that create and change tests."
     ),
 ) -> None:
     """Serve tools of a running service to an assistant, on standard input and output."""

@@ -89,7 +89,13 @@ DASK = {"dask": WORKERS["dask"]}
 JSON = named(json=Option("Print one JSON object.", kind="switch", group="output"))
 """How the result is printed."""
 
-AS_JSON = typer.Option(False, "--json", help="Print one JSON object.")
+
+def switch(flag: str, meaning: str) -> Any:
+    """Return a switch of a single command."""
+    return typer.Option(False, flag, help=meaning, metavar="")
+
+
+AS_JSON = switch("--json", JSON["json"].help)
 
 
 def runs(count: int) -> dict[str, Option]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from bascule.cli.support.console import print_json, print_line, print_report
+from bascule.cli.support.designs import switch
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ STORE = typer.Option(
     help="A file, or postgresql://user@host/database.",
 )
 
-YES = typer.Option(False, "--yes", help="Do not ask.")
+YES = switch("--yes", "Do not ask.")
 
 
 def store_at(location: str, there: bool = False) -> AbstractContextManager[Store]:

@@ -20,7 +20,7 @@ from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import Contrast, Effect, advantages, contrasts, effects_of, signed
 from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.procedures.base import AnyStatistics, EndReason, Signals, SignalUse
 from bascule.core.progress import intervals
 from bascule.core.statistics import Statistics
@@ -75,7 +75,7 @@ class ArmStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class Status(Reported):
     """The status of a live test: what is known, what it costs, and what is decided.
 
     Forecasts (`left`, `days_left`, `time_left`) are not guaranteed.
@@ -180,17 +180,6 @@ class Status:
         if self.diagnostics is not None:
             data["diagnostics"] = [finite(one.to_dict()) for one in self.diagnostics]
         return data
-
-    def __str__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report(), width=0))
-
-    def table(self) -> list[str]:
-        """Return the arms, a line each below a heading."""
-        rows = presenter("status").arm_table(self).rows
-        return list(presenter("report").text_table(rows))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
     @property
     def is_open(self) -> bool:

@@ -5,15 +5,14 @@ Here is also how the days of a log, and its outcomes, are written.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
 
-from bascule.core.metrics.effects import signed
+from bascule.core.metrics.effects import Effect, signed
 from bascule.presentation.figures import SERIES, Intervals, Series, new_figure
-from bascule.presentation.numbers import UNKNOWN, Amounts
+from bascule.presentation.numbers import Amounts, known
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,65 +48,28 @@ def has_days(analysis: Analysis) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """A difference at the end of a day, and the interval that it lies in."""
-
-    date: str
-    difference: float
-    low: float
-    high: float
-
-    @property
-    def known(self) -> bool:
-        """Whether the interval has ends at all."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
-
-    @property
-    def width(self) -> float:
-        """How wide the interval is."""
-        return self.high - self.low
-
-    @property
-    def apart(self) -> bool:
-        """Whether the interval lies on one side of 0."""
-        return self.low >= 0.0 or self.high <= 0.0
-
-    def words(self, amounts: Amounts) -> str:
-        """Return the difference and its interval, as a cell of a table has them."""
-        if not self.known:
-            return UNKNOWN
-        bounds = amounts.bounds(self.low, self.high)
-        return f"{amounts.signed(self.difference, self.width)} ({bounds})"
-
-
-@dataclass(frozen=True, slots=True)
 class Against:
-    """The difference of the arm that leads and a rival, as `signed` has it: now, and day by day."""
+    """The difference of the arm that leads and a rival, as `signed` has it."""
 
-    first: str
-    second: str
-    now: Step
-    steps: tuple[Step, ...]
-
-    @property
-    def name(self) -> str:
-        """The difference in words."""
-        return f"{self.first} - {self.second}"
+    now: Effect
+    days: Mapping[str, Effect]
+    """The same at the end of each day."""
 
 
 def against(analysis: Analysis) -> tuple[Against, ...]:
     """The leader against every other arm, the nearest rival first."""
-    last = analysis.last_day or ""
-    rivals = []
-    for now in signed(analysis.design, analysis.leads):
-        steps = tuple(
-            Step(day.date, *effect.of(now.first).interval)
-            for day in analysis.days
-            for effect in day.effects
-            if {effect.first, effect.second} == {now.first, now.second}
+    return tuple(
+        Against(
+            now,
+            {
+                day.date: effect.of(now.first)
+                for day in analysis.days
+                for effect in day.effects
+                if {effect.first, effect.second} == {now.first, now.second}
+            },
         )
-        rivals.append(Against(now.first, now.second, Step(last, *now.interval), steps))
-    return tuple(rivals)
+        for now in signed(analysis.design, analysis.leads)
+    )
 
 
 def costs(analysis: Analysis) -> tuple[float, ...]:
@@ -135,23 +97,27 @@ def decision_place(analysis: Analysis) -> int | None:
     return dates.index(analysis.decided) if analysis.decided in dates else None
 
 
-def span(steps: Sequence[Step], marked: int | None = None) -> tuple[float, float]:
+def span(days: Mapping[str, Effect], marked: str | None = None) -> tuple[float, float]:
     """Lowest and highest value to draw: of all but the first days, whose intervals are vast.
 
-    >>> day = Step("2026-03-01", 0.1, -1.0, 1.0)
-    >>> span([day]), span([])
+    >>> day = Effect("b", "a", 0.1, -1.0, 1.0, 0.05, "proven")
+    >>> span({"2026-03-01": day}), span({})
     ((-1.1, 1.1), (-1.0, 1.0))
     """
-    known = [step for step in steps if step.known]
-    shown = known[len(known) // 4 :]
-    if marked is not None:
-        shown += [step for step in steps[marked : marked + 1] if step.known]
-    low = min([0.0, *(step.low for step in shown)])
-    high = max([0.0, *(step.high for step in shown)])
+    limited = limited_days(days)
+    shown = list(limited.values())[len(limited) // 4 :]
+    shown += [effect for day, effect in limited.items() if day == marked]
+    low = min([0.0, *(effect.low for effect in shown)])
+    high = max([0.0, *(effect.high for effect in shown)])
     if low == high:
         return -1.0, 1.0
     room = 0.05 * (high - low)
     return low - room, high + room
+
+
+def limited_days(days: Mapping[str, Effect]) -> dict[str, Effect]:
+    """Return the days whose interval has two finite bounds."""
+    return {day: effect for day, effect in days.items() if known(effect.high - effect.low)}
 
 
 def dated(dates: Sequence[str], most: int) -> list[int]:
@@ -190,14 +156,11 @@ def plot_analysis(analysis: Analysis) -> Figure:
     for one, series in zip(rivals, (SERIES[1], SERIES[3], SERIES[2], SERIES[0]), strict=False):
         _draw_steps(left, one, series, amounts, len(rivals) > 1)
     left.axhline(0.0, color="#111111", linewidth=1.2)
-    spans = [span(one.steps, place) for one in rivals]
+    spans = [span(one.days, analysis.decided) for one in rivals]
     if spans:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         left.set_ylim(low * amounts.factor, high * amounts.factor)
-    first = rivals[0] if rivals else None
-    names = "" if first is None else first.name
-    if len(rivals) > 1:
-        names = "differences"
+    names = "differences" if len(rivals) > 1 else "".join(one.now.name for one in rivals)
     left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
     losses = costs(analysis)
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
@@ -234,18 +197,18 @@ def plot_analysis(analysis: Analysis) -> Figure:
 
 
 def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, named: bool) -> None:
-    known = [step for step in one.steps if step.known]
-    days = [_ordinal(step.date) for step in known]
-    lows = [amounts.factor * step.low for step in known]
-    highs = [amounts.factor * step.high for step in known]
-    middle = [amounts.factor * step.difference for step in known]
-    if len(known) == 1:
+    limited = limited_days(one.days)
+    days = [_ordinal(day) for day in limited]
+    lows = [amounts.factor * effect.low for effect in limited.values()]
+    highs = [amounts.factor * effect.high for effect in limited.values()]
+    middle = [amounts.factor * effect.difference for effect in limited.values()]
+    if len(limited) == 1:
         reach = [[middle[0] - lows[0]], [highs[0] - middle[0]]]
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
     else:
         panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
-    label = one.name if named else None
-    dash, marker = series.dash if named else "solid", "o" if len(known) < 2 else None
+    label = one.now.name if named else None
+    dash, marker = series.dash if named else "solid", "o" if len(limited) < 2 else None
     panel.plot(
         days,
         middle,

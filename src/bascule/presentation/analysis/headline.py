@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import about, at_most, exactly
-from bascule.presentation.analysis.figure import against, amounts_of, has_days, stamp
+from bascule.core.metrics.effects import signed
+from bascule.presentation.analysis.figure import amounts_of, has_days, stamp
 from bascule.presentation.differences import effect_words
 from bascule.presentation.guarantees import STANDINGS, harm_words, margin_words, promise
 from bascule.presentation.numbers import known, relative
@@ -191,14 +192,15 @@ def outcome(analysis: Analysis) -> str:
 
 def decided_before(analysis: Analysis) -> str:
     """Explain a decision whose interval contains 0 by now; return an empty text otherwise."""
-    rivals, day = against(analysis), analysis.decided
-    is_apart = not rivals or not rivals[0].now.known or rivals[0].now.apart
+    nearest = next(iter(signed(analysis.design, analysis.leads)), None)
     has_winner = analysis.decision is not None and analysis.decision.arm is not None
-    if is_apart or not has_winner or day is None or analysis.segments:
+    if nearest is None or not has_winner or analysis.decided is None or analysis.segments:
+        return ""
+    if not (known(nearest.low) and known(nearest.high) and nearest.low < 0.0 < nearest.high):
         return ""
     return (
-        f"The decision was reached on {stamp(analysis, day)}, when the interval of "
-        f"{rivals[0].name} did not contain 0. The decision remains valid."
+        f"The decision was reached on {stamp(analysis, analysis.decided)}, when the interval of "
+        f"{nearest.name} did not contain 0. The decision remains valid."
     )
 
 

@@ -17,14 +17,23 @@ from bascule.presentation.analysis.figure import (
 )
 from bascule.presentation.analysis.headline import metric_words
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
-from bascule.presentation.numbers import UNKNOWN, Amounts, count, known, number, percent, relative
+from bascule.presentation.numbers import (
+    UNKNOWN,
+    Amounts,
+    bounds_words,
+    count,
+    known,
+    number,
+    percent,
+    relative,
+)
 from bascule.presentation.report import Cells, Drawable, Fact, Report, Table
 
 if TYPE_CHECKING:
     from bascule.analysis.each import LogAnswer, LogCollection
     from bascule.analysis.evidence.fixed import OneLook
     from bascule.analysis.result import Analysis, Score
-    from bascule.core.metrics.effects import Contrast
+    from bascule.core.metrics.effects import Contrast, Effect
 
 MOST_PAIRS = 10
 """The most differences in a table; the others are in the data."""
@@ -195,17 +204,13 @@ def _difference_cells(amounts: Amounts, one: Contrast | OneLook) -> Cells:
 
 
 def _cells(amounts: Amounts, difference: float, low: float, high: float) -> Cells:
-    width = high - low
-    bounds = amounts.bounds(low, high) if known(width) else "none yet"
-    return (amounts.difference(difference, width), bounds)
+    return (amounts.difference(difference, high - low), amounts.bounds(low, high) or "none yet")
 
 
 def _lift_cells(one: Contrast | OneLook | Score) -> Cells:
     if not known(one.lift):
         return ("", "")
-    is_limited = known(one.lift_low) and known(one.lift_high)
-    bounds = f"{relative(one.lift_low)} to {relative(one.lift_high)}" if is_limited else ""
-    return (relative(one.lift), bounds)
+    return (relative(one.lift), bounds_words(one.lift_low, one.lift_high, relative))
 
 
 def _p_words(p_value: float | None) -> str:
@@ -281,10 +286,9 @@ def day_table(analysis: Analysis) -> Report | None:
         "day",
         *(f"units, {name}" for name in arms),
         *(f"mean, {name}" for name in arms),
-        *(one.name for one in rivals),
+        *(one.now.name for one in rivals),
         "decision",
     )
-    steps = [{step.date: step for step in one.steps} for one in rivals]
     every, last = -(-len(analysis.days) // MOST_DAYS), len(analysis.days) - 1
     shown = [
         day
@@ -296,7 +300,7 @@ def day_table(analysis: Analysis) -> Report | None:
             stamp(analysis, day.date),
             *map(count, day.units),
             *map(amounts.mean, day.means),
-            *(by_date[day.date].words(amounts) for by_date in steps),
+            *(_day_cell(amounts, one.days[day.date]) for one in rivals),
             day.decision or "",
         )
         for day in shown
@@ -305,6 +309,12 @@ def day_table(analysis: Analysis) -> Report | None:
     thinned = f", of which {len(rows):,} are shown" if len(rows) <= last else ""
     title = f"All {len(analysis.days):,} days{thinned}"
     return Report("", tables=(Table((heading, *rows), title, strong),))
+
+
+def _day_cell(amounts: Amounts, one: Effect) -> str:
+    bounds = amounts.bounds(one.low, one.high)
+    difference = amounts.signed(one.difference, one.high - one.low)
+    return f"{difference} ({bounds})" if bounds else UNKNOWN
 
 
 def collection_report(collection: LogCollection) -> Report:

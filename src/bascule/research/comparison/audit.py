@@ -13,7 +13,7 @@ from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Rule
 from bascule.research.comparison.contenders import refuse_twice
 from bascule.research.comparison.coverage import promised_error, why_not_covered
@@ -85,11 +85,13 @@ class AuditRow:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Audit:
+class Audit(Reported):
     """A design in a battery of worlds, one row each.
 
     `left_out` has the worlds that could not be played, with the reason.
     """
+
+    WIDTH = 80
 
     design: Design
     means: tuple[float, ...]
@@ -131,12 +133,6 @@ class Audit:
     def report(self) -> Any:
         """Return what the audit has to say: where the promise holds, and a row for each world."""
         return presenter("audit_text", __package__).report(self)
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report()))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
 
 def audit(

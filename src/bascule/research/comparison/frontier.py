@@ -18,7 +18,7 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.files import CsvRow, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.presenter import presenter
+from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Rule
 from bascule.planning.sweep import Budget, Sweep, counting, expected_units, unit_weight
 from bascule.research.comparison.contenders import (
@@ -119,7 +119,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Frontier:
+class Frontier(Reported):
     """Rules on the same arms at the same proven error, and which of them dominate which.
 
     Every rule runs until it decides.
@@ -232,12 +232,6 @@ class Frontier:
     def report(self) -> Any:
         """Return what the comparison has to say: which rules win, and a row for each."""
         return presenter("frontier_report", __package__).report(self)
-
-    def __repr__(self) -> str:
-        return "\n".join(presenter("report").lines(self.report(), width=0))
-
-    def _repr_html_(self) -> str:
-        return str(presenter("pages").shown(self.report()))
 
 
 def frontier(
