@@ -167,9 +167,18 @@ def test_a_rollout_is_planned_with_its_guardrails(
     assert code == 0
     assert json.loads(printed)["audience"] == {"ramp": [[0.0, 0.02], [86400.0, 1.0]]}
     assert bs.Design.load(saved).decides == "guardrails"
+    page = tmp_path / "rollout.html"
+    code, printed, _ = run(capsys, *asked, "--html", str(page))
+    assert (code, printed.endswith(f"wrote {page}\n")) == (0, True)
+    assert "Rollout plan" in page.read_text()
     code, printed, _ = run(capsys, *asked, "--arms", "3", "--json")
     assert (code, json.loads(printed)["audience"]["ramp"][1]) == (0, [86400.0, 0.75])
-    for option, value in (("--baseline", "5%"), ("--power", "80%"), ("--goal", "decrease")):
+    for option, value in (
+        ("--baseline", "5%"),
+        ("--power", "80%"),
+        ("--goal", "decrease"),
+        ("--figure", "x.png"),
+    ):
         code, _, problem = run(capsys, *asked, option, value)
         assert code == 2
         assert f"--rollout does not go with {option}" in problem

@@ -69,6 +69,10 @@ class LogCollection(Reported):
         """Plain data, a row for each test."""
         return [asdict(row) for row in self.rows]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; `bascule analyze --test COLUMN --json` prints it."""
+        return {"tests": self.to_rows()}
+
     def to_frame(self) -> Any:
         """A data frame of pandas with a row for each test."""
         import pandas

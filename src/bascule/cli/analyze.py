@@ -17,7 +17,6 @@ from bascule.cli.support.console import (
     print_report,
     progress_bar,
     say_written,
-    visible,
     write_files,
 )
 from bascule.cli.support.declared import declared, named, read
@@ -27,6 +26,7 @@ from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 
 if TYPE_CHECKING:
+    from bascule.analysis.each import LogCollection
     from bascule.analysis.log.reading import Question
 
 METRIC = options_of(LogMetric)
@@ -114,23 +114,22 @@ def command(
     as_json = "json" in given
     prepare_files(**files)
     call = call_of(log, **_asked(log, given))
+    result: Any
     try:
-        if "test" in given:
-            _show_collection(call, given)
-            return
-        analysis = analyze(**call)
+        result = _collection(call, given["test"]) if "test" in given else analyze(**call)
     except Question as question:
         raise InputError(question.field, question.text(_command(question, context))) from None
     except InputError as error:
         text = error.spelled(lambda name: "LOG" if name == "events" else name)
         raise InputError(error.field, text, kind=error.kind, others=error.others) from None
     if files["csv"] is not None:
-        write_whole(files["csv"], csv_text(analysis.day_rows()).encode())
-    write_files(analysis, files["figure"], files["html"])
+        rows = result.to_rows() if "test" in given else result.day_rows()
+        write_whole(files["csv"], csv_text(rows).encode())
+    write_files(result, files["figure"], files["html"])
     if as_json:
-        print_json(analysis.to_dict())
+        print_json(result.to_dict())
         return
-    report = analysis.report().spelled(TYPED)
+    report = result.report().spelled(TYPED)
     print_report(report.whole if "days" in given else report, width=0)
     say_written(*files.values())
 
@@ -165,19 +164,12 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return asked
 
 
-def _show_collection(call: dict[str, Any], given: Mapping[str, Any]) -> None:
-    """Print the answers of many tests."""
+def _collection(call: dict[str, Any], test: str) -> LogCollection:
+    """Analyse many tests."""
     from bascule.analysis.each import analyze_each
-    from bascule.core.inputs.files import csv_text, write_whole
 
     with progress_bar() as progress:
-        collection = analyze_each(**call, test=given["test"], progress=progress)
-    if "csv" in given:
-        write_whole(given["csv"], csv_text(collection.to_rows()).encode())
-    if "json" in given:
-        print_json({"tests": collection.to_rows()})
-    else:
-        typer.echo(visible(str(collection)))
+        return analyze_each(**call, test=test, progress=progress)
 
 
 def _command(question: Question, context: typer.Context) -> str:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -17,7 +16,6 @@ from bascule.cli.support.console import (
     print_line,
     print_report,
     print_result,
-    print_rows,
     progress_bar,
     say_written,
     write_files,
@@ -34,6 +32,10 @@ if TYPE_CHECKING:
     from bascule.planning.request.arrivals import Returning
     from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
+    from bascule.presentation.report import Report
+
+Answer = tuple[Any, Callable[[], "Report"]]
+"""A plan, and what makes its report."""
 
 GARBAGE = 100_000
 """New objects between garbage collections: loading code makes many, which all stay in use."""
@@ -45,7 +47,10 @@ FORMS = named(
         "Plan a guarded rollout instead: the share of the traffic that gets a new version, of "
         "several all together, step by step, while no guardrail (--metric) is harmed.",
         metavar="0d:1%,1d:5%,...",
-        excludes=(*(name for name in PLAN if name not in ROLLOUT), *PARAMETERS, "segment", "by"),
+        excludes=(
+            *(name for name in PLAN if name not in ROLLOUT),
+            *(*PARAMETERS, "segment", "by", "figure"),
+        ),
     ),
     active_users=Option(
         "Users who come back: no more than these can be enrolled.",
@@ -92,26 +97,15 @@ def command(**given: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
     files = {name: given.get(name) for name in FILES}
-    as_json, runs = "json" in given, read(designs.RUNS, given)
+    as_json = "json" in given
     prepare_files(**files)
-    if "rollout" in given:
-        _plan_rollout(given, runs, as_json)
-        return
-    request = requested(given)
+    make = _rollout if "rollout" in given else _segments if "by" in given else _test
     with designs.workers(given):
-        say_understood(given.get("lift"), request)
-        if "by" in given:
-            _plan_segments(request, given, runs, as_json)
-            return
-        with progress_bar() as report:
-            answer = plan(request, progress=report, **runs)
-    note_compilation(answer.compile_seconds)
+        answer, report = make(given, read(designs.RUNS, given))
     # Before anything is printed, because the reader of the output may close it.
     if files["save"] is not None:
         answer.design.save(files["save"])
-    print_result(answer, as_json, partial(_show, verbose="verbose" in given))
-    if files["save"] is not None:
-        _note_measure(answer, as_json)
+    print_result(answer, as_json, lambda _: _show(report(), verbose="verbose" in given))
     write_files(answer, files["figure"], files["html"])
     if not as_json:
         say_written(*files.values())
@@ -185,48 +179,52 @@ def _metrics(given: Mapping[str, Any]) -> list[Metric]:
     return [metric_of(text) for text in given.get("metric", ())]
 
 
-def _plan_segments(
-    request: PlanRequest, given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool
-) -> None:
-    from bascule.planning.segments import plan_segments
+def _test(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
+    """Plan a test."""
+    request = requested(given)
+    say_understood(given.get("lift"), request)
+    with progress_bar() as report:
+        answer = plan(request, progress=report, **runs)
+    note_compilation(answer.compile_seconds)
+    _note_measure(answer, given)
+    return answer, lambda: answer.report(_names(answer))
 
+
+def _segments(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
+    """Plan one design for all segments of a test."""
+    from bascule.planning.segments import plan_segments
+    from bascule.presentation.report import Report
+
+    request = requested(given)
+    say_understood(given.get("lift"), request)
     parts = designs.parsed_means(given["segment"], "segment") or {}
     weights = {name: sum(part) for name, part in parts.items()}
     whole = plan_segments(given["by"], weights, request, **runs)
     least = min(weights, key=weights.__getitem__)
     heading = f"{len(weights)} segments, one design. The plan of the smallest, {least}:"
-    if "save" in given:
-        whole.design.save(given["save"])
-    print_rows(as_json, whole.to_dict(), [heading, "", *_said(whole.smallest)])
-    if "save" in given:
-        _note_measure(whole.smallest, as_json)
+    smallest = whole.smallest
+    _note_measure(smallest, given)
+    return whole, lambda: Report(heading, parts=(smallest.report(_names(smallest)),))
 
 
-def _plan_rollout(given: Mapping[str, Any], runs: Mapping[str, Any], as_json: bool) -> None:
+def _rollout(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
+    """Plan a guarded rollout."""
     from bascule.planning.rollout import plan_rollout
     from bascule.planning.rollout_result import ramp_of
 
     numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     rollout = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
-    if "save" in given:
-        rollout.design.save(given["save"])
-    print_result(rollout, as_json)
+    return rollout, rollout.report
 
 
-def _said(answer: Plan) -> list[str]:
-    from bascule.presentation.report import lines
-
-    return lines(answer.report(_names(answer)))
-
-
-def _note_measure(answer: Plan, as_json: bool) -> None:
+def _note_measure(answer: Plan, given: Mapping[str, Any]) -> None:
     """Say on standard error that a saved design has no measure, where no note says it."""
     from bascule.presentation.plan.text import measure_words
     from bascule.presentation.report import Report
 
     said = measure_words(answer)
-    if as_json and said:
+    if said and "save" in given and "json" in given:
         (note,) = Report("", notes=(said,)).spelled(_names(answer)).notes
         typer.echo(f"bascule: {note}", err=True)
 
@@ -241,8 +239,7 @@ def _names(answer: Plan) -> dict[str, str]:
     return {**typed, "measure": f"bascule {create}, for example"}
 
 
-def _show(answer: Plan, verbose: bool) -> None:
-    report = answer.report(_names(answer))
+def _show(report: Report, verbose: bool) -> None:
     print_report(report.whole if verbose else report)
-    if not verbose:
+    if report.details is not None and not verbose:
         print_line("\nMore figures: --verbose")

@@ -135,17 +135,27 @@ def even_rule(rule: Rule) -> Rule:
     return rule if rule.knob is None else rule.with_knob(rule.knob.soonest)
 
 
-@lru_cache(maxsize=256)
-def prediction(request: PlanRequest, rule: Rule) -> Prediction | None:
+@lru_cache(maxsize=512)
+def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Prediction | None:
     """Return what theory says of a rule, without the deadline; None if nothing.
 
-    Times count units whose outcomes are known: with a window the test takes that much longer.
+    It is that at the lift, or if all arms are `equal`. Times count units whose outcomes are known:
+    with a window the test takes that much longer.
 
     >>> import bascule as bs
     >>> prediction(PlanRequest(), bs.UCB(2)) is None
     True
     """
-    return _with_window(request, rule, equal=False)
+    forecast = _without_window(request, rule, equal)
+    if forecast is None or not request.waiting_units:
+        return forecast
+    if rule.uses_signals:
+        return None
+    even = even_rule(rule)
+    if not design_of(request, even).procedure.even:
+        return None
+    alike = forecast if even == rule else _without_window(request, even, equal)
+    return None if alike is None else after_even_start(forecast, alike, request.waiting_units)
 
 
 @lru_cache(maxsize=512)
@@ -258,27 +268,13 @@ def predicted_at_zero(request: PlanRequest, rule: Rule) -> Forecast | None:
     """
     if goes_by_signals(request, rule):
         return played(request, rule, request.world_at((request.baseline,) * len(request.names)))
-    forecast = _with_window(request, rule, equal=True)
+    forecast = prediction(request, rule, equal=True)
     if forecast is None:
         return None
     days = request.traffic.known_after(forecast.decision_time)
     decided = forecast.decided_by(request.max_units)
     lasting = (_exact(days), math.inf, math.inf, _exact(0.0), _exact(decided), _exact(decided))
     return Forecast(*lasting)
-
-
-def _with_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction | None:
-    """What theory says with the window of the request, in units whose outcomes are known."""
-    forecast = _without_window(request, rule, equal)
-    if forecast is None or not request.waiting_units:
-        return forecast
-    if rule.uses_signals:
-        return None
-    even = even_rule(rule)
-    if not design_of(request, even).procedure.even:
-        return None
-    alike = forecast if even == rule else _without_window(request, even, equal)
-    return None if alike is None else after_even_start(forecast, alike, request.waiting_units)
 
 
 def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> Prediction:

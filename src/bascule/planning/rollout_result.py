@@ -103,6 +103,8 @@ class RolloutCase:
 class Rollout(Reported):
     """A guarded rollout: its design, the schedule, and what to expect."""
 
+    PAGE = "Rollout plan"
+
     design: Design
     ramp: TrafficSteps
     arrivals: Arrivals

@@ -11,7 +11,7 @@ from bascule.core.calendar import DAY
 from bascule.core.ending import winner_promise
 from bascule.presentation.figures import inline
 from bascule.presentation.numbers import Amounts, count, duration
-from bascule.presentation.report import Fact, Report, html
+from bascule.presentation.report import Fact, Report
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -47,21 +47,25 @@ def report_page(report: Report, kind: str, file: str = "") -> str:
     >>> page.startswith("<!doctype html>"), "Ship green" in page, "http" in page
     (True, True, False)
     """
-    from bascule.presentation.figures import inline
+    return _rendered("page.html", report=report.spelled({}), kind=kind, file=file)
+
+
+def shown(*reports: Report) -> str:
+    """Return reports as the HTML of a notebook, each with its figures and without its details.
+
+    >>> "<p>Proven.</p>" in shown(Report("Ship green", notes=("Proven.",)))
+    True
+    """
+    return _rendered("notebook.html", reports=reports)
+
+
+def _rendered(name: str, **values: object) -> str:
+    """Return what a template makes of reports, whose figures are drawn."""
 
     def drawn(figure: Drawable) -> str:
         return inline(figure.plot())
 
-    page = environment("bascule.presentation").get_template("page.html")
-    return page.render(report=report.spelled({}), kind=kind, drawn=drawn, file=file)
-
-
-def shown(*reports: Report) -> str:
-    """Return reports as HTML, each with its figures."""
-    return "".join(
-        html(report) + "".join(f"<div>{inline(figure.plot())}</div>" for figure in report.figures)
-        for report in reports
-    )
+    return environment("bascule.presentation").get_template(name).render(drawn=drawn, **values)
 
 
 def design_report(design: Design) -> Report:

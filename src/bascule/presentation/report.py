@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from html import escape
 from textwrap import wrap
 from typing import TYPE_CHECKING, Protocol
 
@@ -170,41 +169,3 @@ def wrapped(text: str, width: int = COLUMNS) -> list[str]:
         return [text] if text else []
     kept = text.replace(" %", "\u00a0%").replace("± ", "±\u00a0")
     return [line.replace("\u00a0", " ") for line in wrap(kept, width)]
-
-
-def html(report: Report) -> str:
-    """Return a report as a piece of HTML.
-
-    >>> html(Report("Ship green", notes=("Proven.",)))
-    '<p><strong>Ship green</strong></p><p>Proven.</p>'
-    """
-    parts = [f"<p><strong>{escape(report.headline)}</strong></p>"]
-    if report.question:
-        parts.append(f"<p>{escape(report.question)}</p>")
-    if report.facts:
-        rows = [
-            f"<tr><th>{escape(fact.name)}</th><td>{escape(fact.words)}</td></tr>"
-            for fact in report.facts
-        ]
-        parts.append(f"<table>{''.join(rows)}</table>")
-    parts += [html_table(table) for table in report.tables]
-    parts += [f"<p>{escape(note)}</p>" for note in report.notes]
-    parts += map(html, report.parts)
-    return "".join(parts)
-
-
-def html_table(table: Table) -> str:
-    """Return a table as HTML, with what stands out as headings."""
-    head, *body = table.rows
-    rows = [
-        f'<tr><th colspan="{len(head)}">{escape(cells[0])}</th></tr>'
-        if len(cells) == 1
-        else _row(cells, "th" if at in table.strong else "td")
-        for at, cells in enumerate(body)
-    ]
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    return f"<table>{caption}{_row(head, 'th')}{''.join(rows)}</table>"
-
-
-def _row(cells: Cells, tag: str) -> str:
-    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"
