@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.call import LogMetric
@@ -13,6 +13,7 @@ from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guardrails import Standing
 from bascule.core.metrics.metric import Decides
@@ -253,7 +254,7 @@ class Analysis(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data = {
-            each.name: _plain(getattr(self, each.name))
+            each.name: finite_data(getattr(self, each.name))
             for each in fields(self)
             if each.name not in ("design", "evidence", "segments", "metrics")
         }
@@ -294,7 +295,7 @@ class Analysis(Reported):
 
     def to_rows(self) -> list[dict[str, Any]]:
         """A row for each metric and treatment, as plain data; segments have rows of their own."""
-        return [_plain(score) for score in self.scores]
+        return [finite_data(score) for score in self.scores]
 
     def day_rows(self) -> list[dict[str, Any]]:
         """A row for each day and pair of arms, and for each metric if there are several.
@@ -314,7 +315,7 @@ class Analysis(Reported):
                 **({} if part.segment is None else {"segment": part.segment}),
                 "date": part.reading.stamp(day.date),
                 "units": sum(day.units),
-                **_plain(_contrast(effect)),
+                **finite_data(_contrast(effect)),
                 "decision": day.decision,
             }
             for part in self.segments or (self,)
@@ -395,14 +396,3 @@ def _contrast(effect: Effect) -> dict[str, Any]:
     """The columns of a pair."""
     names = ("effect", "effect_low", "effect_high")
     return {"contrast": effect.name, **dict(zip(names, effect.interval, strict=True))}
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it, with None for the ends of an endless interval."""
-    if hasattr(value, "__dataclass_fields__"):
-        value = asdict(value)
-    if isinstance(value, dict):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -14,6 +14,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InfeasibleError, NoPredictionError
 from bascule.core.gaps import gaps_of
 from bascule.core.inputs.checks import tidy
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.rules import Rule
 from bascule.core.types import NOBODY, FloatArray
 from bascule.planning.request.request import PlanRequest
@@ -368,23 +369,6 @@ def hopeless(request: PlanRequest, means: tuple[float, ...]) -> Forecast:
         decided=_exact(0.0),
         wrong=_exact(0.0),
     )
-
-
-def finite_data(value: Any) -> Any:
-    """Return a value as JSON has it: parts as their data, and null for what is not finite.
-
-    >>> finite_data({"days": Estimate(1.5, math.nan), "p90_days": math.inf})
-    {'days': {'mean': 1.5, 'se': None}, 'p90_days': None}
-    """
-    if isinstance(value, Estimate):
-        return finite_data({"mean": value.mean, "se": value.se})
-    if isinstance(value, dict):
-        return {name: finite_data(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite_data(one) for one in value]
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _exact(value: float) -> Estimate:

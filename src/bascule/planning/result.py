@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, even_rule, finite_data
+from bascule.planning.forecast import Forecast, even_rule
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
@@ -260,16 +261,16 @@ class Plan(Reported):
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
-            "early_signals": finite_data(self.early_signals),
+            "early_signals": self.early_signals and self.early_signals.to_dict(),
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,
             },
             **(_guarded(self) if self.design.guardrails else {}),
-            "nearest": None if self.possible else self.reach.to_dict(),
+            "nearest": None if self.possible else asdict(self.reach),
             "in_time": self.request.power,
             "why": presenter("plan.text").why(self),
-            "at_zero_effect": finite_data(self.at_zero),
+            "at_zero_effect": self.at_zero and self.at_zero.to_dict(),
             "weaker": None if self.weaker is None else self.weaker.to_dict(chosen=False),
             "prediction_error": None
             if missed is None
@@ -310,7 +311,7 @@ class Plan(Reported):
 def _guarded(plan: Plan) -> dict[str, Any]:
     return {
         "guardrail_days": finite_data(plan.guardrails),
-        "with_guardrails": finite_data(plan.guarded),
+        "with_guardrails": plan.guarded and plan.guarded.to_dict(),
     }
 
 

@@ -16,8 +16,8 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import checked_ramp
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import amount, tidy
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import Reported, presenter
-from bascule.planning.forecast import finite_data
 from bascule.planning.request.arrivals import Arrivals, TrafficSteps
 
 Ramp = Sequence[tuple[float | str, float]]

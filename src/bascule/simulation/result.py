@@ -12,6 +12,7 @@ import numpy as np
 from bascule.core.design import Design
 from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.gaps import rival_gaps
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import Reported, presenter
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.engines.backends.cluster import Columns, Task
@@ -268,8 +269,8 @@ class Simulation(Reported):
         data: dict[str, Any] = {
             "rule": self.design.rule.label,
             "runs": self.runs,
-            "regret": _plain(summary["regret"]),
-            "decision_time": _plain(summary["decision_time"]),
+            "regret": finite_data(summary["regret"]),
+            "decision_time": finite_data(summary["decision_time"]),
             "error_rate": self.error_rate,
             "undecided": self.undecided,
             "share": list(self.share),
@@ -284,7 +285,7 @@ class Simulation(Reported):
         if self.engine is not None:
             data.update(engine=self.engine, accuracy=self.accuracy)
         if self.world.units_per_day is not None:
-            data["days"] = _plain(self.days)
+            data["days"] = finite_data(self.days)
         if self.world.extras or self.world.units_per_day is not None:
             data["world"] = self.world.to_dict()
         if self.guarded is not None:
@@ -306,7 +307,3 @@ def _best(means: Sequence[float]) -> int:
     """The best arm, or nobody when several share the first place."""
     best = max(means)
     return means.index(best) if list(means).count(best) == 1 else NOBODY
-
-
-def _plain(estimate: Estimate) -> dict[str, float | None]:
-    return {"mean": estimate.mean, "se": None if math.isnan(estimate.se) else estimate.se}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -34,6 +34,21 @@ def plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return "Infinity" if value == math.inf else value
+
+
+def finite_data(value: Any) -> Any:
+    """Return a value as JSON has it: dataclasses as dictionaries, null for what is not finite.
+
+    >>> finite_data({"days": (1.5, math.nan), "p90_days": math.inf})
+    {'days': [1.5, None], 'p90_days': None}
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {name: finite_data(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_data(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def as_data(value: Any) -> dict[str, Any]:

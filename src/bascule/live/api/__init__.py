@@ -13,7 +13,7 @@ from bascule.live.reports.export import columns_of, csv_lines, export, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
-from bascule.live.reports.status import ArmStatus, Status, finite
+from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.steps.inputs import (
     LONGEST_DESCRIPTION,
     NAME,
@@ -55,7 +55,6 @@ __all__ = [
     "csv_lines",
     "decided_headline",
     "export",
-    "finite",
     "gone",
     "knob_of",
     "moment",

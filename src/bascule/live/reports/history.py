@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
 from bascule.core.design import Design
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Effect, effects, signed
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.clock import moment
-from bascule.live.reports.status import arm_means, finite
+from bascule.live.reports.status import arm_means
 
 Item = TypeVar("Item")
 
@@ -29,7 +30,7 @@ class HistoryPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
-        data: dict[str, Any] = finite(asdict(self))
+        data: dict[str, Any] = finite_data(self)
         return data
 
 

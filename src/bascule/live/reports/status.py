@@ -6,9 +6,8 @@ million units as after ten.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bascule.core.calendar import DAY
@@ -16,6 +15,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.ending import ending, is_futile, winner_promise
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.coverage import coverages
 from bascule.core.metrics.effects import Contrast, Effect, advantages, contrasts, effects_of, signed
 from bascule.core.metrics.guardrails import may_hold
@@ -176,9 +176,9 @@ class Status(Reported):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
-        data: dict[str, Any] = finite(asdict(self))
+        data: dict[str, Any] = finite_data(self)
         if self.diagnostics is not None:
-            data["diagnostics"] = [finite(one.to_dict()) for one in self.diagnostics]
+            data["diagnostics"] = [finite_data(one.to_dict()) for one in self.diagnostics]
         return data
 
     @property
@@ -416,12 +416,3 @@ def _promise(design: Design, statistics: AnyStatistics, phase: Phase) -> str:
     if phase in OPEN:
         return winner_promise(design, statistics)
     return "nothing is decided"
-
-
-def finite(value: Any) -> Any:
-    """Return plain data for JSON, with None for infinite bounds."""
-    if isinstance(value, dict):
-        return {key: finite(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

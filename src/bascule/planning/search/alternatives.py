@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bascule.core.errors import InputError
@@ -22,7 +22,6 @@ from bascule.planning.forecast import (
     PREDICTED_WITHIN,
     Forecast,
     design_of,
-    finite_data,
     played,
     predicted,
     prediction,
@@ -47,10 +46,6 @@ class Reach:
     lift: float | None
     deadline_days: float | None
     units_per_day: float | Returning | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
 
 
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
@@ -230,7 +225,7 @@ class Pace:
             "design": point.design.to_dict(),
             **point.forecast.to_dict(),
             "unwon_while_waiting": self.unwon,
-            "at_zero_effect": finite_data(zero),
+            "at_zero_effect": zero and zero.to_dict(),
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any, get_args
 from bascule.core.design import Design
 from bascule.core.inputs.serialization import plain as as_json
 from bascule.core.rules import Rule
-from bascule.planning.forecast import Forecast, finite_data, predicted_at_zero
+from bascule.planning.forecast import Forecast, predicted_at_zero
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.fixed_horizon import fixed_horizon
@@ -119,7 +119,7 @@ class Candidate:
                 for name in ("expected_days", "expected_cost", "decided_by_deadline")
             },
             "guarantee": self.design.calibration.guarantee,
-            "at_zero_effect": finite_data(self.zero),
+            "at_zero_effect": self.zero and self.zero.to_dict(),
             "in_time": self.in_time,
             "accepted": self.accepted,
             "chosen": chosen,

@@ -12,12 +12,12 @@ Where outcomes recur, n counts what all of a unit's outcomes tell, and units fol
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any
 
-from bascule.planning.forecast import finite_data
+from bascule.core.inputs.serialization import finite_data
 from bascule.planning.request.request import PlanRequest
 from bascule.theory.solve import clock_until
 
@@ -39,7 +39,7 @@ class FixedHorizon:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        data: dict[str, Any] = finite_data(asdict(self))
+        data: dict[str, Any] = finite_data(self)
         return {"expected_days": data.pop("days"), "expected_cost": data.pop("cost"), **data}
 
 

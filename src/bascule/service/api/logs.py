@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.api import (
     Experiment,
     SegmentTests,
     columns_of,
     csv_lines,
-    finite,
     some_rows,
 )
 from bascule.service.api.calls import Viewer, answer_long, calls_of, find, renders_of
@@ -93,7 +93,7 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
     # None for what is not a finite number.
-    return DataResponse({"diagnostics": [finite(one.to_dict()) for one in diagnosed]})
+    return DataResponse({"diagnostics": [finite_data(one.to_dict()) for one in diagnosed]})
 
 
 @router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
