@@ -33,8 +33,10 @@ def test_the_help_of_every_command_is_short(
     monkeypatch.setenv("COLUMNS", "80")
     commands = list(paths(typer.main.get_command(app)))
     assert len(commands) > 40
-    lengths = {path: len(printed(capsys, *path, "--help").splitlines()) for path in commands}
+    helps = {path: printed(capsys, *path, "--help") for path in commands}
+    lengths = {path: len(text.splitlines()) for path, text in helps.items()}
     assert max(lengths.values()) <= LONGEST, lengths
+    assert [path for path, text in helps.items() if "<bool>" in text] == []
 
 
 @pytest.mark.parametrize("command", ["plan", "analyze", "simulate"])

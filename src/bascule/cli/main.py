@@ -112,6 +112,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     command = typer.main.get_command(app)
+    _hide_types(command)
     try:
         code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
         sys.stdout.flush()
@@ -141,6 +142,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         _exit(NO_RESULT, INTERRUPTED)
     sys.exit(code or 0)
+
+
+def _hide_types(command: Any) -> None:
+    """Show no type beside `--help` of a command and of those below it, as beside any switch."""
+    command.get_help_option(typer.Context(command)).metavar = ""
+    for one in getattr(command, "commands", {}).values():
+        _hide_types(one)
 
 
 def end_if_interrupted(lost: sys.UnraisableHookArgs) -> None:

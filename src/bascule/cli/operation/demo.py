@@ -64,6 +64,7 @@ def command(
         sys.stdin.isatty() if sys.stdin else False,
         help="Keep the page there after the end; the default on a terminal.",
         show_default=False,
+        metavar="",
     ),
     **given: Any,
 ) -> None:
