@@ -104,7 +104,7 @@ def test_the_cost_is_compared_with_the_least_of_any_rule(spending: bs.planning.P
 def test_a_notebook_gets_a_table(spending: bs.planning.Plan) -> None:
     shown = spending._repr_html_()
     assert spending.report().headline in shown
-    assert shown.count("<table>") == 1
+    assert shown.count("<table class=") == 1
 
 
 @pytest.fixture(scope="module")
