@@ -37,7 +37,7 @@ router = APIRouter(prefix="/v1", tags=["units"])
 
 calls = APIRouter(prefix="/v1", tags=["units"])
 """Calls that programs make for every unit. They are described like all others, and answered by a
-plain router in front of the framework: see `bascule.service.server.unit_router`."""
+plain router in front of the framework: see `bascule.service.server.app`."""
 
 
 @calls.post(
