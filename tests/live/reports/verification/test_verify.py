@@ -132,6 +132,20 @@ def test_all_that_is_wrong_is_listed_at_once(store: bs.Store, clock: bs.ManualCl
         assert any(said in one for one in differences), (said, differences)
 
 
+def test_an_outcome_that_is_missing_of_a_metric_is_named(store: bs.Store) -> None:
+    latency = bs.Metric("latency", bs.Gaussian(1), margin=1.0)
+    coins = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always", metrics=[latency])
+    test = store.create("test", coins)
+    for unit in map(str, range(6)):
+        test.assign(unit)
+        test.record_many([(unit, 1.0), (unit, 0.5, None, None, "latency")])
+    assert test.verify().agrees
+    damage(store, "DELETE FROM outcomes WHERE number = 3 AND metric = 'latency'")
+    assert "unit 3 cannot be folded: ValueError: it has no outcome of some metric" in str(
+        test.verify()
+    )
+
+
 def test_rows_of_no_experiment_are_listed_for_the_store(
     store: bs.Store, clock: bs.ManualClock
 ) -> None:

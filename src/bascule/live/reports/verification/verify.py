@@ -269,6 +269,8 @@ class _UnitLog:
         try:
             if design.measure is None and not its.get(None):
                 raise ValueError("it has no outcome")
+            if design.measure is None and len(its) < 1 + len(design.metrics):
+                raise ValueError("it has no outcome of some metric")
             unit = matured(design, row.arm, its, row.known, self._places_ahead)
             self._total += math.nan if isinstance(unit.value, Pair) else unit.value
             is_erased = row.covariates is None and row.unit.startswith(PREFIX)
@@ -276,8 +278,6 @@ class _UnitLog:
                 self._since, self._folds = row.number, False
             if not self._folds:
                 return
-            if design.measure is None and len(its) < 1 + len(design.metrics):
-                raise ValueError("it has no outcome of some metric")
             self.replay = self._signals.with_delay(self.replay, row).fold(unit, row.deal)
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
