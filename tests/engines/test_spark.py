@@ -138,7 +138,7 @@ MODES: dict[str, tuple[Callable[[Any], Any], dict[str, Any]]] = {
     "counts": (counts, SHARES),
     "snapshots": (snapshots, SHARES | {"cumulative": True}),
     "numbered days": (numbered_days, {"looks": "now"}),
-    "copies": (with_copies, {"drop_duplicates": True, "looks": "now"}),
+    "copies": (with_copies, {"looks": "now"}),
 }
 
 

@@ -8,15 +8,9 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
+from bascule.analysis import exported
 from bascule.analysis.assemble import assembled, with_metrics
 from bascule.analysis.call import PER_ROW, Asked, Assigned, Log, LogMetric, Looks, metrics_of
-from bascule.analysis.exported import (
-    as_the_test,
-    assignments_beside,
-    outcomes_beside,
-    outcomes_field,
-    with_test_metrics,
-)
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import named_segments, plain
 from bascule.analysis.reduce.reduction import reduced
@@ -119,7 +113,7 @@ def analyze(
         )
     source = Log.of(log)
     if assignments is None and design is not None:
-        assignments = assignments_beside(source)
+        assignments = exported.assignments_beside(source)
     asked = Asked(
         log=source,
         unit=unit,
@@ -146,7 +140,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     sources = [asked.log.where if asked.arm != FILE else replace(asked.log.where, file_column=FILE)]
     if asked.assignments is not None:
         sources.append(replace(asked.assignments.where, field="assignments"))
-        beside = {} if others else outcomes_beside(asked.log, design)
+        beside = {} if others else exported.outcomes_beside(asked.log, design)
         sources += [replace(one.where, field=name) for name, one in beside.items()]
     limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
     with uncollected(), connections(limit) as opened, one_line():
@@ -180,7 +174,9 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
                 return answer
             assert made.replayed is not None
             status = made.replayed.status
-            return as_the_test(with_test_metrics(answer, tested.design, status), status)
+            return exported.as_the_test(
+                exported.with_test_metrics(answer, tested.design, status), status
+            )
 
         analyses = [answered(request, first)]
         if tested is not None:
@@ -207,7 +203,7 @@ def _tested(asked: Asked, request: Request, tables: Mapping[str, Any]) -> Tested
     design, assignments = asked.design, tables.get("assignments")
     if design is None or design.segments is not None:
         return None
-    files = [outcomes_field(metric.name) for metric in design.metrics]
+    files = [exported.outcomes_field(metric.name) for metric in design.metrics]
     if not is_exported(design, assignments) or not set(files) <= set(tables):
         return None
     columns = [LogMetric("value", per="per" * one.outcome.pairs or None) for one in design.metrics]

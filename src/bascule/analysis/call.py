@@ -101,9 +101,6 @@ class Log(Declared):
     encoding: Annotated[
         str | None, Option("Encoding of CSV files that are not in UTF-8.", metavar="NAME")
     ] = None
-    drop_duplicates: Annotated[bool, Option("Leave out exact copies of rows.", kind="switch")] = (
-        False
-    )
     memory: Annotated[
         str | None,
         Option("Memory that DuckDB may use, as 2GB.", metavar="SIZE", unset="about 300MB"),

@@ -126,7 +126,10 @@ def rows_read(reduced: Reduced) -> list[Check]:
         verb = "words such as yes and no among numbers, counted as 1 and 0"
         made.append(_of_rows("words for numbers", reduced, reduced.worded, verb, ""))
     if reduced.duplicates is not None:
-        verb = "exact copies of other rows; all are counted (`drop_duplicates` leaves one of each)"
+        verb = (
+            "exact copies of other rows; all are counted (the `query` SELECT DISTINCT * FROM log "
+            "leaves one of each)"
+        )
         few = reduced.only_copies
         made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
     elif reduced.replayed is None and reduced.reading.unit is not None:
@@ -281,25 +284,23 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
         2.0 * float(np.sqrt(noise[i] + noise[j])) for i, j in combinations(range(len(arms)), 2)
     ]
     width = min((w for w in widths if np.isfinite(w)), default=np.inf)
+    lowest, highest = float(sums.lows.min()), float(sums.highs.max())
+    mean = abs(float(totals.sum())) / max(float(units.sum()), 1.0)
+    codes = {"lowest": lowest} if lowest < 0.0 and lowest in MISSING_CODES else {}
+    codes |= {"highest": highest} if highest >= FAR * mean and highest in MISSING_CODES else {}
+    remarks = [
+        f"the {end} outcome is {code:g}, which often stands for a value that is missing: if it "
+        "does here, leave these entries blank"
+        for end, code in codes.items()
+    ]
     worst, where, value = 0.0, 0, 0.0
     for i in range(len(arms)):
         # Where outcomes grow, the lowest are those of days on which they had just begun.
         low = () if sums.growth is not None else (float(sums.lows[:, i].min()),)
         for end in (float(sums.highs[:, i].max()), *low):
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
-            if moved > worst:
+            if moved > worst and end not in codes.values():
                 worst, where, value = float(moved), i, end
-    remarks = []
-    lowest, highest = float(sums.lows.min()), float(sums.highs.max())
-    mean = abs(float(totals.sum())) / max(float(units.sum()), 1.0)
-    codes = {"lowest": lowest} if lowest < 0.0 else {}
-    codes |= {"highest": highest} if highest >= FAR * mean else {}
-    codes = {end: code for end, code in codes.items() if code in MISSING_CODES}
-    remarks += [
-        f"the {end} outcome is {code:g}, which often stands for a value that is missing: if it "
-        "does here, leave these entries blank"
-        for end, code in codes.items()
-    ]
     others = (float(totals[where]) - value, float(totals.sum()) - value)
     if units[where] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others
@@ -308,7 +309,7 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which is the sum of all "
             "others: if it is a row of totals, leave it out"
         )
-    elif worst > 0.25 * width and value not in codes.values():
+    elif worst > 0.25 * width:
         remarks.append(
             f"one unit of {arms[where]} has an outcome of {value:.4g}, which moves its mean by "
             f"{worst:.3g}: look at it, or set limits that cap such outcomes"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from bascule.analysis.evidence import kinds
-from bascule.analysis.evidence.adjusted import adjusted, adjusted_look
 from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
-from bascule.analysis.evidence.fixed import OneLook, means_of, one_look
+from bascule.analysis.evidence.fixed import Mean, OneLook, adjusted_look, one_look
 from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
+from bascule.analysis.evidence.pairs import adjusted
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.replay import Replayed
@@ -57,38 +57,35 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
     blocks = sums if request.once else sums.merged(reduced.reading.block)
     dates = _known_dates(request, reduced, blocks)
     counted = blocks.first(len(dates))
-    once = _one_look(request, reduced.arms, counted, evidence, error)
+    arms = _shown_arms(reduced.arms, sums, counted)
+    once = _one_look(request, arms, counted, evidence, error)
     if request.once:
         evidence, course = _at_one_look(request, reduced.arms, counted, once, evidence, error)
     else:
         course = course_by(evidence, request, reduced, counted, dates, error)
     design = _design_of(request, reduced.arms, evidence, counted, error)
-    if counted.moments is not None:
-        counted, blocks = adjusted(counted), adjusted(blocks)
-    arms = _shown_arms(reduced.arms, sums, counted)
+    if blocks.moments is not None:
+        blocks = adjusted(blocks)
     left = _days_left(course, counted, sums.days[0])
     return Part(evidence, design, course, arms, blocks, len(dates), left, once)
 
 
 def _one_look(
-    request: Request, arms: tuple[str, ...], counted: Sums, evidence: Evidence, error: float
+    request: Request, arms: Sequence[ArmAnswer], counted: Sums, evidence: Evidence, error: float
 ) -> tuple[OneLook, ...]:
     """What a test with a fixed sample says; nothing where units were assigned adaptively."""
     design = request.design
     adaptive = design is not None and not design.procedure.even
-    if (
-        (request.brief and not request.once)
-        or adaptive
-        or counted.scores is not None
-        or not len(counted.days)
-    ):
+    unwanted = request.brief and not request.once
+    if unwanted or adaptive or counted.scores is not None or not counted.days:
         return ()
+    names, each = [arm.name for arm in arms], error / (len(arms) - 1)
     if counted.moments is not None:
-        return adjusted_look(arms, counted, error / (len(arms) - 1))
-    sums = (part.sum(axis=0) for part in (counted.units, counted.totals, counted.squares))
+        return adjusted_look(names, counted, each)
+    means = [Mean(arm.counted, arm.mean or 0.0, (arm.deviation or 0.0) ** 2) for arm in arms]
     model = evidence.outcome
     binary = (model is not None and model.binary) or counted.zero_or_one
-    return one_look(arms, means_of(*sums), error / (len(arms) - 1), binary=binary)
+    return one_look(names, means, each, binary=binary)
 
 
 def _at_one_look(
@@ -187,7 +184,7 @@ def _arm_answers(
     answers = []
     for name, count, arm in zip(arms, units, statistics, strict=True):
         shown = arm.linearised
-        about = shown.squares - shown.units * shown.mean**2
+        about = shown.squares - shown.units * shown.mean * shown.mean
         spread = math.sqrt(max(0.0, about) / (arm.units - 1)) if arm.units > 1 else None
         answers.append(ArmAnswer(name, count, arm.units, arm.known_mean, spread))
     return tuple(answers)

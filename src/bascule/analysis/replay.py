@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bascule.analysis.evidence.course import Course, Day
 from bascule.analysis.reduce.sums import Sums, days_between
-from bascule.analysis.reduce.units import units_with_events
+from bascule.analysis.reduce.tables import units_with_events
 from bascule.analysis.source.places import Record, run
 from bascule.core.calendar import DAY
 from bascule.core.design import Design

@@ -345,35 +345,31 @@ class Analysis(Reported):
 def _scores(one: Analysis) -> tuple[Score, ...]:
     """The rows of one metric: treatments minus the control."""
     control = one.design.control_arm
-    arms = {arm.name: arm for arm in one.arms}
+    means = {arm.name: arm.mean for arm in one.arms}
     looks = {frozenset((look.first, look.second)): look for look in one.once}
     contrasts = {contrast.treatment: contrast for contrast in one.contrasts}
     rows = []
-    both = (effect for effect in one.effects if effect.second == control)
-    for effect in both:
-        treatment, contrast = effect.first, contrasts.get(effect.first)
-        look = looks.get(frozenset((treatment, control)))
-        lifts: Any = (None, None, None)
-        source = look if contrast is None and one.evidence.once else contrast
-        if source is not None:
-            lifts = (source.lift, source.lift_low, source.lift_high)
+    for effect in (effect for effect in one.effects if effect.second == control):
+        contrast = contrasts.get(effect.first)
+        look = looks.get(frozenset((effect.first, control)))
+        lifted = look if contrast is None and one.evidence.once else contrast
         rows.append(
             Score(
                 metric=one.name,
                 segment=one.segment,
-                treatment=treatment,
+                treatment=effect.first,
                 control=control,
-                control_mean=arms[control].mean,
-                treatment_mean=arms[treatment].mean,
+                control_mean=means[control],
+                treatment_mean=means[effect.first],
                 difference=effect.difference,
                 low=effect.low,
                 high=effect.high,
                 unbiased=None if contrast is None else contrast.unbiased,
-                lift=lifts[0],
-                lift_low=lifts[1],
-                lift_high=lifts[2],
+                lift=None if lifted is None else lifted.lift,
+                lift_low=None if lifted is None else lifted.lift_low,
+                lift_high=None if lifted is None else lifted.lift_high,
                 p_value=None if look is None else look.p_value,
-                verdict=_verdict(one, treatment, effect),
+                verdict=_verdict(one, effect),
                 guarantee=effect.guarantee,
                 binary=one.design.outcome.binary,
             )
@@ -381,10 +377,10 @@ def _scores(one: Analysis) -> tuple[Score, ...]:
     return tuple(rows)
 
 
-def _verdict(one: Analysis, treatment: str, effect: Effect) -> str:
+def _verdict(one: Analysis, effect: Effect) -> str:
     """What may be said of a treatment: of a guardrail its margin, else the sign of its effect."""
-    if treatment in one.standings:
-        return one.standings[treatment]
+    if effect.first in one.standings:
+        return one.standings[effect.first]
     # An interval is cut at 0 by the decision that it agrees with.
     beyond = effect.low > 0.0 or effect.high < 0.0
     if not beyond and (one.decision is None or 0.0 not in (effect.low, effect.high)):

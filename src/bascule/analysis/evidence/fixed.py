@@ -7,12 +7,14 @@ narrower than those that hold at all looks. docs/research/analyse.md has the for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import NormalDist
 from typing import NamedTuple
 
+from bascule.analysis.reduce.moments import UNITS, Centre, adjusted_mean
+from bascule.analysis.reduce.sums import Sums
 from bascule.core.diagnostics.result import normal_tails, student_quantile, student_tail
 from bascule.core.numerics import turning_point
 
@@ -191,13 +193,19 @@ def _share_at_ratio(n: float, m: float, p: float, q: float, ratio: float) -> flo
     return turning_point(rising, 0.0, min(1.0, 1.0 / ratio))
 
 
-def means_of(
-    units: Iterable[float], totals: Iterable[float], squares: Iterable[float]
-) -> list[Mean]:
-    """The arms from sums of outcomes and of their squares."""
-    means = []
-    for n, total, square in zip(units, totals, squares, strict=True):
-        mean = total / n if n else 0.0
-        about = max(square - n * mean * mean, 0.0)
-        means.append(Mean(float(n), float(mean), float(about / (n - 1.0)) if n > 1 else 0.0))
-    return means
+def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLook, ...]:
+    """Compare all pairs at one look; each pair is adjusted by its own units."""
+    assert sums.moments is not None
+    by_arm = sums.moments.sum(axis=0)
+    looks: list[OneLook] = []
+    for i, j in combinations(range(len(arms)), 2):
+        if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
+            return ()
+        # As other tools do it, so that their figures can be compared; it decides nothing.
+        whole = Centre.of(by_arm[i] + by_arm[j])
+        means = []
+        for arm in (i, j):
+            centre = Centre.of(by_arm[arm])
+            means.append(Mean(centre.units, *adjusted_mean(centre, whole)))
+        looks += one_look((arms[i], arms[j]), means, error, binary=False)
+    return tuple(looks)

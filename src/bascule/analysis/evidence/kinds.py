@@ -10,16 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from bascule.analysis.evidence.adjusted import adjusted, adjusted_days
+from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of, course_of_looks
-from bascule.analysis.evidence.pairs import (
-    Pair,
-    bounded_days,
-    estimated_days,
-    estimated_now,
-    normal_days,
-    scored_days,
-)
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
@@ -70,38 +62,34 @@ class Evidence:
         return self.name
 
 
-def bets(outcome: Outcome, note: str = "") -> Evidence:
-    """Bets on the daily sums of outcomes within known limits."""
-    explanation = (
-        f"{_WITHIN_DAYS} Each day a small bet is placed on either arm being better. If there is no "
-        "difference such bets win in the long run no more than they lose, so a large win is "
-        "evidence."
-    )
-    return Evidence("bets on daily sums", explanation, "proven", outcome, note)
+BETS = Evidence(
+    "bets on daily sums",
+    f"{_WITHIN_DAYS} Each day a small bet is placed on either arm being better. If there is no "
+    "difference such bets win in the long run no more than they lose, so a large win is evidence.",
+    "proven",
+)
+"""Bets on the daily sums of outcomes within known limits."""
 
+BETS_ON_SCORES = Evidence(
+    "bets on scores",
+    "Each outcome is divided by the logged probability of the arm that the unit got, which makes "
+    "up for splits that changed. Bets are placed on either arm being better. If there is no "
+    "difference, they win in the long run no more than they lose: a large win is evidence.",
+    "proven",
+)
+"""Bets on outcomes within known limits that are weighted with logged probabilities."""
 
-def bets_on_scores(outcome: Outcome, note: str = "") -> Evidence:
-    """Bets on outcomes within known limits that are weighted with logged probabilities."""
-    explanation = (
-        "Each outcome is divided by the logged probability of the arm that the unit got, which "
-        "makes up for splits that changed. Bets are placed on either arm being better. If there is "
-        "no difference, they win in the long run no more than they lose: a large win is evidence."
-    )
-    return Evidence("bets on scores", explanation, "proven", outcome, note)
+MIXTURE = Evidence(
+    "normal mixture", f"{_WITHIN_DAYS} {_STRAYS} the spread that was stated.", "proven"
+)
+"""A normal mixture with the spread that the outcome model states."""
 
-
-def mixture(outcome: Outcome) -> Evidence:
-    """A normal mixture with the spread that the outcome model states."""
-    explanation = f"{_WITHIN_DAYS} {_STRAYS} the spread that was stated."
-    return Evidence("normal mixture", explanation, "proven", outcome)
-
-
-def estimated_mixture(note: str, *, growing: bool = False) -> Evidence:
-    """A normal mixture with a spread that is estimated from the log: right in the long run."""
-    name = "normal mixture, spread estimated"
-    name += ", outcomes as they stood each day" if growing else ""
-    explanation = f"{_WITHIN_DAYS} {_STRAYS} a spread that the log itself shows."
-    return Evidence(name, explanation, "asymptotic", note=note)
+ESTIMATED = Evidence(
+    "normal mixture, spread estimated",
+    f"{_WITHIN_DAYS} {_STRAYS} a spread that the log itself shows.",
+    "asymptotic",
+)
+"""A normal mixture with a spread that is estimated from the log: right in the long run."""
 
 
 def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
@@ -164,7 +152,8 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
             note += ": give window to have a proven answer"
         else:
             note += ", and are compared as they stand at the end of the log"
-        return estimated_mixture(note, growing=True)
+        name = f"{ESTIMATED.name}, outcomes as they stood each day"
+        return replace(ESTIMATED, name=name, note=note)
     if model is not None and model.binary and not sums.zero_or_one:
         raise InputError(
             "outcome",
@@ -183,17 +172,18 @@ def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
                 "probabilities need: give Bounded(low, high) (--low, --high); an outcome beyond a "
                 "limit then counts as that limit",
             )
-        return bets_on_scores(model, note)
+        return replace(BETS_ON_SCORES, outcome=model, note=note)
     if design is not None and intervals_hold_for_any_split(design):
         return intervals_of_rule(design)
     if model is not None and model.limited:
-        return bets(model, note)
+        return replace(BETS, outcome=model, note=note)
     if model is not None and model.known_spread:
-        return mixture(model)
-    return estimated_mixture(
+        return replace(MIXTURE, outcome=model)
+    note = (
         "neither limits nor spread of the outcomes were stated: give `outcome=Bounded(low, high)` "
         "or `outcome=Gaussian(sigma)` to have a proven answer"
     )
+    return replace(ESTIMATED, note=note)
 
 
 def _adjustments(reduced: Reduced) -> str:
@@ -233,26 +223,23 @@ def course_by(
     if evidence.by_rule:
         assert request.design is not None
         return course_of_looks(_looks_by_rule(request.design, sums, dates))
-    if sums.moments is not None:
-        # Outcomes that may still grow are looked at once, as they stand.
-        first = 0 if reduced.final else len(sums.days) - 1
-        pairs = adjusted_days(sums, first)
-        return course_of(terms, adjusted(sums), pairs, dates[first:], first=first)
-    if reduced.final or request.by_day:
-        return course_of(terms, sums, pairs_of(evidence, sums), dates)
-    # Outcomes as they stand at the end of the log, looked at once.
-    last = len(sums.days) - 1
-    return course_of(terms, sums, [estimated_now(sums)], sums.days[last:], first=last)
+    by_day = reduced.final or (request.by_day and sums.moments is None)
+    # Outcomes that may still grow and are not followed are looked at once, as they stand.
+    first = 0 if by_day else len(sums.days) - 1
+    shown = sums if sums.moments is None else pairs.adjusted(sums)
+    return course_of(terms, shown, pairs_of(evidence, sums, first), dates[first:], first=first)
 
 
-def pairs_of(evidence: Evidence, sums: Sums) -> Iterable[tuple[Pair, ...]]:
-    """What the pairs of arms have shown, day after day."""
+def pairs_of(evidence: Evidence, sums: Sums, first: int) -> Iterable[tuple[pairs.Pair, ...]]:
+    """What the pairs of arms have shown, day after day; final outcomes from the first day on."""
     model = evidence.outcome
+    if sums.moments is not None:
+        return pairs.adjusted_days(sums, first)
     if model is None:
-        return estimated_days(sums)
+        return pairs.estimated_days(sums, first)
     if sums.scores is not None:
-        return scored_days(sums, model)
-    return bounded_days(sums, model) if model.limited else normal_days(sums, model)
+        return pairs.scored_days(sums, model)
+    return pairs.bounded_days(sums, model) if model.limited else pairs.normal_days(sums, model)
 
 
 def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterator[Look]:

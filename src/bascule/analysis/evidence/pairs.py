@@ -2,17 +2,22 @@
 
 Every kind of evidence ends in a total with a clock and a boundary that the total has to reach.
 docs/research/analyse.md says which sequence is tested, and proves each kind.
+
+In ratios of means and adjusted means a linear combination stands for the outcome of a unit. Each
+arm is linearised around its own ratio and its own mean denominator, which are estimated from the
+log together with the coefficient of the covariate, so the guarantee is asymptotic.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, product
 
 import numpy as np
 
+from bascule.analysis.reduce.moments import PER, PLACE, POWERS, UNITS, VALUE, Adjustment, Centre
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
 from bascule.core.evidence.families.rows import Difference
@@ -207,26 +212,20 @@ def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
     return (scored[0] - scored[1] - average * (weights[0] - weights[1])) / clock
 
 
-def estimated_days(sums: Sums) -> Iterator[tuple[Pair, ...]]:
+def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
     """Day after day, the pairs of arms with a spread that is estimated: right in the long run.
 
     Where outcomes grow, each day has the outcomes as they stood at its end, and the units are
     compared with those that came on the same day.
     """
-    growth = sums.growth
-    if growth is None:
-        yield from (estimated_now(sums.first(day + 1)) for day in range(len(sums.days)))
-        return
-    parts = (growth.totals, growth.squares, growth.cubes)
-    totals, squares, cubes = (np.cumsum(part, axis=1) for part in parts)
-    for day in range(len(sums.days)):
-        cut = (part[: day + 1, day] for part in (totals, squares, cubes))
-        yield estimated_pairs(sums.units[: day + 1], *cut)
-
-
-def estimated_now(sums: Sums) -> tuple[Pair, ...]:
-    """The pairs of arms by outcomes as they stand at the end, with a spread that is estimated."""
-    return estimated_pairs(sums.units, sums.totals, sums.squares, sums.cubes)
+    grown = None if sums.growth is None else [np.cumsum(part, axis=1) for part in sums.growth]
+    for day in range(first, len(sums.days)):
+        now = sums.first(day + 1)
+        if grown is None:
+            yield estimated_pairs(now.units, now.totals, now.squares, now.cubes)
+        else:
+            totals, squares, cubes = (part[: day + 1, day] for part in grown)
+            yield estimated_pairs(now.units, totals, squares, cubes)
 
 
 def estimated_pairs(
@@ -288,3 +287,65 @@ def weight_and_difference(
     if mine <= 0.0 or theirs <= 0.0:
         return 0.0, 0.0
     return mine * theirs / (mine + theirs), float(totals[i]) / mine - float(totals[j]) / theirs
+
+
+def adjusted(sums: Sums) -> Sums:
+    """Sums in which the outcome of a unit is the linear combination that stands for its metric."""
+    assert sums.moments is not None
+    whole = Centre.within(sums.moments.sum(axis=0)).adjustment
+    totals, squares, cubes = (np.zeros(sums.units.shape) for _ in range(3))
+    for arm in range(sums.units.shape[1]):
+        each = sums.moments[:, arm]
+        value, per, units = (float(each[:, place].sum()) for place in (VALUE, PER, UNITS))
+        its = whole._replace(ratio=value / per, per=per / units) if per > 0.0 else whole
+        totals[:, arm], squares[:, arm], cubes[:, arm] = _linearised(each, its)
+    unknown = np.full(sums.units.shape, np.nan)
+    return replace(sums, totals=totals, squares=squares, cubes=cubes, lows=unknown, highs=unknown)
+
+
+def _linearised(moments: FloatArray, adjustment: Adjustment) -> FloatArray:
+    """Sums of the linear combination over units, of its squares and of its cubes, day by day."""
+    weights = np.zeros((3, len(POWERS)))
+    for degree in (1, 2, 3):
+        for factors in product(adjustment.terms, repeat=degree):
+            powers = tuple(sum(part) for part in zip(*(term for term, _ in factors), strict=True))
+            weight = float(np.prod([coefficient for _, coefficient in factors]))
+            weights[degree - 1, PLACE[powers]] += weight
+    return np.asarray(weights @ moments.T)
+
+
+def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
+    """Day after day, the pairs of arms, adjusted by all that was known by then."""
+    arms = range(sums.units.shape[1])
+    for day in range(first, len(sums.days)):
+        so_far = sums.first(day + 1)
+        yield tuple(_adjusted_pair(so_far, i, j) for i, j in combinations(arms, 2))
+
+
+def _adjusted_pair(sums: Sums, i: int, j: int) -> Pair:
+    """Two arms, each around its own ratio, with the same days in the means of both.
+
+    A ratio's numerator and denominator are means over days, weighted as the difference of the arms
+    weighs them: a share of the units that changed while ratios did changes neither.
+    """
+    assert sums.moments is not None
+    n, m = sums.units[:, i], sums.units[:, j]
+    both = (n > 0.0) & (m > 0.0)
+    weights = n[both] * m[both] / (n[both] + m[both])
+    if not both.any():
+        return UNKNOWN
+    common = Centre.within(sums.moments[both][:, [i, j]].sum(axis=0))
+    if common.per <= 0.0:
+        return UNKNOWN
+    units = np.stack([n[both], m[both]], axis=1)
+    parts = []
+    for arm in (i, j):
+        moments = sums.moments[both, arm]
+        share = weights / moments[:, UNITS]
+        value, per = float(share @ moments[:, VALUE]), float(share @ moments[:, PER])
+        if per <= 0.0:
+            return UNKNOWN
+        mean = per / float(weights.sum())
+        parts.append(_linearised(moments, common.adjustment._replace(ratio=value / per, per=mean)))
+    totals, squares, cubes = np.stack(parts, axis=-1)
+    return estimated_pair(units, totals, squares, cubes, 0, 1)

@@ -10,11 +10,11 @@ from bascule.analysis.call import PER_ROW, Asked, Assigned, LogMetric
 from bascule.analysis.log.naming import column, named, start_of, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
-from bascule.analysis.log.recognise import Recognised, recognised
+from bascule.analysis.log.recognise import recognised
 from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.request import Request
-from bascule.analysis.source.places import Unreadable, run
+from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 
@@ -29,9 +29,8 @@ MOST_PAIRED_ARMS = 40
 class Log:
     """The tables of a log with their arms and columns, and what of them is used.
 
-    `dropped` copies of rows were left out, and so were `unreadable` lines. `table` has the other
-    events as they are, `rows` and `assigned` are clean rows; without an assignment table
-    `assigned` is None.
+    `unreadable` lines were left out. `table` has the other events as they are, `rows` and
+    `assigned` are clean rows; without an assignment table `assigned` is None.
     """
 
     arms: Arms
@@ -41,9 +40,18 @@ class Log:
     reading: Reading
     assigned: Any = None
     assignment_columns: Columns | None = None
-    dropped: int = 0
     cumulative: bool | None = None
     unreadable: Mapping[str, Unreadable] = field(default_factory=dict)
+
+    @property
+    def arrivals(self) -> Any:
+        """The rows that say which arms units have, and when they came."""
+        return self.rows if self.assigned is None else self.assigned
+
+    @property
+    def about_units(self) -> Columns:
+        """The columns of the table with the arms."""
+        return self.assignment_columns or self.columns
 
 
 def read_log(
@@ -52,14 +60,9 @@ def read_log(
     request: Request,
     events: Any,
     assignments: Any = None,
-    used: Recognised | None = None,
+    used: Reading | None = None,
 ) -> Log:
     """Clean the rows of the tables, by the columns that are used or else recognised."""
-    dropped = 0
-    if asked.log.drop_duplicates:
-        all_rows, events = events, events.distinct()
-        (before,), (after,) = (run(table.agg(n=table.count())) for table in (all_rows, events))
-        dropped = before["n"] - after["n"]
     events = with_kind(events, metric.value)
     alone = assignments is None
     arm_table = events if alone else assignments
@@ -67,88 +70,75 @@ def read_log(
         metric = _of_export(metric, events)
     events, per = _with_denominator(events, metric)
     used = used or recognised(events, assignments, asked, metric, per=per)
-    unit, arm, time = used.unit, used.arm, used.time
-    if alone and arm == used.value:
-        raise InputError(
-            "arm", f"arm: {arm!r} is also the column of the metric: name the column with the arms"
-        )
+    unit, arm, value = used.unit, used.arm, used.value
+    _check_roles(used, column(arm_table, "covariate", asked.covariate), alone=alone)
     designed = None if request.design is None else request.design.arms
     arms = arms_of(arm_table, arm, designed, request.control)
     about = _about_units(arm_table, arms.names, asked)
-    of_events = {unit: "unit", time: "time", used.value: "metric"} if alone else {}
-    if (role := {arm: "arm", **of_events}.get(about["covariate"])) and about["covariate"]:
-        raise InputError(
-            "covariate",
-            f"covariate: {about['covariate']!r} is the column of the {role}: name a number that "
-            "was known before the test",
-        )
-    times, assigned_times = times_of(events, time, asked.log.time_format), None
+    times, arrivals = times_of(events, used.time, asked.log.time_format), None
     if not alone:
-        times, assigned_times = _both_times(asked, times, assignments, arm)
-    if request.measure is not None and times.column is None:
+        times, arrivals = _both_times(asked, times, assignments, arm)
+    if times.column is None and request.measure is not None:
         raise InputError(
             "window",
             "window needs to know when events came: name the column with their time, and that of "
             "assignments if these are in another table",
         )
-    if asked.log.cumulative and times.column is None:
+    if times.column is None and asked.log.cumulative:
         raise InputError("cumulative", "cumulative needs the time of rows: name its column")
     if unit is not None:
         check_unit(events, unit)
-    roles = [used.value, per, *(about[role] for role in ("count", "squares", "covariate"))]
+    roles = [value, per, *(about[role] for role in ("count", "squares", "covariate"))]
     # Rows that are sums of 0 and 1 have nothing but whole numbers.
     whole = about["count"] is not None and about["squares"] is None
     written = _written(events, roles, asked.log.decimal, whole=whole)
-    columns = Columns(
-        unit,
-        arm if alone else None,
-        used.value,
-        times,
-        **(about if alone else {}),
-        per=per,
-        written=written,
-    )
-    arrivals, measure = assigned_times or times, request.measure
-    reading = Reading(
-        unit=unit,
-        arm=arm,
+    columns = Columns(unit, None, value, times, per=per, written=written)
+    assigned, assignment_columns, text = None, None, False
+    if arrivals is None:
+        columns = replace(columns, arm=arm, **about)
+    else:
+        assert asked.assignments is not None
+        assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
+        forms = _written(assignments, [about["covariate"]], asked.log.decimal)
+        assignment_columns = Columns(assigned_unit, arm, None, arrivals, **about, written=forms)
+        text = events[unit].type() != assignments[assigned_unit].type()
+        assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
+        used = replace(used, assignments_unit=assigned_unit, assignments_time=arrivals.column)
+    measure = request.measure
+    reading = replace(
+        used,
         time=times.column,
-        value=used.value,
-        other_values=used.others,
-        probability=about["probabilities"] or ((one,) if (one := about["probability"]) else ()),
+        probability=about["probabilities"],
         window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
         follow_up=metric.follow_up is not None,
         at_risk=per is not None and per not in (metric.per, metric.follow_up),
         **{role: about[role] for role in asked.about_units},
         cumulative=bool(asked.log.cumulative),
-        times="none" if asked.log.cumulative else arrivals.kind,
+        times="none" if asked.log.cumulative else (arrivals or times).kind,
         block=request.block or ("week" if times.weekly else "day"),
-        written=str(written.get(used.value or "", "")),
+        written=str(written.get(value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
-        notes=used.notes,
-        wholes=used.wholes,
-        mixed=used.mixed,
     )
-    assigned, assignment_columns, text = None, None, False
-    if not alone:
-        assert assigned_times is not None
-        assert asked.assignments is not None
-        assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
-        forms = _written(assignments, [about["covariate"]], asked.log.decimal)
-        assignment_columns = Columns(
-            assigned_unit, arm, None, assigned_times, **about, written=forms
-        )
-        text = events[unit].type() != assignments[assigned_unit].type()
-        assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
-        reading = replace(
-            reading, assignments_unit=assigned_unit, assignments_time=assigned_times.column
-        )
     rows = clean(events, columns, arms, request.until, text=text)
     cumulative = asked.log.cumulative
-    return Log(
-        arms, columns, events, rows, reading, assigned, assignment_columns, dropped, cumulative
-    )
+    return Log(arms, columns, events, rows, reading, assigned, assignment_columns, cumulative)
+
+
+def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:
+    """Refuse a column that has two roles."""
+    if alone and used.arm == used.value:
+        raise InputError(
+            "arm",
+            f"arm: {used.arm!r} is also the column of the metric: name the column with the arms",
+        )
+    of_events = {used.unit: "unit", used.time: "time", used.value: "metric"} if alone else {}
+    if (role := {used.arm: "arm", **of_events}.get(covariate)) and covariate:
+        raise InputError(
+            "covariate",
+            f"covariate: {covariate!r} is the column of the {role}: name a number that "
+            "was known before the test",
+        )
 
 
 def _written(
@@ -226,16 +216,17 @@ def _about_units(arm_table: Any, arms: tuple[str, ...], asked: Asked) -> dict[st
     about: dict[str, Any] = {
         role: column(arm_table, role, name) for role, name in asked.about_units.items()
     }
-    about |= {"probability": None, "probabilities": ()}
     probability = asked.assigned.probability
+    if probability is None:
+        return about | {"probabilities": ()}
     if not isinstance(probability, Mapping):
-        if probability is not None and len(arms) > 2:
+        if len(arms) > 2:
             raise InputError(
                 "probability",
                 f"probability: the log has {len(arms)} arms, so a column for each of them is "
                 'needed, probability={"ARM": "COLUMN", ...} (--probability ARM=COLUMN,...)',
             )
-        return about | {"probability": column(arm_table, "probability", probability)}
+        return about | {"probabilities": (column(arm_table, "probability", probability),)}
     if set(probability) != set(arms):
         raise InputError("probability", f"probability must name every arm: {', '.join(arms)}")
     if len(arms) > MOST_PAIRED_ARMS:

@@ -6,14 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.places import (
-    BLANK_TEXTS,
-    is_duckdb,
-    points,
-    run,
-    surely,
-    unclear_points,
-)
+from bascule.analysis.source import places
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST
@@ -81,11 +74,13 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
         return PLAIN
     # A test for each sign is far quicker than one by a pattern.
     others = reduce(or_, (raw.contains(sign) for sign in SIGNS + SPACES))
-    (row,) = run(table.agg(**points(raw), commas=raw.contains(",").sum(), others=others.sum()))
+    (row,) = places.run(
+        table.agg(**places.points(raw), commas=raw.contains(",").sum(), others=others.sum())
+    )
     spaced, used = False, []
     if row["others"]:
         signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(SIGNS)}
-        (more,) = run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
+        (more,) = places.run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
         spaced = bool(more["spaced"])
         used = [sign for at, sign in enumerate(SIGNS) if more[f"c{at}"]]
     if len(used) > 1:
@@ -99,12 +94,12 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
         return Written(given)
     if row["commas"]:
         return Written(_decimal_of_commas(table, column, whole=whole))
-    if not unclear_points(row):
+    if not places.unclear_points(row):
         return Written(".") if spaced else PLAIN
     if whole:
         return Written(",")
     thousands = raw.re_search(r"^[^.]*\.[0-9]{3}")
-    example = run(table.agg(text=raw.max(where=thousands)))[0]["text"]
+    example = places.run(table.agg(text=raw.max(where=thousands)))[0]["text"]
     raise InputError(
         "decimal",
         f"decimal is missing: every number of {column!r} with a point has three digits behind "
@@ -116,7 +111,7 @@ def written_of(table: Any, column: str, given: str | None, *, whole: bool = Fals
 def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
     """The decimal separator of numbers with commas; None where commas are no part of numbers."""
     raw = table[column]
-    (row,) = run(
+    (row,) = places.run(
         table.agg(
             point=raw.re_search(SURELY["."]).sum(),
             comma=raw.re_search(SURELY[","]).sum(),
@@ -161,14 +156,14 @@ def number(table: Any, column: str, field: str, written: Written = PLAIN) -> tup
     if kind.is_string():
         right, text = _bare(raw, written)
         value = ibis.ifelse(right, text, ibis.null("string"))
-        value = value.try_cast("float64") if is_duckdb(table) else value.cast("float64")
+        value = value.try_cast("float64") if places.is_duckdb(table) else value.cast("float64")
         word = raw.strip().lower()
         value = ibis.cases((word.isin(TRUE_WORDS), 1.0), (word.isin(FALSE_WORDS), 0.0), else_=value)
-        known = word.isin((*BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
+        known = word.isin((*places.BLANK_TEXTS, *TRUE_WORDS, *FALSE_WORDS))
         odd = ~right & ~known
-        if is_duckdb(table) and written == PLAIN:
+        if places.is_duckdb(table) and written == PLAIN:
             # Most entries are plain numbers, and take no other test.
-            plain = surely(raw, "float64")
+            plain = places.surely(raw, "float64")
             value = ibis.ifelse(plain, raw.try_cast("float64"), value)
             odd = ibis.ifelse(plain, False, odd)
         return value, raw.notnull() & (odd | (value.abs() > LARGEST).fill_null(False))
@@ -221,7 +216,7 @@ def check_unit(table: Any, column: str) -> None:
     if not raw.type().is_floating():
         return
     value = raw.nullif(float("nan")).abs()
-    (row,) = run(table.agg(largest=value.max()))
+    (row,) = places.run(table.agg(largest=value.max()))
     if row["largest"] is not None and row["largest"] >= LARGEST_EXACT:
         raise InputError(
             "unit",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any, Literal
 
+from bascule.analysis.call import Assigned, Log, LogMetric, call_of
 from bascule.analysis.log.times import TimeKind
 from bascule.core.errors import InputError
+from bascule.core.outcomes import Bernoulli
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,45 +169,35 @@ class Question(InputError):  # noqa: N818 - it asks
         return "count" in self.options and "squares" not in self.options
 
     def _call(self) -> str:
-        named = {"unit", "arm", "time"}
-        columns = {role: name for role, name in self.recognised.items() if role in named}
-        options = {name: repr(value) for name, value in (columns | self.options).items()}
-        source = options.pop("log", None) or _source(self.place, "log")
-        if "assignments" in options:
-            options["assignments"] = _source(self.options["assignments"], "assignments")
-        metric = options.pop("metric", repr(self.recognised.get("metric", "COLUMN")))
+        """The call of Python that has the options."""
+        columns = {role: self.recognised.get(role) for role in ("unit", "arm", "time")}
+        options = columns | self.options
+        place = options.pop("log", self.place)
+        options["value"] = options.pop("metric", self.recognised.get("metric", "COLUMN"))
         if "follow_up" in options:
-            options["follow_up"] = repr(tuple(str(self.options["follow_up"]).split(",")))
+            options["follow_up"] = tuple(options["follow_up"].split(","))
         if self.zero_or_one:
-            options["outcome"] = "bs.Bernoulli()"
-
-        def wrapped(kind: str, inner: str, *names: str) -> str:
-            given = [f"{name}={options.pop(name)}" for name in names if name in options]
-            return f"bs.{kind}({', '.join([inner] * bool(inner) + given)})" if given else inner
-
-        of_log = (
-            "query",
-            "row_is_unit",
-            "count",
-            "squares",
-            "cumulative",
-            "time_format",
-            "decimal",
-        )
-        source = wrapped("Log", source, *of_log)
-        metric = wrapped("LogMetric", metric, "follow_up", "missing", "outcome")
-        if assigned := wrapped("Assigned", "", "cluster"):
-            options["assigned"] = assigned
-        if "assignments_query" in options:
-            options["query"] = options.pop("assignments_query")
-            options["assignments"] = wrapped("Log", options["assignments"], "query")
-        parts = [source, metric, *(f"{name}={value}" for name, value in options.items())]
-        return f"bs.{'analyze_each' if 'test' in options else 'analyze'}({', '.join(parts)})"
+            options["outcome"] = Bernoulli()
+        call = call_of(place, **options)
+        first = [_written(call.pop(name), name) for name in ("log", "metric")]
+        parts = [*first, *(f"{name}={_written(value, name)}" for name, value in call.items())]
+        return f"bs.{'analyze_each' if 'test' in call else 'analyze'}({', '.join(parts)})"
 
 
-def _source(place: str, variable: str) -> str:
-    """A file as a call has it, or the variable of a frame."""
-    return variable if place.startswith("a ") else repr(place)
+def _written(value: Any, name: str) -> str:
+    """A value as a call has it: of a group its given fields, of a frame the name of a variable."""
+    if name == "outcome":
+        return f"bs.{value!r}"
+    if not isinstance(value, (Log, LogMetric, Assigned)):
+        is_frame = name in ("log", "assignments") and str(value).startswith("a ")
+        return name if is_frame else repr(value)
+    both = ((one.name, getattr(value, one.name), one.default) for one in fields(value))
+    given = {field: part for field, part, default in both if part != default}
+    first = [_written(given.pop(field), name) for field in ("source", "value") if field in given]
+    if not given:
+        return first[0]
+    parts = [*first, *(f"{field}={_written(part, field)}" for field, part in given.items())]
+    return f"bs.{type(value).__name__}({', '.join(parts)})"
 
 
 def _question(place: str, recognised: Any, unclear: Any, options: dict[str, Any]) -> Question:

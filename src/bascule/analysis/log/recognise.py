@@ -7,7 +7,6 @@ is asked for at once, with a call to copy.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from bascule.analysis.call import Asked, LogMetric
@@ -25,11 +24,9 @@ from bascule.analysis.log.naming import (
     plain,
     usual,
 )
-from bascule.analysis.log.reading import Question
-from bascule.analysis.log.roles import Roles
-from bascule.analysis.log.sample import MOSTLY
+from bascule.analysis.log.reading import Question, Reading
+from bascule.analysis.log.sample import MOSTLY, Roles
 from bascule.analysis.log.times import FORMAT_HINT
-from bascule.analysis.log.wide import ask_about_wide
 
 DAY_NAMES = ("day", "date")
 """Names of times whose small numbers are days of arrival; others may be weeks, or the time since a
@@ -42,25 +39,6 @@ LIKELY = r"^(converted|conversion|revenue|response|retention|purchase|spend|sale
 """What the names of outcomes often begin with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
-    """The columns of a table that were named or found; None for those that are not there.
-
-    `others` could have been the value, and `notes` say what was not used and why. `wholes` have
-    groups of units that all have the same arm, and `mixed` says which columns disagree with the
-    arm in some rows.
-    """
-
-    unit: str | None
-    arm: str
-    time: str | None
-    value: str | None
-    others: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    wholes: tuple[str, ...] = ()
-    mixed: tuple[str, ...] = ()
-
-
 def recognised(
     events: Any,
     assignments: Any,
@@ -69,14 +47,14 @@ def recognised(
     *,
     per: str | None = None,
     test: str | None = None,
-) -> Recognised:
+) -> Reading:
     """Return the columns of a log; raise one `Question` for all that are not clear.
 
     `per` is the denominator where it was made here, and `test` the column of the test in a log of
     many.
     """
     roles, value = Roles(events, assignments, asked, metric, per, test), metric.value
-    if ask_about_wide(roles):
+    if shapes.ask_about_wide(roles):
         raise Question(asked.log.where.shown, {}, roles.unclear, **roles.options)
     for role, sample in (("unit", roles.events), ("arm", roles.arms), ("time", roles.events)):
         name = getattr(asked, role)
@@ -107,16 +85,15 @@ def recognised(
         beside = asked.assignments
         options = roles.options | ({} if beside is None else {"assignments": beside.where.shown})
         raise Question(asked.log.where.shown, roles.columns, roles.unclear, **options)
-    columns = roles.columns.get
-    return Recognised(
-        columns("unit"),
-        roles.columns["arm"],
-        columns("time"),
-        columns("metric"),
-        others,
-        tuple(roles.notes),
-        tuple(wholes),
-        tuple(_mixed(roles)),
+    return Reading(
+        unit=roles.columns.get("unit"),
+        arm=roles.columns["arm"],
+        time=roles.columns.get("time"),
+        value=roles.columns.get("metric"),
+        other_values=others,
+        notes=tuple(roles.notes),
+        wholes=tuple(wholes),
+        mixed=tuple(_mixed(roles)),
     )
 
 

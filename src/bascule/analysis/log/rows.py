@@ -43,9 +43,9 @@ MOST_SPELLINGS = 4 * MOST_ARMS
 class Columns:
     """The names of the columns that are read; None for those that are not there.
 
-    Without `unit` every row is a unit, or has sums of `count` units. `probability` is that of the
-    unit's own arm; `probabilities` has a column for each arm. `written` says how columns of text
-    write numbers.
+    Without `unit` every row is a unit, or has sums of `count` units. `probabilities` has a column
+    for each arm, or of two arms that of the unit's own. `written` says how columns of text write
+    numbers.
     """
 
     unit: str | None
@@ -53,7 +53,6 @@ class Columns:
     value: str | None
     times: Times
     segment: str | None = None
-    probability: str | None = None
     probabilities: tuple[str, ...] = ()
     count: str | None = None
     squares: str | None = None
@@ -271,7 +270,7 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
             odd = odd | other
     if columns.value is not None:
         parts["worded"] = worded(table, columns.value)
-    parts |= _of_units(table, columns)
+    parts |= _of_units(table, columns, arms)
     parts["odd"] = odd
     parts["bad"], parts["raw"] = ibis.literal(0, "int8"), ibis.null("string")
     if wrong:
@@ -286,16 +285,19 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     return rows
 
 
-def _of_units(table: Any, columns: Columns) -> dict[str, Any]:
-    """The segment and the probabilities of a unit."""
+def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
+    """The segment of a unit, and the probability of each arm for it."""
+    import ibis
+
     parts = {}
     if columns.segment is not None:
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
-    if columns.probability is not None:
-        parts["probability"], _ = number(table, columns.probability, "probability")
-    for i, name in enumerate(columns.probabilities):
-        parts[f"probability_{i}"], _ = number(table, name, "probability")
-    return parts
+    every = [number(table, name, "probability")[0] for name in columns.probabilities]
+    if len(every) == 1:
+        assert columns.arm is not None
+        (chosen,), code = every, coded(table, columns.arm, arms)
+        every = [ibis.ifelse(code == i, chosen, 1.0 - chosen) for i in range(len(arms.names))]
+    return parts | {f"probability_{i}": one for i, one in enumerate(every)}
 
 
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:
@@ -311,7 +313,7 @@ def complete(table: Any, columns: Columns, arms: Arms) -> Any:
         code=coded(table, columns.arm, arms),
         entry=table[columns.arm],
         value=value.ifelse(1.0, 0.0) if value.type().is_boolean() else value.cast("float64"),
-        **_of_units(table, columns),
+        **_of_units(table, columns, arms),
     )
 
 

@@ -1,25 +1,16 @@
-"""The first rows of a log, and what its columns hold in them."""
+"""The first rows of a log, what its columns hold, and which roles they get."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from bascule.analysis.log.naming import (
-    DATES,
-    IDENTITY,
-    KINDS,
-    MOST_KINDS,
-    NO_NAME,
-    ROW_NUMBERS,
-    listed,
-    named,
-    plain,
-)
+from bascule.analysis.call import Asked, LogMetric
+from bascule.analysis.log import naming
 from bascule.analysis.log.numbers import FALSE_WORDS, NUMBER, SEPARATED, TRUE_WORDS, unsigned
 from bascule.analysis.log.times import DATE, LATEST_DAY, moment, times_of
 from bascule.analysis.source.places import BLANK_TEXTS, Record, run
@@ -103,8 +94,10 @@ class Sample:
     def row_numbers(self) -> list[str]:
         """The columns that number rows: by their name, or the only ones that have none."""
         names = list(self.table.columns)
-        bare = [name for name in names if re.fullmatch(NO_NAME, name)]
-        return [c for c in names if plain(c) in ROW_NUMBERS] + (bare if bare != names else [])
+        bare = [name for name in names if re.fullmatch(naming.NO_NAME, name)]
+        return [c for c in names if naming.plain(c) in naming.ROW_NUMBERS] + (
+            bare if bare != names else []
+        )
 
     def different(self, name: str, within: str | None = None) -> int:
         """How many different entries a column has, at most within the groups of another one."""
@@ -134,7 +127,7 @@ class Sample:
 
     def is_category(self, name: str) -> bool:
         """Whether a column has so few entries, with so many rows each, that they name kinds."""
-        return self.different(name) <= MOST_KINDS and self.rows > 50 * self.different(name)
+        return self.different(name) <= naming.MOST_KINDS and self.rows > 50 * self.different(name)
 
     def disagreement(self, name: str, arm: str) -> str | None:
         """What a column says that goes with the arm in nearly all rows but not in some.
@@ -226,7 +219,7 @@ class Sample:
         columns = []
         for place, name in enumerate(self.table.columns):
             kind = self.table[name].type()
-            if re.search(IDENTITY, plain(name)) or name in self.row_numbers:
+            if re.search(naming.IDENTITY, naming.plain(name)) or name in self.row_numbers:
                 continue
             if kind.is_numeric() or kind.is_boolean():
                 columns.append(name)
@@ -242,7 +235,7 @@ class Sample:
         kind = self.table[name].type()
         if kind.is_timestamp() or kind.is_date():
             return True
-        is_named = re.search(DATES, plain(name)) is not None
+        is_named = re.search(naming.DATES, naming.plain(name)) is not None
         return bool(kind.is_string()) and (is_named or self._is_date(name))
 
     def _is_date(self, name: str) -> bool:
@@ -268,7 +261,7 @@ class Sample:
         """The different entries of a column, the most frequent first."""
         first = self._first
         each = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
-        rows = run(each.order_by(each.rows.desc(), each.entry).limit(MOST_KINDS))
+        rows = run(each.order_by(each.rows.desc(), each.entry).limit(naming.MOST_KINDS))
         return [row["entry"] for row in rows if row["entry"]]
 
     def small_numbers(self, name: str) -> tuple[float, float] | None:
@@ -286,7 +279,7 @@ class Sample:
         columns = list(self.table.columns)
         texts = [c for c in columns if c not in self.numbers]
         texts = [c for c in texts if self.table[c].type().is_string()]
-        if not any(plain(c) == plain(name) for c in columns):
+        if not any(naming.plain(c) == naming.plain(name) for c in columns):
             for text in texts:
                 if name in self.kinds(text):
                     raise InputError(
@@ -294,12 +287,83 @@ class Sample:
                         f"metric: there is no column {name!r}, but {text} has such rows: to "
                         f"count them, give the metric '{text}={name}'",
                     )
-        meant = named("metric", name, columns)
-        if meant in texts and re.search(KINDS, plain(meant)):
+        meant = naming.named("metric", name, columns)
+        if meant in texts and re.search(naming.KINDS, naming.plain(meant)):
             kinds = [f"{meant}={kind}" for kind in self.kinds(meant)]
             raise InputError(
                 "metric",
                 f"metric: {meant} has kinds of events and no numbers: to count those of one kind, "
-                f"give the metric {listed([repr(kind) for kind in kinds], 'or')}",
+                f"give the metric {naming.listed([repr(kind) for kind in kinds], 'or')}",
             )
         return meant
+
+
+class Roles:
+    """The columns that have a role, what is left open, and the options that would answer it.
+
+    `events` and `arms` are the tables with the values and the arms, which may be the same. `per` is
+    the denominator where it was made here, and `test` the column of the test in a log of many.
+    """
+
+    def __init__(
+        self,
+        events: Any,
+        assignments: Any,
+        asked: Asked,
+        metric: LogMetric,
+        per: str | None,
+        test: str | None,
+    ) -> None:
+        self.asked, self.metric, self.test = asked, metric, test
+        self.alone = assignments is None
+        taken = set(naming.other_roles(events if self.alone else assignments, asked, metric, per))
+        self.events = Sample(events, set(taken))
+        self.arms = self.events if self.alone else Sample(assignments, set(taken))
+        self.covariate = naming.column(self.arms.table, "covariate", asked.covariate)
+        # Rows that count units, or are units, have no column of identities.
+        self.no_unit = asked.log.row_is_unit or asked.log.count is not None
+        self.columns: dict[str, str] = {}
+        self.unclear: list[str] = []
+        self.options: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def take(self, role: str, name: str, sample: Sample) -> None:
+        """Use a column for a role."""
+        self.columns[role] = name
+        sample.taken.add(name)
+
+    def ask(self, role: str, why: str, example: Any = "COLUMN") -> None:
+        """Leave a role open; `example` stands for it in the call to copy."""
+        self.unclear.append(why)
+        self.options[role] = example
+
+    def choose(
+        self, role: str, sample: Sample, candidates: Iterable[list[str]], *, finest: bool = False
+    ) -> bool:
+        """Take the only candidate of the first group that has any; ask if it has several.
+
+        Of several identities the one with the most entries, the `finest`, is the example.
+        """
+        for names in candidates:
+            if len(names) == 1:
+                self.take(role, names[0], sample)
+                return True
+            if names:
+                example = max(names, key=sample.different) if finest else names[0]
+                self.ask(role, f"{role} could be {naming.listed(names, 'or')}", example)
+                return True
+        return False
+
+    def meant(self, role: str) -> str | None:
+        """The column of a role, or the one that the call to copy has for it."""
+        return self.columns.get(role, self.options.get(role))
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether there is a column of units, or one is asked for."""
+        return self.meant("unit") is not None
+
+    @property
+    def tests(self) -> str | None:
+        """The column of the test in a log of many, as given or as it seems."""
+        return self.test or self.options.get("test")

@@ -1,12 +1,16 @@
 """What the rows of a log may be besides units and events: sums, times at risk, several tests.
 
-None of it is guessed: each function adds what is to be asked to the roles of the columns.
+None of it is guessed: each function adds what is to be asked to the roles of the columns. A table
+such as `day, control, treatment` or `visitors_a, visitors_b, sales_a, sales_b` has rows for all
+arms together; a query puts them below each other.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from bascule.analysis.log.naming import (
     COUNTS,
@@ -22,11 +26,22 @@ from bascule.analysis.log.naming import (
 )
 from bascule.analysis.log.numbers import written_of
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS
-from bascule.analysis.log.roles import Roles
-from bascule.analysis.log.sample import Sample
+from bascule.analysis.log.sample import Roles, Sample
 from bascule.analysis.log.times import times_of
-from bascule.analysis.log.wide import ARMS, quoted
 from bascule.core.errors import InputError
+
+ARMS = (
+    *(("control", "treatment"), ("control", "test"), ("control", "variant"), ("ctrl", "trt")),
+    *(("control", "experiment"), ("control", "exposed"), ("control", "treated"), ("c", "t")),
+    *(("a", "b", "c"), ("a", "b"), ("old", "new")),
+)
+"""Words for arms in the names of columns."""
+
+AVERAGES = ("mean", "avg", "average")
+VARIANCES, DEVIATIONS = ("variance", "var"), ("std", "sd", "stdev", "deviation")
+
+Stems = dict[str, str]
+"""The columns of an arm by what their names have in common with those of the others."""
 
 IN_FILES = (
     "if every arm has a file of its own, give a pattern that all of them match, and take the name "
@@ -200,3 +215,105 @@ def ask_about_writing(roles: Roles) -> None:
             written_of(table, str(metric), log.decimal, whole=roles.meant("count") is not None)
     except InputError as problem:
         roles.ask("decimal", str(problem), ".")
+
+
+def arms_in_columns(columns: Iterable[str]) -> dict[str, Stems]:
+    """The columns of each arm, where their names differ by a word for the arm alone.
+
+    >>> arms_in_columns(["day", "sales_a", "sales_b"])
+    {'a': {'sales': 'sales_a'}, 'b': {'sales': 'sales_b'}}
+    >>> arms_in_columns(["day", "sales"])
+    {}
+    """
+    names = {plain(name): name for name in columns}
+    for words in ARMS:
+        each: dict[str, Stems] = {}
+        for word in words:
+            forms = re.compile(rf"^(?:{word}_(.+)|(.+)_{word}|{word})$")
+            matches = {name: forms.match(key) for key, name in names.items()}
+            each[word] = {
+                (match[1] or match[2] or ""): name for name, match in matches.items() if match
+            }
+        shared = [stem for stem in each[words[0]] if all(stem in stems for stems in each.values())]
+        if shared:
+            return {word: {stem: stems[stem] for stem in shared} for word, stems in each.items()}
+    return {}
+
+
+def ask_about_wide(roles: Roles) -> bool:
+    """Ask to put the columns of several arms below each other; return whether there are such.
+
+    The call to copy has the query that does it.
+    """
+    sample, asked = roles.events, roles.asked
+    stated = (asked.arm, asked.unit, asked.log.query, roles.metric.value)
+    if not roles.alone or any(one is not None for one in stated):
+        return False
+    by_arm = arms_in_columns([c for c in sample.numbers if c in sample.free])
+    used = [name for stems in by_arm.values() for name in stems.values()]
+    arms = [c for c in usual("arm", sample.free) if c not in used and sample.different(c) > 1]
+    stems = next(iter(by_arm.values()), {})
+    counts = [stem for stem in stems if re.sub(NUMBER_OF, "", stem) in COUNTS]
+    if not by_arm or (arms and not counts):
+        return False
+    tests = [c for c in sample.free if re.search(f"{TESTS}|{METRICS}", plain(c))]
+    tests += arms if tests else []
+    times = [c for c in sample.free if usual("time", [c]) or plain(c).startswith("time_since")]
+    times = [c for c in times if c not in (*used, *tests)]
+    terms, options = _terms(stems, counts)
+    if tests:
+        terms["test"] = f"concat_ws(' ', {', '.join(map(quoted, tests))})"
+        options["test"] = "test"
+    if counts and times and sample.never_falls(stems[counts[0]], times[0], tests):
+        options |= {"cumulative": True, "time": times[0]}
+    roles.unclear = [
+        f"the arms stand beside each other, in {listed(used, 'and')}, and a row must be about one "
+        "arm: the query puts them below each other"
+        + ("" if counts else ", and every row is taken for a unit")
+    ]
+    texts = [name for name in used if sample.table[name].type().is_string()]
+    roles.options = {"query": _query(by_arm, terms, tests, texts), "arm": "arm", **options}
+    return True
+
+
+def _terms(stems: Stems, counts: list[str]) -> tuple[dict[str, str], dict[str, Any]]:
+    """What is computed for the rows of an arm besides its columns, and the options for reading."""
+    if not counts:
+        return {}, {"metric": next(reversed(stems)) or "value", "row_is_unit": True}
+    known = (AVERAGES, VARIANCES, DEVIATIONS)
+    mean, variance, deviation = (next((s for s in stems if s in names), None) for names in known)
+    count = counts[0]
+    if mean is not None and (variance or deviation):
+        spread = variance or f"{deviation} ^ 2"
+        squares = f"({count} - 1) * {spread} + {count} * {mean} ^ 2"
+        terms = {"total": f"{count} * {mean}", "squares": squares}
+        return terms, {"metric": "total", "count": count, "squares": "squares"}
+    measured = [stem for stem in stems if stem != count]
+    return {}, {"metric": measured[-1] if measured else "COLUMN", "count": count}
+
+
+def _query(
+    by_arm: Mapping[str, Stems], terms: Mapping[str, str], tests: list[str], texts: list[str]
+) -> str:
+    """The rows of all arms below each other, with terms of their columns; `texts` are numbers."""
+    parts = ["*" + f" EXCLUDE ({', '.join(map(quoted, tests))})" * bool(tests)]
+    parts += [f"{term} AS {name}" for name, term in terms.items()]
+    # A number of very many digits is still text here.
+    casts = [f"CAST({name} AS DOUBLE) AS {name}" for name in map(quoted, texts)]
+    source = f"(SELECT * REPLACE ({', '.join(casts)}) FROM log)" if casts else "log"  # nosec B608
+    values = [quoted(stem or "value") for stem in next(iter(by_arm.values()))]
+    columns = {arm: ", ".join(map(quoted, stems.values())) for arm, stems in by_arm.items()}
+    arms = ", ".join(f"({names}) AS '{arm}'" for arm, names in columns.items())
+    return (
+        f"SELECT {', '.join(parts)} FROM {source} "  # nosec B608 - it is shown, not run
+        f"UNPIVOT INCLUDE NULLS (({', '.join(values)}) FOR arm IN ({arms}))"
+    )
+
+
+def quoted(name: str) -> str:
+    """A column as a query has it.
+
+    >>> quoted("sales"), quoted("Sales [USD]")
+    ('sales', '"Sales [USD]"')
+    """
+    return name if re.fullmatch(r"[a-z][a-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'

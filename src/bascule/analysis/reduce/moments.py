@@ -28,6 +28,7 @@ POWERS = tuple(powers for powers in product(range(4), repeat=3) if sum(powers) <
 """The exponents of value, denominator and covariate in each product."""
 
 PLACE = {powers: at for at, powers in enumerate(POWERS)}
+UNITS, VALUE, PER = PLACE[0, 0, 0], PLACE[1, 0, 0], PLACE[0, 1, 0]
 
 
 def moment_sums(value: Any, per: Any, covariate: Any) -> dict[str, Any]:
@@ -180,8 +181,8 @@ def adjusted_mean(arm: Centre, whole: Centre) -> tuple[float, float]:
     return mean, max(0.0, float(variance))
 
 
-OF_ASSIGNED, ALL = "probability", "probability_"
-"""Columns: the probability of the unit's own arm, or with a number behind it that of each arm."""
+PROBABILITY = "probability_"
+"""Columns with the probability of each arm, with its number behind."""
 
 CLOSE = 1e-6
 """By how much the probabilities of a unit may exceed 1 in total."""
@@ -216,13 +217,9 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
     import ibis
 
     zero = ibis.literal(0.0)
-    if OF_ASSIGNED in units.columns:
-        assigned = units[OF_ASSIGNED]
-        every = [ibis.ifelse(units.arm == i, assigned, 1.0 - assigned) for i in range(2)]
-    else:
-        every = [units[f"{ALL}{i}"] for i in range(arms)]
-        cases = [(units.arm == i, p) for i, p in enumerate(every)]
-        assigned = ibis.cases(*cases, else_=ibis.null("float64"))
+    every = [units[f"{PROBABILITY}{i}"] for i in range(arms)]
+    cases = [(units.arm == i, p) for i, p in enumerate(every)]
+    assigned = ibis.cases(*cases, else_=ibis.null("float64"))
     total = sum(every[1:], every[0])
     sums: dict[str, Any] = {
         "smallest_own": assigned.min(),

@@ -11,8 +11,8 @@ from typing import Any
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS
 from bascule.analysis.log.rows import Arms, good
 from bascule.analysis.log.sample import rise
-from bascule.analysis.reduce.moments import OF_ASSIGNED, moment_sums, score_sums
-from bascule.analysis.reduce.units import aggregated, counting, joined, placed
+from bascule.analysis.reduce.moments import PROBABILITY, moment_sums, score_sums
+from bascule.analysis.reduce.tables import aggregated, counting, joined, placed
 from bascule.analysis.request import Request, Unfit, Valueless
 from bascule.analysis.source.places import Record, run
 from bascule.core.errors import InputError
@@ -86,7 +86,7 @@ def by_arrival(
     per, covariate = there.get("per"), there.get("covariate")
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
-    if any(name.startswith(OF_ASSIGNED) for name in units.columns):
+    if any(name.startswith(PROBABILITY) for name in units.columns):
         sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
         # An entry of the arm's column is quicker to group by than the number of the arm.

@@ -15,32 +15,9 @@ from bascule.analysis.log.log import Log
 from bascule.analysis.log.reading import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
 from bascule.analysis.log.times import moment, times_of
-from bascule.analysis.reduce.moments import OF_ASSIGNED
-from bascule.analysis.reduce.query import (
-    ask_about_growth,
-    by_arrival,
-    counted,
-    growth,
-    latest,
-    unfit_outcomes,
-    without_value,
-)
+from bascule.analysis.reduce import query, tables
+from bascule.analysis.reduce.moments import PROBABILITY
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
-from bascule.analysis.reduce.units import (
-    Survey,
-    clustered,
-    copies,
-    counting,
-    in_two_arms,
-    one_row_each,
-    only_copies,
-    quick_survey,
-    surveyed,
-    units_of,
-    units_of_rows,
-    units_to_date,
-    units_with_events,
-)
 from bascule.analysis.replay import Tested, covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
@@ -89,7 +66,7 @@ def reduced(
             "judged: give the exported NAME-assignments file, or leave the design out",
         )
     log, survey = _surveyed(request, log)
-    assigned = None if log.assigned is None else surveyed(log.assigned)
+    assigned = None if log.assigned is None else tables.surveyed(log.assigned)
     if log.columns.count is not None:
         made = _counted(request, log)
     else:
@@ -104,7 +81,7 @@ def reduced(
             excluded[STRANGER if made.table.at_once else EARLY_STRANGER] = (
                 usable - made.table.events
             )
-    left_out = {"copy of another row": log.dropped} if log.dropped else {}
+    left_out: dict[str, int] = {}
     for table, unreadable in log.unreadable.items():
         lines, broken = unreadable.excluded, {RAGGED_LINE: unreadable.examples}
         its = table == "assignments"
@@ -115,7 +92,7 @@ def reduced(
     if survey.blank not in (0, without) and log.columns.count is None:
         excluded[BLANK] = survey.blank
     if made.table.excluded.get(IN_TWO_ARMS):
-        examples[IN_TWO_ARMS] = in_two_arms(log.rows if assigned is None else log.assigned)
+        examples[IN_TWO_ARMS] = tables.in_two_arms(log.arrivals)
     return replace(
         made,
         rows=rows + sum(left_out.values()),
@@ -126,21 +103,21 @@ def reduced(
     )
 
 
-def _surveyed(request: Request, log: Log) -> tuple[Log, Survey]:
+def _surveyed(request: Request, log: Log) -> tuple[Log, tables.Survey]:
     """Look at the rows of a log, and make the work on them as little as they allow."""
     if (
         request.until is None
         and not log.columns.adjusted
         and is_opened_here(log.table.get_backend())
     ):
-        survey = quick_survey(log.table, log.columns, log.arms)
+        survey = tables.quick_survey(log.table, log.columns, log.arms)
         if survey is not None:
             return replace(log, rows=complete(log.table, log.columns, log.arms)), survey
     value = log.columns.value
     if value is not None and log.table[value].type().is_string():
         # Text is turned into numbers once, not in every pass.
         log = replace(log, rows=stored(log.rows, "bascule_rows"))
-    return log, surveyed(log.rows)
+    return log, tables.surveyed(log.rows)
 
 
 def _counted(request: Request, log: Log) -> Reduced:
@@ -148,7 +125,7 @@ def _counted(request: Request, log: Log) -> Reduced:
     if request.measure is not None:
         raise InputError("design", "design: a window needs units, and rows are sums")
     model, names = request.outcome, log.arms.names
-    sums = counted(latest(log.rows) if log.cumulative else log.rows, names)
+    sums = query.counted(query.latest(log.rows) if log.cumulative else log.rows, names)
     if log.columns.squares is None and (model is None or not model.binary):
         raise InputError(
             "squares",
@@ -156,7 +133,7 @@ def _counted(request: Request, log: Log) -> Reduced:
             f"bernoulli); {OTHER_SUMS}",
         )
     if log.cumulative is None:
-        ask_about_growth(sums)
+        query.ask_about_growth(sums)
     table = table_of(sums, len(names))
     for part in table.segments.values():
         mean = float(part.totals.sum() / max(part.units.sum(), 1.0))
@@ -165,30 +142,32 @@ def _counted(request: Request, log: Log) -> Reduced:
     return Reduced(log.arms, table, log.reading, final=not log.cumulative)
 
 
-def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | None) -> Reduced:
+def _of_units(
+    request: Request, log: Log, survey: tables.Survey, assigned: tables.Survey | None
+) -> Reduced:
     """Outcomes that come once a unit, or grow: from either shape of a log."""
     rows, columns, arms = log.rows, log.columns, len(log.arms.names)
     # A unit with a single row has given all that it will.
-    single = assigned is None and (columns.unit is None or one_row_each(rows, survey))
+    single = assigned is None and (columns.unit is None or tables.one_row_each(rows, survey))
     duplicates, repeated = None, False
     if columns.unit is not None:
-        duplicates = 0 if single else copies(log.table, survey.rows)
+        duplicates = 0 if single else tables.copies(log.table, survey.rows)
         if duplicates and assigned is None:
-            repeated = only_copies(log.table, columns.unit, survey.rows, duplicates)
+            repeated = tables.only_copies(log.table, columns.unit, survey.rows, duplicates)
     if log.reading.follow_up and not (single or log.reading.at_risk):
         raise InputError("follow_up", RUNNING.format(name=columns.per))
-    about = log.assignment_columns or columns
+    about = log.about_units
     final = single or request.measure is not None
     at_once = final or about.adjusted or not request.by_day
     _check_final(request, log, final=final, at_once=at_once)
     if single:
-        units = units_of_rows(rows, request.aggregate)
+        units = tables.units_of_rows(rows, request.aggregate)
     elif assigned is None and request.measure is None:
-        units = units_to_date(rows, request.aggregate)
+        units = tables.units_to_date(rows, request.aggregate)
     else:
-        arrived = units_of(rows if assigned is None else log.assigned)
-        units = units_with_events(rows, arrived, request.measure, request.aggregate)
-    valueless = without_value(units) if survey.blank else {}
+        arrived = tables.units_of(log.arrivals)
+        units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
+    valueless = query.without_value(units) if survey.blank else {}
     notes: tuple[str, ...] = ()
     if about.cluster is not None:
         units, notes = _in_clusters(request, units)
@@ -197,7 +176,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         notes += (made.format(name=columns.value),) if made else ()
     if at_once:
         zero_or_one = single and survey.zero_or_one and request.limits is None
-        rows_by_day = by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
+        rows_by_day = query.by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
         table = table_of(rows_by_day, arms)
     else:
         table = _grown(request, log)
@@ -209,7 +188,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
         final=final,
         log_end=None if request.measure is None else _end_of_log(request, surveys),
         valueless=valueless,
-        unfit=unfit_outcomes(request, units),
+        unfit=query.unfit_outcomes(request, units),
         duplicates=duplicates,
         only_copies=repeated,
     )
@@ -217,8 +196,7 @@ def _of_units(request: Request, log: Log, survey: Survey, assigned: Survey | Non
 
 def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> None:
     """Refuse what needs outcomes that do not grow any more."""
-    rows = log.rows if log.assigned is None else log.assigned
-    if not final and any(name.startswith(OF_ASSIGNED) for name in rows.columns):
+    if not final and any(name.startswith(PROBABILITY) for name in log.arrivals.columns):
         raise InputError(
             "probability",
             "probability needs outcomes that are final: give window, or one row per unit",
@@ -233,12 +211,12 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
 
 def _grown(request: Request, log: Log) -> Table:
     """The sums of outcomes that grow from the units' assignment on."""
-    units = stored(units_of(log.rows if log.assigned is None else log.assigned), "bascule_units")
+    units = stored(tables.units_of(log.arrivals), "bascule_units")
     events = log.rows
     if log.assigned is None:
         # Rows with a value of 0 change no outcome, and most rows of most logs have one.
         events = events.filter(events.value != 0.0)
-    grown = growth(events, units, request.aggregate, request.limits)
+    grown = query.growth(events, units, request.aggregate, request.limits)
     return table_of(grown, len(log.arms.names))
 
 
@@ -246,11 +224,13 @@ def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:
     """The clusters of units, and a note if units were assigned one by one."""
     if not request.exclude:
         units = units.mutate(outcome=units.outcome.fill_null(request.missing))
-    each = clustered(units, by_arm=False)
-    (row,) = run(each.agg(all=each.count(), mixed=counting(each.lowest != each.highest).sum()))
+    each = tables.clustered(units, by_arm=False)
+    (row,) = run(
+        each.agg(all=each.count(), mixed=tables.counting(each.lowest != each.highest).sum())
+    )
     if (row["mixed"] or 0) <= row["all"] / 2:
         return each, ()
-    return clustered(units, by_arm=True), (BY_ONE,)
+    return tables.clustered(units, by_arm=True), (BY_ONE,)
 
 
 def _of_assignments(reasons: dict[str, Count]) -> dict[str, Count]:
@@ -275,7 +255,7 @@ def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested 
     units = assigned.filter(assigned.bad == 0)
     units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
     rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
-    whole, survey = tested or Tested(design), surveyed(rows)
+    whole, survey = tested or Tested(design), tables.surveyed(rows)
     received = [last for one in (log.table, *whole.tables) if (last := _last_received(one))]
     replayed = replay(whole, rows, units, request.until, max(received, default=None))
     return Reduced(
@@ -299,7 +279,7 @@ def _last_received(table: Any) -> datetime | None:
     return cast("datetime | None", last["received"])
 
 
-def _end_of_log(request: Request, surveys: list[Survey]) -> datetime:
+def _end_of_log(request: Request, surveys: list[tables.Survey]) -> datetime:
     """When the log ends: as stated with `until`, or with the day of its last row."""
     if request.until is not None:
         return request.until

@@ -11,7 +11,7 @@ import numpy as np
 
 from bascule.analysis.reduce.moments import PARTS, PLACE, POWERS, Scores, check_rows, moments_of
 from bascule.analysis.reduce.moments import laid_out as scores_of
-from bascule.analysis.reduce.units import TWO_ARMS, TWO_SEGMENTS
+from bascule.analysis.reduce.tables import TWO_ARMS, TWO_SEGMENTS
 from bascule.analysis.source.places import Record
 from bascule.core.errors import InputError
 from bascule.core.statistics import ArmStatistics, Statistics

@@ -21,16 +21,7 @@ from operator import and_
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bascule.analysis.source.places import (
-    BLANK_TEXTS,
-    KINDS,
-    Unreadable,
-    first_line,
-    points,
-    run,
-    surely,
-    unclear_points,
-)
+from bascule.analysis.source import places
 from bascule.core.errors import InputError
 
 SNIFFED = 200_000
@@ -88,7 +79,7 @@ def read_csv(
     folder: Path,
     view: str,
     file_column: str | None = None,
-) -> tuple[list[str], Unreadable]:
+) -> tuple[list[str], places.Unreadable]:
     """Make a view of CSV files with types that fit every line; say which lines were left out.
 
     `shown` has the names of the files for messages. Empty files are passed over. With `file_column`
@@ -100,35 +91,19 @@ def read_csv(
     _check_headers(files)
     place = folder / f"checked_{len(list(folder.iterdir()))}"
     copies = [f"{place}_{at}.parquet" for at in range(len(files))]
-    each = [_copied(local, *pair) for pair in zip(files, copies, strict=True)]
-    unreadable = sum(each, Unreadable())
+    added = None if file_column in files[0].names else file_column
+    each = [_copied(local, *pair, added) for pair in zip(files, copies, strict=True)]
+    unreadable = sum(each, places.Unreadable())
     names = files[0].names
-    table = _together(local, files, copies, f"{view}_text", file_column)
+    local.con.read_parquet(copies, union_by_name=True).create_view(f"{view}_text", replace=True)
+    table = local.table(f"{view}_text")
     repeats = _repeats(table, names)
-    headers = int(run(table.agg(headers=repeats.sum()))[0]["headers"] or 0)
+    headers = int(places.run(table.agg(headers=repeats.sum()))[0]["headers"] or 0)
     table = table.filter(~repeats) if headers else table
     # Blank text among numbers and times is no value.
     casts = {name: table[name].try_cast(kind) for name, kind in _types(table, names).items()}
     local.con.sql(local.compile(table.mutate(**casts))).create_view(view, replace=True)
-    return copies, unreadable + Unreadable(headers=headers)
-
-
-def _together(
-    local: Any, files: Sequence[_File], copies: Sequence[str], view: str, file_column: str | None
-) -> Any:
-    """The lines of all copies of files as a table of text."""
-    import ibis
-
-    if file_column is None or file_column in files[0].names:
-        local.con.read_parquet(list(copies), union_by_name=True).create_view(view, replace=True)
-        return local.table(view)
-    parts = []
-    for at, (file, copy) in enumerate(zip(files, copies, strict=True)):
-        local.con.read_parquet(copy).create_view(f"{view}_{at}", replace=True)
-        stem = ibis.literal(Path(file.shown.removesuffix(".gz")).stem)
-        columns = {name: local.table(f"{view}_{at}")[name] for name in files[0].names}
-        parts.append(local.table(f"{view}_{at}").select(**columns, **{file_column: stem}))
-    return ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+    return copies, unreadable + places.Unreadable(headers=headers)
 
 
 def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
@@ -140,7 +115,7 @@ def _opened(local: Any, path: str, shown: str, *, alone: bool) -> _File:
     except duckdb.Error as problem:
         if alone:
             raise
-        raise InputError("events", f"cannot read {shown}: {first_line(problem)}") from None
+        raise InputError("events", f"cannot read {shown}: {places.first_line(problem)}") from None
 
 
 def _check_headers(files: Sequence[_File]) -> None:
@@ -161,8 +136,13 @@ def _check_headers(files: Sequence[_File]) -> None:
             )
 
 
-def _copied(local: Any, file: _File, target: str) -> Unreadable:
-    """Write the lines of a file as text, but for those that DuckDB rejects; say which these are."""
+def _copied(local: Any, file: _File, target: str, file_column: str | None) -> places.Unreadable:
+    """Write the lines of a file as text, but for those that DuckDB rejects; say which these are.
+
+    With `file_column` each has the name of the file, without its ending, in a column of that name.
+    """
+    import duckdb
+
     forms = [file.form]
     if not file.form["Quote"]:
         # Lines beyond those from which the form was detected may be the first to have quotes.
@@ -181,6 +161,9 @@ def _copied(local: Any, file: _File, target: str) -> Unreadable:
             rejects_scan=SCANS,
             rejects_limit=MOST_REJECTS,
         )
+        if file_column is not None:
+            stem = duckdb.ConstantExpression(Path(file.shown.removesuffix(".gz")).stem)
+            lines = lines.select(duckdb.StarExpression(), stem.alias(file_column))
         lines.write_parquet(target)
         rows = local.con.execute(
             "SELECT any_value(error_type), line, any_value(csv_line[:80]), max(error_message) "  # nosec B608
@@ -192,7 +175,7 @@ def _copied(local: Any, file: _File, target: str) -> Unreadable:
     return _unreadable(file, rejects, len(local.con.read_parquet(target)))
 
 
-def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> Unreadable:
+def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> places.Unreadable:
     """Count the lines with too few or too many columns; refuse a file with any other."""
     for one in rejects:
         if one.kind not in RAGGED:
@@ -208,13 +191,13 @@ def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> Unreadabl
     examples = tuple(
         f"line {one.line} of {Path(file.shown).name}: {one.text}" for one in rejects[:MOST_EXAMPLES]
     )
-    return Unreadable(len(rejects), examples, above=file.form["SkipRows"])
+    return places.Unreadable(len(rejects), examples, above=file.form["SkipRows"])
 
 
 def _reason(reject: _Reject) -> str:
     if reject.kind == QUOTES:
         return f"a quote is not closed, or something follows it ({reject.text!r})"
-    return first_line(ValueError(reject.reason))
+    return places.first_line(ValueError(reject.reason))
 
 
 def _repeats(table: Any, names: Sequence[str]) -> Any:
@@ -228,13 +211,13 @@ def _repeats(table: Any, names: Sequence[str]) -> Any:
 
 def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     """The types that all entries of columns surely have; a column of text has none."""
-    every = [(name, kind) for name in names for kind in KINDS]
+    every = [(name, kind) for name in names for kind in places.KINDS]
     # Few types fit the first lines, and only these are tried on all of them.
     fitting = _fitting(table, _fitting(table.limit(SAMPLE), every), least=1)
     types = dict(reversed(fitting))
     for name in [name for name, kind in types.items() if kind == "float64"]:
         # Whether 1.234 is a thousand or a little more than one is not to be guessed here.
-        if unclear_points(run(table.agg(**points(table[name])))[0]):
+        if places.unclear_points(places.run(table.agg(**places.points(table[name])))[0]):
             del types[name]
     return types
 
@@ -245,10 +228,10 @@ def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> li
 
     sums: dict[str, Any] = {}
     for at, (name, kind) in enumerate(tried):
-        entry, fits = table[name], surely(table[name], kind)
-        there = entry.notnull() & ~entry.strip().lower().isin(BLANK_TEXTS)
+        entry, fits = table[name], places.surely(table[name], kind)
+        there = entry.notnull() & ~entry.strip().lower().isin(places.BLANK_TEXTS)
         sums |= {f"n{at}": fits.sum(), f"x{at}": ibis.ifelse(fits, False, there).sum()}
-    (row,) = run(table.agg(**sums)) if sums else [{}]
+    (row,) = places.run(table.agg(**sums)) if sums else [{}]
     counts = [(int(row[f"n{at}"] or 0), row[f"x{at}"]) for at in range(len(tried))]
     return [pair for pair, (n, odd) in zip(tried, counts, strict=True) if not odd and n >= least]
 

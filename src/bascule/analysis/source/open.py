@@ -15,14 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bascule.analysis.source.csv_files import (
-    OLDER,
-    EncodingError,
-    in_utf8,
-    older_copies,
-    plain_copy,
-    read_csv,
-)
+from bascule.analysis.source import csv_files
 from bascule.analysis.source.places import (
     CLOSED,
     ELSEWHERE,
@@ -378,25 +371,25 @@ def _read_csv(opened: Connections, names: Sequence[str], source: Source) -> tupl
 
     local, folder = opened.local, opened.folder
     used, view = (
-        [in_utf8(name, folder, source.encoding) for name in names],
+        [csv_files.in_utf8(name, folder, source.encoding) for name in names],
         f"bascule_{source.field}",
     )
     note = Unreadable()
 
     def read(paths: Sequence[str]) -> tuple[list[str], Unreadable]:
-        return read_csv(local, paths, names, folder, view, source.file_column)
+        return csv_files.read_csv(local, paths, names, folder, view, source.file_column)
 
     try:
         copies, unreadable = read(used)
-    except EncodingError:
-        older = older_copies(used, folder)
+    except csv_files.EncodingError:
+        older = csv_files.older_copies(used, folder)
         if older is None:
             raise
-        note = Unreadable(encoding=OLDER)
+        note = Unreadable(encoding=csv_files.OLDER)
         copies, unreadable = read(older)
     except duckdb.Error:
         # The usual reason is a mix of line endings.
-        used = [plain_copy(name, folder) for name in used]
+        used = [csv_files.plain_copy(name, folder) for name in used]
         copies, unreadable = read(used)
     opened.unreadable[source.field] = unreadable + note
     return local.table(view), copies

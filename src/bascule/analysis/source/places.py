@@ -22,8 +22,6 @@ from bascule.core.errors import InputError
 Record = dict[str, Any]
 """A line of an answer, by the names of its columns."""
 
-BATCH = 100_000
-
 OPENED_HERE: WeakSet[Any] = WeakSet()
 """The backends of Ibis that were opened here, for files and frames."""
 
@@ -38,12 +36,6 @@ def run(expression: Any) -> list[Record]:
         return [dict(zip(names, row, strict=True)) for row in answer.fetchall()]
     rows: list[Record] = expression.to_pyarrow().to_pylist()
     return rows
-
-
-def batches(expression: Any) -> Any:
-    """The rows of an expression in the DuckDB that was opened here, as batches of Arrow."""
-    backend = expression.get_backend()
-    return backend.con.sql(backend.compile(expression)).to_arrow_reader(BATCH)
 
 
 def stored(expression: Any, name: str) -> Any:

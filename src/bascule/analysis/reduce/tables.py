@@ -5,11 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bascule.analysis.log.rows import REASONS, Arms, Columns, good
 from bascule.analysis.reduce.moments import check_covered
-from bascule.analysis.source.places import batches, is_duckdb, is_opened_here, run
+from bascule.analysis.source.places import is_duckdb, run
 from bascule.core.inputs.checks import LARGEST
 from bascule.core.metrics.measure import Measure
 
@@ -288,14 +286,14 @@ def one_row_each(rows: Any, about: Survey) -> bool:
         (ends,) = run(good_rows.agg(low=unit.min(), high=unit.max()))
         if ends["low"] is None:
             return True
-        span = int(ends["high"]) - int(ends["low"]) + 1
-        if span < usable:
+        low, high = int(ends["low"]), int(ends["high"])
+        if high - low + 1 < usable:
             return False
-        fits = int(ends["low"]) >= -LARGEST_WHOLE and int(ends["high"]) <= LARGEST_WHOLE
-        if fits and is_opened_here(rows.get_backend()) and _ascending(good_rows):
+        # Most tables that are not ordered show it soon.
+        if _ascending(good_rows.limit(FIRST_ROWS)) and _ascending(good_rows):
             return True
-        if span <= MOST_BITS:
-            return _different(good_rows, ends["low"], ends["high"]) == usable
+        if high - low < MOST_BITS and -LARGEST_WHOLE <= low <= high <= LARGEST_WHOLE:
+            return _different(good_rows, low, high) == usable
     if is_duckdb(rows) and about.units == usable:
         about_units = int(run(good_rows.agg(units=good_rows.unit.approx_nunique()))[0]["units"])
         if about_units < 0.85 * usable:
@@ -304,21 +302,13 @@ def one_row_each(rows: Any, about: Survey) -> bool:
 
 
 LARGEST_WHOLE = 2**63 - 1
+FIRST_ROWS = 100_000
 
 
 def _ascending(rows: Any) -> bool:
-    """Whether every unit is above the one before it, as in tables that are ordered by it.
-
-    It stops at the first rows that are not.
-    """
-    last = None
-    for batch in batches(rows.select(unit=rows.unit.cast("int64"))):
-        # Not Arrow's own conversion, which imports pandas.
-        unit = np.from_dlpack(batch.column(0))
-        if (last is not None and unit[0] <= last) or not (unit[1:] > unit[:-1]).all():
-            return False
-        last = unit[-1]
-    return True
+    """Whether every unit is above the one before it, as in tables that are ordered by it."""
+    steps = rows.select(falls=rows.unit <= rows.unit.lag())
+    return not run(steps.agg(falls=steps.falls.any()))[0]["falls"]
 
 
 MOST_BITS = 1_000_000_000
