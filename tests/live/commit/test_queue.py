@@ -58,6 +58,24 @@ def test_an_error_reaches_the_caller_and_the_next_group_works() -> None:
     assert wait_for(groups, 2) == 2
 
 
+def test_an_interruption_while_a_group_waits_for_others_stops_no_later_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After Ctrl-C in a notebook nothing was ever written again."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    groups = CommitQueue(lambda _: None, lambda: None)
+    monkeypatch.setattr(groups, "_company", 2)
+    monkeypatch.setattr(groups._arrived, "wait_for", interrupted)
+    reply = reply_of(1)
+    with pytest.raises(KeyboardInterrupt):
+        groups.run(reply)
+    assert reply.result(10) == 1
+    assert wait_for(groups, 2) == 2
+
+
 def test_those_who_bring_much_do_not_all_go_at_once() -> None:
     seen: list[list[int]] = []
     begun, go_on = Event(), Event()

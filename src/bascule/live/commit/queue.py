@@ -205,23 +205,27 @@ class CommitQueue:
         return is_first
 
     def _write_group(self) -> None:
-        self._wait_for_company()
-        with self._lock:
-            size = self._fitting()
-            group, self._queue = self._queue[:size], self._queue[size:]
+        group: list[Reply[Any]] = []
         failure: BaseException | None = None
         try:
+            self._wait_for_company()
+            with self._lock:
+                size = self._fitting()
+                group, self._queue = self._queue[:size], self._queue[size:]
             self._work(group)
         except BaseException as problem:
             failure = problem
         with self._lock:
             # Callers that get their result now may soon be back, beside those that wait already.
-            self._company = min(size + len(self._queue), LARGEST_GROUP)
+            self._company = min(len(group) + len(self._queue), LARGEST_GROUP)
         deliver(group, failure)
         with self._lock:
             self._is_busy = goes_on = bool(self._queue)
         if goes_on:
             self._call_thread()
+        if failure is not None and not group:
+            # Ctrl-C while it waited for others: the thread writes what is queued.
+            raise failure
 
     def _fitting(self) -> int:
         """How many queued jobs make a group: fewer where each has many items."""
