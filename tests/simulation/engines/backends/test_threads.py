@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import bascule as bs
 from bascule.core.evidence.radius import radius
+from bascule.core.procedures.intervals.state import ROWS
 from bascule.core.progress import interval_procedure
 from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.kernels import compiled
@@ -182,8 +183,8 @@ def test_the_loop_runs_uncompiled_too() -> None:
     columns = RunColumns(times, winners, counts, new_control())
     with np.errstate(over="ignore"):
         play(
-            np.empty(20), np.empty(8, np.uint64), np.empty(2, np.int64), np.empty(2, np.int64),
-            np.empty(64), 2, Chunk(np.uint64(2), 0, 3), settings, columns,
+            np.empty((2, ROWS, 2)), np.empty(8, np.uint64), np.empty(2, np.int64),
+            np.empty(2, np.int64), np.empty(64), 2, Chunk(np.uint64(2), 0, 3), settings, columns,
         )  # fmt: skip
     assert np.array_equal(columns.times, result.decision_time)
     assert np.array_equal(columns.winners, result.winner)
