@@ -1,4 +1,4 @@
-"""Running experiments and their storage; databases load when a store is opened."""
+"""Running experiments and their storage."""
 
 from __future__ import annotations
 

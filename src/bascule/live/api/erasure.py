@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import seconds
@@ -16,11 +18,7 @@ from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
 from bascule.live.transactions.erase import erase, erase_excluded
 from bascule.live.transactions.settle import settle
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ERASED = (
     "its name is gone; outcomes of a unit that has not counted yet stay without the name until it "

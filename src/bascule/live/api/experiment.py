@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
+from bascule.live.reports.diagnostics import diagnostics_of, put_into_log, raised
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import HistoryPoint, point_of, spread
 from bascule.live.reports.status import Status, status_of
+from bascule.live.reports.verification.verify import Verification, verify
 from bascule.live.steps.inputs import checked_description
 from bascule.live.storage.queries import Loaded, oldest_waiting
 from bascule.live.storage.records import audit_entries, description_of, history_of
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
+from bascule.live.transactions.unit_of_work import UnitOfWork
 from bascule.theory import Prediction
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bascule.live.reports.verification.verify import Verification
-    from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 class Experiment(Units):
@@ -112,8 +111,6 @@ class Experiment(Units):
         Each gives false alarms in a share `level` of the tests; none is part of the decision. They
         read the whole log, so they take longer the longer it is.
         """
-        from bascule.live.reports.diagnostics import diagnostics_of
-
         self.settle()
         with self.store.reporting() as connection:
             loaded = self.store.load(connection, self.id, self.name)
@@ -125,15 +122,11 @@ class Experiment(Units):
         While a test runs, only diagnostics that are valid at any time raise alarms, since they are
         looked at again and again; when it has ended, all do.
         """
-        from bascule.live.reports.diagnostics import put_into_log, raised
-
         alarms = raised(self.diagnostics(level), self.state in OPEN)
         return tuple(one for one in alarms if self._do(partial(put_into_log, diagnostic=one)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and list all that is stored differently."""
-        from bascule.live.reports.verification.verify import verify
-
         with self.store.reporting() as connection:
             return verify(connection, self.id, self.name)
 

@@ -1,7 +1,4 @@
-"""Reads across experiments, for programs that serve many: one query each, no transaction of units.
-
-It loads the database layer, which `bascule.live.api` itself leaves until a store is opened.
-"""
+"""Reads across experiments, for programs that serve many: one query each, and no transaction."""
 
 from __future__ import annotations
 

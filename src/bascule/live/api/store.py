@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.design_parts import Reports
@@ -15,11 +17,13 @@ from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError, StoreError
 from bascule.core.metrics.measure import Measure
+from bascule.live.api.backup import import_experiment, write_copy
 from bascule.live.api.designs import check_readable, read_design
 from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
 from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
+from bascule.live.reports.verification.verify import Verification, verify_orphans
 from bascule.live.steps.inputs import check_name, checked_description
 from bascule.live.steps.stages import check_live
 from bascule.live.storage.delivery import checked_delivery, placed
@@ -37,12 +41,6 @@ from bascule.live.storage.records import all_descriptions, audit_entries, descri
 from bascule.live.storage.state import OPEN, Control, ExperimentState
 from bascule.live.storage.state_json import DAMAGE, state_to_json, statistics_to_json
 from bascule.live.storage.statements import fetch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bascule.live.reports.verification.verify import Verification
-
 
 LINKED_TOGETHER = 50
 """Tests in which names are linked together; more in one transaction would hold up assignments."""
@@ -307,8 +305,6 @@ class Store(ErasableStore):
 
     def backup(self, path: str | Path) -> None:
         """Copy the store into a new SQLite file, as it is at one moment, while it is in use."""
-        from bascule.live.api.backup import write_copy
-
         with self.reporting() as source:
             write_copy(source, Path(path))
 
@@ -319,8 +315,6 @@ class Store(ErasableStore):
 
         `experiment` says which, where the file has several, and `name` gives it another name.
         """
-        from bascule.live.api.backup import import_experiment
-
         return import_experiment(self, path, experiment, name)
 
     def audit(self, name: str | None = None) -> list[dict[str, Any]]:
@@ -333,8 +327,6 @@ class Store(ErasableStore):
 
     def verify(self) -> tuple[Verification, ...]:
         """Compute every experiment again from the raw log, and list rows that belong to none."""
-        from bascule.live.reports.verification.verify import verify_orphans
-
         with self.reporting() as connection:
             orphans = verify_orphans(connection, self._database.name)
         return (*(test.verify() for test in self.experiments()), orphans)

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.live.clock import Clock, SystemClock
 from bascule.live.commit.queue import Action, CommitQueue, Job, Reply
+from bascule.live.commit.runner import Runner
 from bascule.live.steps.assignment import fair_shuffle
 from bascule.live.steps.inputs import check_actor
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bascule.live.storage.queries import Loaded
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.storage.databases.database import Database
+from bascule.live.storage.queries import Loaded
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 ACTOR: ContextVar[str | None] = ContextVar("actor", default=None)
 """The actor that the audit log names, if it is not that of the store."""
@@ -55,9 +55,6 @@ class StoreContext:
         clock: Clock | None,
         shuffle: Callable[[list[int]], None] | None,
     ) -> None:
-        from bascule.live.commit.runner import Runner
-        from bascule.live.storage.databases.database import Database
-
         check_actor(actor)
         self.clock: Clock = clock or SystemClock()
         self._actor = actor

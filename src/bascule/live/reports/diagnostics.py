@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
 
 from bascule.core.approximate import percent
 from bascule.core.calendar import DAY
@@ -24,11 +25,7 @@ from bascule.live.storage.queries import BLOCKS, Loaded, Rows, oldest_waiting
 from bascule.live.storage.records import alarms_by_test, history_of
 from bascule.live.storage.state_json import run_from_json
 from bascule.live.storage.statements import fetch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
 

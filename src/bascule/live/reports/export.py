@@ -12,7 +12,9 @@ from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 from string import whitespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -22,9 +24,6 @@ from bascule.live.clock import moment
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Rows
 from bascule.live.storage.statements import fetch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 COLUMNS = {
     "assignments": ("unit", "arm", "number", "probability", "block", "size", "time"),

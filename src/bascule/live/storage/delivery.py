@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import (
@@ -19,9 +21,6 @@ from bascule.core.enrolment.audience import (
 )
 from bascule.core.errors import InputError
 from bascule.live.storage.statements import execute, fetch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 _OTHERS = "SELECT name, phase, delivery FROM experiments WHERE delivery IS NOT NULL"
 _LOCK = "LOCK TABLE experiments IN SHARE ROW EXCLUSIVE MODE"

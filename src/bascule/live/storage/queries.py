@@ -6,7 +6,9 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
@@ -17,6 +19,7 @@ from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import is_storable, pseudonym
 from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
+from bascule.live.storage.schema import OF_EXPERIMENT
 from bascule.live.storage.state import ExperimentState, Names, Phase
 from bascule.live.storage.state_json import (
     names_from_json,
@@ -26,9 +29,6 @@ from bascule.live.storage.state_json import (
     statistics_from_json,
 )
 from bascule.live.storage.statements import execute, fetch, fetch_listed
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 logger = logging.getLogger("bascule.live")
 
@@ -190,8 +190,6 @@ def add_experiment(connection: Connection, values: Mapping[str, Any]) -> int:
 
 def delete_experiment(connection: Connection, number: int) -> None:
     """Delete an experiment with all its rows but those of the audit log."""
-    from bascule.live.storage.schema import OF_EXPERIMENT
-
     for table in OF_EXPERIMENT:
         execute(connection, f"DELETE FROM {table} WHERE experiment = ?", (number,))  # nosec B608
     execute(connection, "DELETE FROM experiments WHERE id = ?", (number,))

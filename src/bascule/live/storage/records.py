@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from sqlalchemy import Connection
 
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.inputs import is_storable
 from bascule.live.storage.state_json import DAMAGE, statistics_from_json
 from bascule.live.storage.statements import execute, fetch
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
 
 logger = logging.getLogger("bascule.live")
 

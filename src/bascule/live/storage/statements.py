@@ -11,10 +11,11 @@ import json
 from collections.abc import Sequence
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
+from sqlalchemy import Connection
+
+from bascule.live.storage.databases.postgresql import copy_in
 
 COPIED_FROM = 8
 """Rows from which on PostgreSQL takes a COPY sooner than single inserts."""
@@ -93,8 +94,6 @@ def insert(
     head, one, many = _inserting(table, tuple(columns))
     if connection.dialect.name != "sqlite":
         if len(rows) >= COPIED_FROM:
-            from bascule.live.storage.databases.postgresql import copy_in
-
             copy_in(connection, f"COPY {head} FROM STDIN", rows)
             return
         execute(connection, one, list(rows))

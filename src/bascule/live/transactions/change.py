@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
@@ -16,9 +15,7 @@ from bascule.live.storage import records
 from bascule.live.storage.state import OPEN, Phase
 from bascule.live.transactions.erase import finish
 from bascule.live.transactions.settle import decide, remove_arm, settle
-
-if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 def move(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bascule.core.covariates import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
@@ -19,9 +19,7 @@ from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
 from bascule.live.storage.queries import homes, members
 from bascule.live.storage.state import Control
 from bascule.live.transactions.settle import is_settled, settle
-
-if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 Newcomer = tuple[str, Mapping[str, object] | None, Context | None]
 """A unit to assign, with what is known of it: its covariates, and its context."""

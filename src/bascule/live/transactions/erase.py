@@ -15,17 +15,14 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
+from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import PREFIX, is_erased, pseudonym
 from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN, Front
-
-if TYPE_CHECKING:
-    from bascule.live.steps.assignment import Assignment
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 
 def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[str | None]:

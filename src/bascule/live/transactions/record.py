@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
@@ -25,9 +25,7 @@ from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
 from bascule.live.storage.state import ExperimentState
 from bascule.live.transactions.settle import settle
-
-if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 NOBODY = ""
 """In place of the unit of an event that names none, with an id that no outcome had before."""

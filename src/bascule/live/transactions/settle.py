@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
@@ -29,9 +29,7 @@ from bascule.live.storage.queries import Loaded, Rows
 from bascule.live.storage.state import OPEN, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json
 from bascule.live.transactions.erase import finish
-
-if TYPE_CHECKING:
-    from bascule.live.transactions.unit_of_work import UnitOfWork
+from bascule.live.transactions.unit_of_work import UnitOfWork
 
 FOLDED_AT_ONCE = 2000
 """Most units that one transaction folds, so that none of them takes long."""
