@@ -64,9 +64,12 @@ def difference_words(one: Effect | Contrast, amounts: Amounts) -> str:
     """Return a difference in outcome units with its interval, or that it has none yet.
 
     >>> from bascule.core.outcomes import Bernoulli
+    >>> from dataclasses import replace
     >>> unknown = Effect("b", "a", 0.01, -math.inf, math.inf, 0.05, "proven")
     >>> difference_words(unknown, Amounts.of(Bernoulli()))
     '+1.00 points (no interval yet)'
+    >>> difference_words(replace(unknown, low=0.0), Amounts.of(Bernoulli()))
+    '+1.00 points (at least 0 points)'
     """
     shown = amounts.difference(one.difference, one.high - one.low)
     words = interval_words(one.error, one.low, one.high, amounts.interval(one.low, one.high))

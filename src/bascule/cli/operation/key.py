@@ -7,7 +7,7 @@ from typing import Literal
 
 import typer
 
-from bascule.cli.support.console import print_json, print_line
+from bascule.cli.support.console import print_json, print_line, print_rows
 from bascule.cli.support.designs import AS_JSON, switch
 from bascule.cli.support.stores import STORE, acting_user, store_at
 
@@ -53,8 +53,9 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
 
     with store_at(store, there=True) as opened:
         keys = list_keys(opened)
-    if as_json:
-        rows = [
+    rows, lines = [], []
+    for key in keys:
+        rows.append(
             {
                 "id": key.id,
                 "role": key.role,
@@ -65,14 +66,11 @@ def list_all(store: str = STORE, as_json: bool = AS_JSON) -> None:
                 "creator": key.creator,
                 "revoked": None if key.revoked is None else moment(key.revoked).isoformat(),
             }
-            for key in keys
-        ]
-        print_json({"keys": rows})
-        return
-    for key in keys:
+        )
         limits = "all experiments" if key.experiments is None else ", ".join(key.experiments)
         state = "" if key.revoked is None else "revoked"
-        print_line(f"{key.id}  {key.role:<8}{state:<9}{key.label:<20}{limits}".rstrip())
+        lines.append(f"{key.id}  {key.role:<8}{state:<9}{key.label:<20}{limits}".rstrip())
+    print_rows(as_json, {"keys": rows}, lines)
 
 
 @app.command("revoke")

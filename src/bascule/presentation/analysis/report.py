@@ -343,6 +343,6 @@ def _collection_cells(row: LogAnswer) -> Cells:
         row.decision or "-",
         row.decided or "",
         amounts.difference(row.difference),
-        f"{amounts.signed(row.low)} to {amounts.signed(row.high)}",
+        bounds_words(row.low, row.high, amounts.signed) or UNKNOWN,
         row.flagged,
     )
