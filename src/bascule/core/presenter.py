@@ -12,6 +12,9 @@ from typing import Any
 
 from bascule.core.inputs.files import write_whole
 
+COLUMNS = 80
+"""Where sentences are broken on a terminal."""
+
 
 def presenter(name: str, package: str = "bascule.presentation") -> Any:
     """Return the module `name` of a package that shows results, loaded when it is first needed.

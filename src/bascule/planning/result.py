@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import finite_data
-from bascule.core.presenter import Reported, presenter
+from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
 from bascule.planning.forecast import Forecast, even_rule
 from bascule.planning.request.options import AcceptedGuarantee
@@ -57,7 +57,7 @@ class Plan(Reported):
     there. `complete` is False where some figures are predictions that were to be simulated yet.
     """
 
-    WIDTH, PAGE = 80, "Test plan"
+    WIDTH, PAGE = COLUMNS, "Test plan"
 
     request: PlanRequest
     rule: Rule

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING, Protocol
 
+from bascule.core.presenter import COLUMNS
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-COLUMNS = 80
-"""Longer lines of text are broken."""
 
 Cells = tuple[str, ...]
 

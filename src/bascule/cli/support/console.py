@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bascule.core.errors import InputError
+from bascule.core.presenter import COLUMNS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 NOTEWORTHY_SECONDS = 1.0
-
-COLUMNS = 80
-"""Longer sentences of a report are broken."""
 
 _CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *range(127, 160))}
 

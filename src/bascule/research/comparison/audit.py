@@ -13,7 +13,7 @@ from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Gaussian, Outcome
-from bascule.core.presenter import Reported, presenter
+from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
 from bascule.research.comparison.contenders import refuse_twice
 from bascule.research.comparison.coverage import promised_error, why_not_covered
@@ -91,7 +91,7 @@ class Audit(Reported):
     `left_out` has the worlds that could not be played, with the reason.
     """
 
-    WIDTH = 80
+    WIDTH = COLUMNS
 
     design: Design
     means: tuple[float, ...]
