@@ -84,10 +84,13 @@ def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
         with store.writing() as connection:
             execute(connection, "UPDATE experiments SET state = '{' WHERE name = ?", ("test-0",))
     with bs.open(tmp_path / "tests.db") as store:
-        with pytest.raises(bs.StoreError, match="test-0 cannot be read, and names are linked in"):
+        with pytest.raises(bs.InputError, match="test-0 cannot be read, and names are linked in"):
             store.link("user", "phone")
         for name in ("test-1", "test-2", "test-4"):
             assert store.get(name).assign("phone") == arms[name]
+        with pytest.raises(bs.InputError, match="test-0 cannot be read, so nothing was erased"):
+            store.erase("user")
+        assert store.get("test-1").assignment("user") is not None
 
 
 def test_a_person_is_erased_under_all_names(store: bs.Store) -> None:

@@ -15,7 +15,7 @@ from bascule.core.design import Design
 from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
 from bascule.core.enrolment.segments import Member, member_name
-from bascule.core.errors import InputError, StoreError
+from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.backup import import_experiment, write_copy
 from bascule.live.api.designs import check_readable, read_design
@@ -214,8 +214,8 @@ class Store(ErasableStore):
         """Link two names of one person in all open experiments; return the arm of both in each.
 
         With `experiments`, only in these and their segments. Call it at every sign-in: one that is
-        created later knows nothing of it. An experiment that cannot be read raises `StoreError`
-        after the names are linked in all others.
+        created later knows nothing of it. If one cannot be read, it raises `InputError` after
+        the names are linked in all others.
         """
         meant = self._covered(experiments)
         with self.reading() as connection:
@@ -239,10 +239,12 @@ class Store(ErasableStore):
                     damaged[name] = error
         if damaged:
             names = ", ".join(damaged)
-            raise StoreError(
+            message = (
                 f"{names} cannot be read, and names are linked in all other experiments: see what "
                 "is damaged with bascule doctor --full"
-            ) from next(iter(damaged.values()))
+            )
+            problem = InputError("experiment", message, kind="conflict")
+            raise problem from next(iter(damaged.values()))
         return arms
 
     def get(self, name: str) -> Experiment:
