@@ -10,9 +10,7 @@ from bascule.simulation.kernels.compiled import Kernel, compile_loop
 from bascule.simulation.random import (
     WORDS,
     fill_normals,
-    outside_layer,
     seed_stream,
-    uniform,
     ziggurat_table,
 )
 
@@ -33,7 +31,7 @@ def _build(fingerprint: str) -> Kernel:
 
 def main() -> None:
     """Print each figure's distance from what it should be, in standard errors."""
-    play = compile_loop(_build, (seed_stream, uniform, outside_layer))
+    play = compile_loop(_build)
     streams, values = np.empty(WORDS, np.uint64), np.empty(RUNS * EACH)
     powers, tails = np.zeros(8), np.zeros((2, len(EDGES)))
     cells, within, between = np.zeros(CELLS), np.zeros(4), np.zeros(4)

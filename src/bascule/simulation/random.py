@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bascule.core.inputs import checks
 from bascule.core.outcomes.noise import Noise
-from bascule.core.types import FloatArray
+from bascule.core.types import FloatArray, called_rarely
 
 WORDS = 4
 """Words of state a stream has."""
@@ -75,6 +75,7 @@ def keep_stream(streams: WordArray, at: int, a: Word, b: Word, c: Word, counter:
     streams[at + 3] = counter
 
 
+@called_rarely
 def seed_stream(streams: WordArray, at: int, seed: Word, run: Word) -> None:
     """Set the stream at `at` to the beginning of run `run` of seed `seed`."""
     a, b, c, counter = seed, run, _DOMAIN, _ONE
@@ -90,6 +91,7 @@ def uniform(streams: WordArray, at: int) -> float:
     return float(np.int64(word >> _ELEVEN)) * _UNIT
 
 
+@called_rarely
 def outside_layer(
     streams: WordArray, at: int, row: int | np.int64, value: float, table: FloatArray
 ) -> float:

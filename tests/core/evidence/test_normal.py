@@ -190,7 +190,7 @@ def build_boundaries(fingerprint: str) -> Kernel:
 def boundary(clocks: FloatArray, level: float, effect: float | None) -> FloatArray:
     """The total that has to be reached at each clock, for a false alarm of `level` at most."""
     totals = np.empty_like(clocks)
-    compile_loop(build_boundaries, ())(clocks, -math.log(level), effect or 0.0, totals)
+    compile_loop(build_boundaries)(clocks, -math.log(level), effect or 0.0, totals)
     return totals
 
 

@@ -63,7 +63,7 @@ def test_in_a_plain_world_the_general_loop_plays_the_runs_of_the_quick_one(
 def test_the_loops_run_uncompiled_too(
     rule: Any, outcome: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def uncompiled(build: Any, _called: Any, *parts: Any) -> Any:
+    def uncompiled(build: Any, *parts: Any) -> Any:
         return build(*parts, "")
 
     for family in (world_interval_kernel, world_block_kernel):

@@ -35,7 +35,7 @@ def build(fingerprint: str) -> Kernel:
 
 
 def test_compiled_evidence_equals_uncompiled() -> None:
-    plain, compiled = build(""), compile_loop(build, ())
+    plain, compiled = build(""), compile_loop(build)
     states = np.zeros((2, len(BETS)))
     for x in (-1e6, -30.0, -2.0, 0.0, 0.7, 5.0, 60.0):
         for n in (3.0, 1e3, 1e12):

@@ -14,7 +14,7 @@ import bascule as bs
 from bascule.core.evidence.radius import radius
 from bascule.core.progress import interval_procedure
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.simulation.kernels.intervals import CALLED, build
+from bascule.simulation.kernels.intervals import build
 from bascule.simulation.random import (
     LAYERS,
     NORMAL,
@@ -148,7 +148,6 @@ def test_the_compiled_interval_kernel_is_made_once() -> None:
         for alpha in (2, 3)
     )
     loops = {
-        compile_loop(build, CALLED, procedure.steps, 2, False, NORMAL, radius)
-        for procedure in (two, three)
+        compile_loop(build, procedure.steps, 2, False, NORMAL, radius) for procedure in (two, three)
     }
     assert len(loops) == 1

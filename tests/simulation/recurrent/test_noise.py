@@ -39,7 +39,7 @@ def build(fingerprint: str) -> Loop:
 
 @lru_cache(maxsize=1)
 def compiled() -> Loop:
-    return compile_loop(build, ())
+    return compile_loop(build)
 
 
 def powers_for(stages: int, accuracy: float = 1e-5) -> ExponentialSum:

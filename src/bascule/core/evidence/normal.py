@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.radius import FIRST_UNITS
+from bascule.core.types import called_rarely
 
 SCALES = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 """The clocks at which the parts of the mixture are at their best: rho in the docs."""
@@ -31,6 +32,7 @@ HALF_ROOT = math.sqrt(0.5)
 DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 
 
+@called_rarely
 def tail_series(z: float) -> float:
     """`exp(z^2 / 2) * Phi(z)` for `z` below `SERIES_BELOW`."""
     u = 1.0 / z / z
@@ -82,6 +84,7 @@ def tilted_slope(z: float, value: float) -> float:
     return slope
 
 
+@called_rarely
 def tilted(z: float, shift: float) -> float:
     """`exp(z^2 / 2 - shift) * Phi(z)`.
 
@@ -114,6 +117,7 @@ def mixture_and_slope(total: float, clock: float) -> tuple[float, float]:
     return log_evidence, slope / evidence
 
 
+@called_rarely
 def log_mixture(total: float, clock: float) -> float:
     """Log of the one-sided normal mixture, the average over five scales.
 
@@ -123,6 +127,7 @@ def log_mixture(total: float, clock: float) -> float:
     return mixture_and_slope(total, clock)[0]
 
 
+@called_rarely
 def log_informed(total: float, clock: float, effect: float) -> float:
     """Log of the mixture around an `effect` worth finding, in standard deviations of an outcome.
 
@@ -135,6 +140,7 @@ def log_informed(total: float, clock: float, effect: float) -> float:
     return log_tilted(z) - 0.5 * math.log1p(variance) - log_tilted(CENTRE)
 
 
+@called_rarely
 def mixture_boundary(clock: float, log_threshold: float) -> float:
     """The total at which `log_mixture` is `log_threshold`, which is at least 0.
 
@@ -152,6 +158,7 @@ def mixture_boundary(clock: float, log_threshold: float) -> float:
     return mixture_boundary_from(start, clock, log_threshold)
 
 
+@called_rarely
 def mixture_boundary_from(start: float, clock: float, log_threshold: float) -> float:
     """`mixture_boundary` by Newton's method from a total near the boundary.
 

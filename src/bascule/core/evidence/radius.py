@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from bascule.core.types import called_rarely
+
 Radius = Callable[[float, float, float, float, float], float]
 """(n, sigma, factor, count, delta) -> half the width of an arm's interval."""
 
@@ -32,6 +34,7 @@ def lg(n: float) -> float:
     return max(math.log(n), LOG_2)
 
 
+@called_rarely
 def radius(n: float, sigma: float, factor: float, count: float, delta: float) -> float:
     """Half the width of an arm's interval after `n` observations; infinite before the third.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.normal import SCALES, log_tilted, tilted_slope
+from bascule.core.types import called_rarely
 
 SEARCH_STEPS = 60
 """More than any search for the least favourable means takes."""
@@ -19,6 +20,7 @@ FLAT = 1e-13
 """The search ends when a step promises to lower the log evidence by less than this."""
 
 
+@called_rarely
 def product_and_derivatives(
     error_a: float, error_b: float, units_a: float, units_b: float
 ) -> tuple[float, float, float]:
@@ -61,6 +63,7 @@ def product_and_derivatives(
     return top + math.log(mass * 4.0 / len(SCALES)), first, second
 
 
+@called_rarely
 def ceiling(total: float, units_a: float, units_b: float) -> float:
     """A bound on the log evidence that is quicker to compute, and close when `total` is large.
 
@@ -103,6 +106,7 @@ def least_product(
     return value, error_a
 
 
+@called_rarely
 def log_two_arms(
     difference: float, units_a: float, units_b: float, enough: float = -math.inf
 ) -> float:

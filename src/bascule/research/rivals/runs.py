@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from types import FunctionType
-
 import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.research.rivals import steps
 from bascule.research.rivals.rules import RivalProcedure
 from bascule.research.rivals.steps import (
     SQUARES,
@@ -28,7 +25,7 @@ from bascule.simulation.kernels.compiled import (
     compile_loop,
     finish_run,
 )
-from bascule.simulation.kernels.worlds.intervals import CALLED, EMPTY, schedule, wipe
+from bascule.simulation.kernels.worlds.intervals import EMPTY, schedule, wipe
 from bascule.simulation.kernels.worlds.unit import (
     Source,
     arrival,
@@ -128,10 +125,6 @@ def build(fingerprint: str) -> Kernel:
     return play
 
 
-OUTSIDE = (*CALLED, *(each for each in vars(steps).values() if isinstance(each, FunctionType)))
-"""Functions that are compiled apart from the loop, so that the loop compiles faster."""
-
-
 class RivalRuns(WorldRuns):
     """Runs of a rule of another tool."""
 
@@ -146,7 +139,7 @@ class RivalRuns(WorldRuns):
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + 1)
-        compile_loop(build, OUTSIDE)(
+        compile_loop(build)(
             np.empty(SUMS * self.arms),
             np.empty(self.arms),
             np.empty(self.arms),

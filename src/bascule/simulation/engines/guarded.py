@@ -237,7 +237,7 @@ class CompiledPlay(GuardedPlay):
         draw = kernel.draw_nothing if normal else outcome_of
         scope = Scope(two_arms=self.arms == 2, intervals=intervals)
         parts = procedure.drawn_evidence, procedure.share, scope, tuple(kinds), draw
-        self.loop = compile_loop(kernel.build, kernel.CALLED, *parts)
+        self.loop = compile_loop(kernel.build, *parts)
         self.largest_block = procedure.largest_block
         self.settings = block_settings(self, procedure, compiled_params(procedure))
         self.guarded_settings = kernel.GuardedSettings(

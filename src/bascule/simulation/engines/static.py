@@ -13,12 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.evidence.normal import (
-    mixture_boundary,
-    mixture_boundary_from,
-    tail_series,
-    tilted,
-)
 from bascule.core.procedures.static import StaticProcedure, Threshold, pair_scales, winner, within
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
 from bascule.simulation.feasible import last_stage
@@ -35,9 +29,7 @@ from bascule.simulation.random import (
     WORDS,
     WordArray,
     fill_normals,
-    outside_layer,
     seed_stream,
-    uniform,
 )
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
@@ -131,13 +123,6 @@ def build(fingerprint: str) -> Kernel:
     return play
 
 
-CALLED = (
-    *(seed_stream, uniform, outside_layer),
-    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
-)
-"""Functions that the loops call rarely enough to leave them outside."""
-
-
 class StaticRuns(Runs):
     """Runs of a static population."""
 
@@ -167,8 +152,8 @@ class StaticRuns(Runs):
         """Play some of the runs; with none, only compile and tabulate."""
         if runs == 0:
             thresholds = self.settings.thresholds
-            tabulate = compile_loop(build_thresholds, CALLED, self.threshold)
+            tabulate = compile_loop(build_thresholds, self.threshold)
             tabulate(thresholds, self.settings.stages, *self.asks)
         chunk, columns = self.order(first_run, runs, control)
         room = (*(np.empty(self.arms) for _ in range(4)), np.empty(WORDS, np.uint64))
-        compile_loop(build, CALLED)(*room, self.arms, chunk, self.settings, columns)
+        compile_loop(build)(*room, self.arms, chunk, self.settings, columns)

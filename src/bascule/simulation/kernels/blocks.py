@@ -13,7 +13,6 @@ import numpy as np
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.evidence.betting import bet, log_shifted_wealth, log_wealth
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD, NO_FLOORS, PARTS, log_evidence
 from bascule.core.evidence.families.rows import (
     ARM_OF_CUBES,
@@ -23,7 +22,6 @@ from bascule.core.evidence.families.rows import (
     Family,
     Params,
 )
-from bascule.core.evidence.normal import log_informed, log_mixture
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
 from bascule.core.types import NOBODY, FloatArray, IntArray
@@ -230,25 +228,12 @@ def build(
     return play
 
 
-CALLED = (
-    finish_run,
-    seed_stream,
-    outside_layer,
-    log_mixture,
-    log_informed,
-    bet,
-    log_wealth,
-    log_shifted_wealth,
-)
-"""Functions that the loop calls rarely enough to leave them outside."""
-
-
 def compiled_params(procedure: BlockProcedure) -> Params:
     """Return the parameters of the evidence in the form that compiled loops take."""
     floors = np.zeros(len(NO_FLOORS))
     params = procedure.params._replace(floors=floors)
     if procedure.drawn_evidence is KNOWN_SPREAD:
-        compile_loop(build_floors, CALLED)(floors, params)
+        compile_loop(build_floors)(floors, params)
     return params
 
 
@@ -362,9 +347,9 @@ class BlockRuns(Runs):
         chunk, columns = self.order(first_run, runs, control)
         if fast and self.can_draw_differences:
             streams = np.empty(WORDS, np.uint64)
-            loop = compile_loop(block_differences.build, CALLED, self.procedure.share)
+            loop = compile_loop(block_differences.build, self.procedure.share)
             loop(np.empty(2), streams, chunk, *self._difference_settings(), columns)
             return
         compiled_for = self._compiled_for(self.draws, self.fixed_arms, fast)
-        loop = compile_loop(build, CALLED, *self.functions, self.draws, compiled_for)
+        loop = compile_loop(build, *self.functions, self.draws, compiled_for)
         loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.types import FloatArray, IntArray
+from bascule.core.types import RARE, FloatArray, IntArray, called_rarely
 
 Kernel = Callable[..., None]
 
@@ -72,6 +72,7 @@ def new_control() -> IntArray:
     return np.zeros(CONTROL_SIZE, np.int64)
 
 
+@called_rarely
 def finish_run(units: FloatArray, row: int, time: int, winner: int, columns: RunColumns) -> None:
     """Write how a run ended, with the units of each arm, into its row of the result."""
     times, winners, counts, control = columns
@@ -111,19 +112,18 @@ def arms_to_fix(arms: int, runs: int) -> int:
 
 
 @lru_cache(maxsize=128)
-def compile_loop(build: Callable[..., Kernel], called: tuple[Function, ...], *parts: Any) -> Kernel:
+def compile_loop(build: Callable[..., Kernel], *parts: Any) -> Kernel:
     """Compile the loop that `build` returns for some parts, once, or take it from the disk cache.
 
     `build` is given the parts, and last a digest of all source that a loop can contain. It has to
     let the loop refer to the digest: the compiler's cache keeps it with the machine code, and so
     notices a change in a file that it does not watch itself. The plain functions that the loop uses
-    are found by looking; they become part of it, but for those in `called`, which are rare enough
-    to stay outside.
+    are found by looking, and become part of it, but for those that are `called_rarely`.
     """
     loop = build(*parts, source_fingerprint())
-    used, outside = used_functions(loop), frozenset(called)
+    used = used_functions(loop)
     for function in used:
-        _register(function, function not in outside)
+        _register(function)
     # Functions of a user's own rule lie where the digest does not reach, perhaps in a notebook:
     # what contains them is compiled anew in each process.
     return _compile(loop, keep=all(map(_is_own, used)))
@@ -194,8 +194,9 @@ def _compile(function: Kernel, keep: bool) -> Kernel:
 
 
 @lru_cache(maxsize=256)
-def _register(function: Function, inline: bool) -> None:
+def _register(function: Function) -> None:
     from numba.extending import register_jitable
 
     # Nobody calls them from outside of a loop; a door for that took a tenth of the compilation.
+    inline = not hasattr(function, RARE)
     register_jitable(forceinline=inline, no_cfunc_wrapper=True)(function)

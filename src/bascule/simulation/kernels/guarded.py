@@ -14,9 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.evidence.betting import shift_ruled_out, shifted_wealth_and_slope
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, UNITS, Family, Params
-from bascule.core.evidence.normal import mixture_and_slope, mixture_boundary
 from bascule.core.metrics.guard_rule import (
     HARMED,
     OPEN,
@@ -32,7 +30,6 @@ from bascule.core.metrics.guard_rule import (
 from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import BlockSettings
 from bascule.simulation.kernels.compiled import (
     STOP,
@@ -42,16 +39,11 @@ from bascule.simulation.kernels.compiled import (
     RunColumns,
     finish_run,
 )
-from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source, outcome_of
+from bascule.simulation.kernels.worlds.unit import NOISE, NORMAL, SPREAD, Source
 from bascule.simulation.random import (
     WordArray,
-    beta,
     fill_normals,
-    gamma,
-    normal,
-    pick,
     seed_stream,
-    student_t,
 )
 
 KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, NUMBERS = range(7)
@@ -330,22 +322,3 @@ def must_wait(
         out[arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
     only = only_treatment(out, count, control_arm)
     return only != NOBODY and not allowed(standings, count, guardrails, only, control_arm)
-
-
-CALLED = (
-    *CALLED_BY_BLOCKS,
-    outcome_of,
-    beta,
-    gamma,
-    student_t,
-    pick,
-    normal,
-    fill_normals,
-    mixture_boundary,
-    mixture_and_slope,
-    shift_ruled_out,
-    shifted_wealth_and_slope,
-    must_wait,
-    look_is_due,
-)
-"""Functions that the loop calls rarely enough to leave them outside."""

@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.evidence.normal import (
-    mixture_boundary,
-    mixture_boundary_from,
-    tail_series,
-    tilted,
-)
-from bascule.core.evidence.radius import Radius, radius
-from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
+from bascule.core.evidence.radius import Radius
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.intervals.state import (
@@ -32,7 +25,7 @@ from bascule.core.procedures.intervals.state import (
     highest,
     place,
 )
-from bascule.core.types import NOBODY, FloatArray, IntArray
+from bascule.core.types import NOBODY, FloatArray, IntArray, called_rarely
 from bascule.simulation.kernels import two_arms
 from bascule.simulation.kernels.compiled import (
     ALIVE,
@@ -50,9 +43,7 @@ from bascule.simulation.random import (
     WORDS,
     Draws,
     WordArray,
-    outside_layer,
     seed_stream,
-    uniform,
     ziggurat_table,
 )
 from bascule.simulation.runs import AnyArray, Runs
@@ -70,6 +61,7 @@ SMALLEST_PART = 0.1
 """Radii below this part of half the smallest gap are computed where they are needed."""
 
 
+@called_rarely
 def start_run(
     state: FloatArray,
     arms: int,
@@ -84,6 +76,7 @@ def start_run(
     clear(state[lane], arms, unseen_score)
 
 
+@called_rarely
 def move_lane(
     state: FloatArray,
     streams: WordArray,
@@ -232,14 +225,6 @@ def build_table(radius_of: Radius, fingerprint: str) -> Kernel:
     return tabulate
 
 
-CALLED = (
-    *(radius, seed_stream, uniform, outside_layer, start_run, finish_run, move_lane),
-    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
-    *(log_two_arms, ceiling, product_and_derivatives),
-)
-"""Functions that the loops call rarely enough to leave them outside."""
-
-
 def _lanes(arms: int) -> int:
     """Runs played at once: enough to hide latency, few enough to stay in the first cache."""
     return max(4, min(16, 256 // arms))
@@ -263,7 +248,7 @@ def interval_settings(
 
 def tabulate_radii(radius_of: Radius, settings: IntervalSettings) -> None:
     """Fill the table of the settings with radii."""
-    tabulate = compile_loop(build_table, CALLED, radius_of)
+    tabulate = compile_loop(build_table, radius_of)
     tabulate(settings.radii, *radius_numbers(settings))
 
 
@@ -294,8 +279,8 @@ class IntervalRuns(Runs):
         steps, radius_of = self.functions
         how = endless, self.draws, radius_of
         if self.fixed_arms == 2 and two_arms.fits_registers(steps):
-            return compile_loop(two_arms.build, CALLED, steps, *how)
-        return compile_loop(build, CALLED, steps, self.fixed_arms, *how)
+            return compile_loop(two_arms.build, steps, *how)
+        return compile_loop(build, steps, self.fixed_arms, *how)
 
     def _units_in_table(self, means: tuple[float, ...]) -> float:
         units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))

@@ -19,14 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.evidence.looks import following_look, look_part
-from bascule.core.evidence.normal import (
-    mixture_boundary,
-    mixture_boundary_from,
-    tail_series,
-    tilted,
-)
 from bascule.core.evidence.radius import FIRST_UNITS
-from bascule.core.evidence.two_arms import ceiling, log_two_arms, product_and_derivatives
 from bascule.core.procedures.intervals.state import (
     SCORES,
     UPPERS,
@@ -47,7 +40,7 @@ from bascule.simulation.kernels.compiled import (
     RunColumns,
     finish_run,
 )
-from bascule.simulation.random import WordArray, fill_normals, outside_layer, seed_stream
+from bascule.simulation.random import WordArray, fill_normals, seed_stream
 
 Find = Callable[[FloatArray, int, float, float, float, float, float], float]
 """(radii, number of the look, units, clock, sigma_unit, sigma_noise, level) -> the radius."""
@@ -365,12 +358,3 @@ def build_tables(weight: Weight, fingerprint: str) -> Kernel:
             table[SHARES, age] = table[WEIGHTS, age] / age
 
     return tabulate
-
-
-CALLED = (
-    finish_run,
-    *(seed_stream, outside_layer, clear),
-    *(mixture_boundary, mixture_boundary_from, tilted, tail_series),
-    *(log_two_arms, ceiling, product_and_derivatives),
-)
-"""Functions that the loops call rarely enough to leave them outside."""

@@ -23,7 +23,6 @@ from bascule.simulation.recurrent.crowds import tables as noise_tables
 from bascule.simulation.recurrent.exponential_sum import FEW_AGES, fit
 from bascule.simulation.recurrent.kernel import (
     BURST,
-    CALLED,
     EVERY_OUTCOME,
     FIRST_CLOCK,
     MEMBER,
@@ -73,7 +72,7 @@ class Plain:
     def table(self, room: int) -> FloatArray:
         """Return the weights of a unit by its number of outcomes."""
         table = np.empty((2, room + 1))
-        tabulate = compile_loop(build_tables, CALLED, self.weight)
+        tabulate = compile_loop(build_tables, self.weight)
         tabulate(table, *self.outcome.unit_spreads)
         return table
 
@@ -137,7 +136,7 @@ class Fast(Plain):
         spreads, radii = self.outcome.unit_spreads, np.empty(POINTS * looks)
         longest = room * self.weight(float(room), *spreads)
         last = min(POINTS - 1, math.ceil(math.log(longest / FIRST_CLOCK) * PER_LOG) + 3)
-        tabulate = compile_loop(build_by_clock, CALLED, radius_of)
+        tabulate = compile_loop(build_by_clock, radius_of)
         tabulate(radii, last, looks > 1, *spreads, level)
         return radii
 
@@ -207,7 +206,6 @@ class UnitRuns(Runs):
         self.accuracy = engine.accuracy(self.room)
         self.loop = compile_loop(
             build,
-            CALLED,
             procedure.steps,
             procedure.within,
             engine.find(shape.radius),

@@ -24,7 +24,7 @@ from bascule.core.covariates import observe as observe_covariates
 from bascule.core.design import MOST_UNITS, Design
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.signals import DIFFERENT, blend, judge_delays, most_tilt
+from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
 from bascule.core.procedures.blocks.steps import (
     FUTILE,
     Scope,
@@ -34,7 +34,6 @@ from bascule.core.procedures.blocks.steps import (
     steps_of,
 )
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.blocks import CALLED as CALLED_BY_BLOCKS
 from bascule.simulation.kernels.blocks import (
     BlockSettings,
     block_settings,
@@ -78,21 +77,12 @@ from bascule.simulation.kernels.worlds.unit import (
     Source,
     arrival,
     drawing,
-    drift,
     event_at,
     mean_and_gap,
     source_of,
 )
 from bascule.simulation.random import (
-    beta,
-    exponential,
-    fill_normals,
-    gamma,
-    normal,
-    pick,
     seed_stream,
-    student_t,
-    uniform,
 )
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
@@ -117,12 +107,10 @@ class Ring(NamedTuple):
     """A row for each block."""
     pending_clocks: FloatArray
     """What the blocks under way will add to the clock of each pair."""
-    xs: FloatArray
-    """The covariates of each unit."""
 
 
 class Covariates(NamedTuple):
-    """The covariates of a design (`kernels.covariates`), and room for their sums."""
+    """The covariates of a design (`kernels.covariates`), and room for their sums and the units'."""
 
     drawn: Drawn
     spreads: FloatArray
@@ -130,6 +118,7 @@ class Covariates(NamedTuple):
     sums: FloatArray
     block: FloatArray
     theta: FloatArray
+    xs: FloatArray
 
 
 class Calendar(NamedTuple):
@@ -186,17 +175,18 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         source: Source,
         columns: RunColumns,
         regrets: FloatArray,
-        about: Covariates,
-        early: Early,
+        about: Covariates | None,
+        early: Early | None,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         max_units, _, _, tilt, batch, margin, params, _ = settings
-        owners, values, blocks, pending, xs = ring
-        drawn, spreads, ranges, sums, block, theta = about
+        owners, values, blocks, pending = ring
+        if adjusts:
+            drawn, spreads, ranges, sums, block, theta, xs = about
+            covariates = drawn.rows.shape[0]
         least, week, active = calendar
         streams, cell, world, means, _, _, ziggurat = source
-        covariates = drawn.rows.shape[0]
         turn = owners.size - 1
         rounds = batch if split else 1
         each = 1 if split else batch
@@ -205,8 +195,9 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
             clear(arms, pairs, count, arm_columns, pair_columns)
             for arm in range(count):
                 assigned[arm] = 0.0
-            for i in range(sums.size):
-                sums[i] = 0.0
+            if adjusts:
+                for i in range(sums.size):
+                    sums[i] = 0.0
             for i in range(pending.size):
                 pending[i] = 0.0
             if signals:
@@ -251,14 +242,16 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     if frozen:
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
-                        then = blocks[folded & turn][READY] if folded < opened else until
+                        then = blocks[folded & turn, READY] if folded < opened else until
                         if held != NOBODY:
                             then = min(then, until)
                         clock = max(clock, then - 1)
                     elif below_cap:
                         deal_slots(arms, count, slots, front, streams)
-                        opening = blocks[opened & turn]
-                        opening[BEGIN], opening[FRONT], opening[SHARE] = units, front, share
+                        at = opened & turn
+                        blocks[at, BEGIN] = units
+                        blocks[at, FRONT] = front
+                        blocks[at, SHARE] = share
                         ahead = share * each / (share + 1.0)
                         add_to_pending(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
@@ -284,8 +277,10 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     units += 1
                     dealt += 1
                     if dealt == size:
-                        full = blocks[opened & turn]
-                        full[END], full[READY], full[FOLLOWING] = units, ready, left
+                        at = opened & turn
+                        blocks[at, END] = units
+                        blocks[at, READY] = ready
+                        blocks[at, FOLLOWING] = left
                         opened += 1
                 if below_cap or folded < opened:
                     clock += 1
@@ -298,21 +293,22 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     winner == NOBODY
                     and ended == 0
                     and folded < opened
-                    and blocks[folded & turn][READY] <= clock
+                    and blocks[folded & turn, READY] <= clock
                 ):
-                    due = blocks[folded & turn]
+                    due = folded & turn
+                    due_front, due_share = blocks[due, FRONT], blocks[due, SHARE]
                     for arm in range(count):
-                        arms[arm][BLOCK_UNITS] = 0.0
+                        arms[arm, BLOCK_UNITS] = 0.0
                     if adjusts:
                         coefficients(sums, covariates, ranges, drawn.most, theta)
                     if signals:
-                        set_sizes(early.sizes, due[FRONT], due[SHARE] * each, each)
-                    for unit in range(due[BEGIN], due[END]):
+                        set_sizes(early.sizes, due_front, due_share * each, each)
+                    for unit in range(blocks[due, BEGIN], blocks[due, END]):
                         arm = owners[unit & turn]
                         if signals and arm != MISSING and values[unit & turn] == early.event:
                             mature_event(early, unit, arm, world[LAG])
                         if arm != MISSING:
-                            arms[arm][BLOCK_UNITS] += 1.0
+                            arms[arm, BLOCK_UNITS] += 1.0
                             value = values[unit & turn]
                             if adjusts:
                                 at = (unit & turn) * covariates
@@ -322,12 +318,12 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     fold(arms, pairs, count, params)
                     if adjusts:
                         fold_covariates(sums, block, covariates)
-                    counted = due[END]
-                    ahead = -due[SHARE] * each / (due[SHARE] + 1.0)
-                    add_to_pending(pending, count, due[FRONT], ahead, -0.5 * each)
-                    if due[FOLLOWING] == 0 and held == NOBODY:
+                    counted = blocks[due, END]
+                    ahead = -due_share * each / (due_share + 1.0)
+                    add_to_pending(pending, count, due_front, ahead, -0.5 * each)
+                    if blocks[due, FOLLOWING] == 0 and held == NOBODY:
                         for arm in range(count):
-                            active[arm] = arms[arm][ACTIVE]
+                            active[arm] = arms[arm, ACTIVE]
                         drop(arms, pairs, count, params)
                         winner = winner_of(arms, pairs, count, margin, params)
                         if winner == NOBODY:
@@ -339,7 +335,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                             if until > clock:
                                 winner, held = NOBODY, winner
                                 for arm in range(count):
-                                    arms[arm][ACTIVE] = active[arm]
+                                    arms[arm, ACTIVE] = active[arm]
                     folded += 1
                 if held != NOBODY and clock >= until:
                     winner = held
@@ -349,16 +345,6 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
             finish_run(assigned, row, clock, winner, columns)
 
     return play
-
-
-CALLED = (
-    finish_run,
-    *CALLED_BY_BLOCKS,
-    *(add_to_pending, announced_after, coefficients, observe_covariates, fold_covariates),
-    *(draw_covariates, clear_signals, show_events, mature_event, event_at, judge_delays, blend),
-    *(uniform, fill_normals, normal, gamma, beta, student_t, exponential, pick, drift),
-)
-"""Functions that the loop leaves outside, to be compiled sooner."""
 
 
 class WorldBlockRuns(WorldRuns):
@@ -379,20 +365,18 @@ class WorldBlockRuns(WorldRuns):
         self.week = 7.0 * daily if design.whole_weeks else 0.0
         self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
-        compiled_for = WorldLoop(
+        self.compiled_for = WorldLoop(
             drawing(world),
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
             Scope(two_arms=self.arms == 2, intervals=procedure.margin > 0.0),
         )
-        self.loop = compile_loop(build, CALLED, self.family, procedure.share, compiled_for)
+        self.loop = compile_loop(build, self.family, procedure.share, self.compiled_for)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
-        count = len(self.drawn.rows)
-        ranges = np.ascontiguousarray(self.drawn.rows[:, RANGE])
         arms, pairs = room_for(self.family, self.arms)
         self.loop(
             arms,
@@ -404,7 +388,6 @@ class WorldBlockRuns(WorldRuns):
                 values=np.empty(length),
                 blocks=np.empty((length, FOLLOWING + 1), np.int64),
                 pending_clocks=np.empty(len(pairs)),
-                xs=np.empty(max(1, length * count)),
             ),
             self.arms,
             chunk,
@@ -414,6 +397,13 @@ class WorldBlockRuns(WorldRuns):
             source_of(self.world),
             columns,
             self.regrets_of(first_run, runs),
-            Covariates(self.drawn, self.spreads, ranges, *room_for_sums(count)),
-            room_for_signals(*self.signals, self.arms, length),
+            self._room_for_covariates(length) if self.compiled_for.adjusts else None,
+            room_for_signals(*self.signals, self.arms, length)
+            if self.compiled_for.signals
+            else None,
         )
+
+    def _room_for_covariates(self, length: int) -> Covariates:
+        count, ranges = len(self.drawn.rows), np.ascontiguousarray(self.drawn.rows[:, RANGE])
+        sums, xs = room_for_sums(count), np.empty(length * count)
+        return Covariates(self.drawn, self.spreads, ranges, *sums, xs)

@@ -42,26 +42,17 @@ from bascule.simulation.kernels.compiled import (
     compile_loop,
     finish_run,
 )
-from bascule.simulation.kernels.intervals import CALLED as CALLED_BY_INTERVALS
 from bascule.simulation.kernels.intervals import interval_settings, tabulate_radii
 from bascule.simulation.kernels.worlds.unit import (
     DrawOutcome,
     Source,
     arrival,
     drawing,
-    drift,
     mean_and_gap,
     source_of,
 )
 from bascule.simulation.random import (
-    beta,
-    exponential,
-    fill_normals,
-    gamma,
-    normal,
-    pick,
     seed_stream,
-    student_t,
 )
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
@@ -224,15 +215,6 @@ def build(
     return play
 
 
-CALLED = (
-    finish_run,
-    *CALLED_BY_INTERVALS,
-    *(fill_normals, normal, gamma, beta, student_t, exponential, pick),
-    *(drift, wipe),
-)
-"""Functions that the loop leaves outside, to be compiled sooner."""
-
-
 class WorldIntervalRuns(WorldRuns):
     """Runs of a procedure that compares intervals."""
 
@@ -245,7 +227,7 @@ class WorldIntervalRuns(WorldRuns):
         self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
         tabulate_radii(shape.radius, self.settings)
         rule = procedure.steps, procedure.within, shape.radius
-        self.loop = compile_loop(build, CALLED, *rule, drawing(world))
+        self.loop = compile_loop(build, *rule, drawing(world))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
