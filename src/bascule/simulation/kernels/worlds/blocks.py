@@ -73,13 +73,11 @@ from bascule.simulation.kernels.worlds.signals import (
 )
 from bascule.simulation.kernels.worlds.unit import (
     LAG,
-    DrawOutcome,
     Source,
-    arrival,
-    drawing,
+    Units,
     event_at,
-    mean_and_gap,
     source_of,
+    units_of,
 )
 from bascule.simulation.random import (
     seed_stream,
@@ -135,12 +133,14 @@ class Calendar(NamedTuple):
 class WorldLoop(NamedTuple):
     """What a loop has to support: without parts that few tests need it compiles faster."""
 
-    draw: DrawOutcome
-    """The function that draws an outcome."""
+    units: Units
+    """What happens to a unit."""
     adjusts: bool
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
+    withholds: bool
+    """Whether a decision may come too early for the calendar."""
     scope: Scope
     """What the steps between blocks have to support."""
 
@@ -156,7 +156,7 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
     """The loop for one family of evidence."""
-    draw, adjusts, signals, scope = compiled_for
+    (draw, mean_and_gap, arrival), adjusts, signals, withholds, scope = compiled_for
     leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, scope)
     observe, split, spread = family.observe, family.split, family.spread
     arm_columns, pair_columns = family.arm_columns, family.pair_columns
@@ -243,7 +243,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
                         then = blocks[folded & turn, READY] if folded < opened else until
-                        if held != NOBODY:
+                        if withholds and held != NOBODY:
                             then = min(then, until)
                         clock = max(clock, then - 1)
                     elif below_cap:
@@ -322,22 +322,23 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     ahead = -due_share * each / (due_share + 1.0)
                     add_to_pending(pending, count, due_front, ahead, -0.5 * each)
                     if blocks[due, FOLLOWING] == 0 and held == NOBODY:
-                        for arm in range(count):
-                            active[arm] = arms[arm, ACTIVE]
+                        if withholds:
+                            for arm in range(count):
+                                active[arm] = arms[arm, ACTIVE]
                         drop(arms, pairs, count, params)
                         winner = winner_of(arms, pairs, count, margin, params)
                         if winner == NOBODY:
                             ended = over(arms, pairs, count, params)
-                            if ended == FUTILE and clock < least:
+                            if withholds and ended == FUTILE and clock < least:
                                 ended = 0
-                        else:
+                        elif withholds:
                             until = math.ceil(announced_after(float(clock), least, week))
                             if until > clock:
                                 winner, held = NOBODY, winner
                                 for arm in range(count):
                                     arms[arm, ACTIVE] = active[arm]
                     folded += 1
-                if held != NOBODY and clock >= until:
+                if withholds and held != NOBODY and clock >= until:
                     winner = held
             if control[STOP] != 0:
                 break
@@ -366,9 +367,10 @@ class WorldBlockRuns(WorldRuns):
         self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
         self.compiled_for = WorldLoop(
-            drawing(world),
+            units_of(world),
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
+            self.least > 0.0 or self.week > 0.0,
             Scope(two_arms=self.arms == 2, intervals=procedure.margin > 0.0),
         )
         self.loop = compile_loop(build, self.family, procedure.share, self.compiled_for)

@@ -44,12 +44,10 @@ from bascule.simulation.kernels.compiled import (
 )
 from bascule.simulation.kernels.intervals import interval_settings, tabulate_radii
 from bascule.simulation.kernels.worlds.unit import (
-    DrawOutcome,
     Source,
-    arrival,
-    drawing,
-    mean_and_gap,
+    Units,
     source_of,
+    units_of,
 )
 from bascule.simulation.random import (
     seed_stream,
@@ -99,7 +97,7 @@ def build(
     steps: Steps,
     within: Within,
     radius_of: Radius,
-    draw: DrawOutcome,
+    world_units: Units,
     fingerprint: str,
 ) -> Kernel:
     """The loop for one rule, for any number of arms.
@@ -107,6 +105,7 @@ def build(
     Radii are looked up as far as the table `radii` goes.
     """
     score, decide = steps
+    draw, mean_and_gap, arrival = world_units
 
     def play(
         state: FloatArray,
@@ -227,7 +226,7 @@ class WorldIntervalRuns(WorldRuns):
         self.settings = interval_settings(design, procedure, self.cap, self.means, radii)
         tabulate_radii(shape.radius, self.settings)
         rule = procedure.steps, procedure.within, shape.radius
-        self.loop = compile_loop(build, *rule, drawing(world))
+        self.loop = compile_loop(build, *rule, units_of(world))
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""

@@ -105,8 +105,19 @@ class Source(NamedTuple):
     ziggurat: FloatArray
 
 
-DrawOutcome = Callable[[Source, int, float], float]
-"""(source, arm, mean) -> an outcome of a unit of the arm, whose mean is this now."""
+class Units(NamedTuple):
+    """What happens to a unit in a world, as far as the world needs it.
+
+    Loops that know this take less time to compile than one that plays any world.
+    """
+
+    draw: Callable[[Source, int, float], float]
+    """(source, arm, mean) -> an outcome of a unit of the arm, whose mean is this now."""
+    mean_and_gap: Callable[[FloatArray, FloatArray, int, float], tuple[float, float]]
+    """(world, means, arm, time) -> the mean of an arm, and how far it lies below the best."""
+    arrival: Callable[[WordArray, FloatArray, int, float], tuple[int, bool]]
+    """(streams, world, time, value) -> when the outcome of the unit assigned at `time` is known,
+    and whether it has come then; if it has not, all that is known is that it never will."""
 
 
 def source_of(world: World, streams: WordArray | None = None) -> Source:
@@ -142,6 +153,17 @@ def mean_and_gap(
     return mean, best - mean
 
 
+def steady_mean_and_gap(
+    world: FloatArray,
+    means: FloatArray,
+    arm: int,
+    time: float,  # noqa: ARG001
+) -> tuple[float, float]:
+    """The mean of an arm that never changes, and how far it lies below the best."""
+    mean: float = means[arm]
+    return mean, world[BEST] - mean
+
+
 def normal_outcome(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
     """A normal outcome of a unit whose arm has this mean now."""
     number = normal(source.streams, source.cell, source.ziggurat)
@@ -172,14 +194,17 @@ def outcome_of(source: Source, arm: int, mean: float) -> float:
     return float(value)
 
 
-def drawing(world: World) -> DrawOutcome:
-    """Return what draws outcomes in a world whose noise is written out.
-
-    Loops that know the noise take less time to compile than one that draws any.
-    """
+def units_of(world: World) -> Units:
+    """Return what happens to a unit in a world whose noise is written out."""
     assert world.noise is not None
-    known: dict[str, DrawOutcome] = {"normal": normal_outcome, "coin": coin_outcome}
-    return known.get(world.noise.kind, outcome_of)
+    draws = {"normal": normal_outcome, "coin": coin_outcome}
+    steady = world.trend is None and world.change is None
+    by_chance = world.missing > 0.0 or (world.delay is not None and world.delay.kind == "random")
+    return Units(
+        draws.get(world.noise.kind, outcome_of),
+        steady_mean_and_gap if steady else mean_and_gap,
+        arrival if by_chance else sure_arrival,
+    )
 
 
 def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tuple[int, float]:
@@ -190,32 +215,33 @@ def event_at(streams: WordArray, world: FloatArray, lag: float, time: int) -> tu
     window = world[LAG]
     within = -math.expm1(-window / lag)
     wait = min(window, -lag * math.log1p(-within * uniform(streams, 0)))
-    known = time + 1 + math.ceil(wait)
+    return next_batch(world, time + 1 + math.ceil(wait)), wait
+
+
+def next_batch(world: FloatArray, time: int) -> int:
+    """When a batch of outcomes is shown that are known at `time`."""
     batch = math.floor(world[BATCH])
-    if batch > 1:
-        known += (batch - known % batch) % batch
-    return known, wait
+    return time + (batch - time % batch) % batch if batch > 1 else time
 
 
-def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
-    """When the outcome of the unit assigned at `time` is known, and whether it has come then.
+def arrival_of(by_chance: bool) -> Callable[[WordArray, FloatArray, int, float], tuple[int, bool]]:
+    """Return the arrival of `Units`, with random delays and missing outcomes or without."""
 
-    If it has not, all that is known is that it never will.
-    """
-    came = True
-    wait = 0.0
-    if world[DELAY] != AT_ONCE:
+    def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
+        came = True
         wait = world[HIGH_LAG] if value > world[MIDDLE] else world[LAG]
-        if world[DELAY] == RANDOM:
-            wait *= exponential(streams)
-    if world[MISSING] > 0.0 and uniform(streams, 0) < world[MISSING]:
-        came = False
-        wait = world[WINDOW] if world[WINDOW] < math.inf else 0.0
-    if wait > world[WINDOW]:
-        came = False
-        wait = world[WINDOW]
-    known = time + 1 + math.ceil(wait)
-    batch = math.floor(world[BATCH])
-    if batch > 1:
-        known += (batch - known % batch) % batch
-    return known, came
+        if by_chance:
+            if world[DELAY] == RANDOM:
+                wait *= exponential(streams)
+            if world[MISSING] > 0.0 and uniform(streams, 0) < world[MISSING]:
+                came = False
+                wait = world[WINDOW] if world[WINDOW] < math.inf else 0.0
+        if wait > world[WINDOW]:
+            came = False
+            wait = world[WINDOW]
+        return next_batch(world, time + 1 + math.ceil(wait)), came
+
+    return arrival
+
+
+arrival, sure_arrival = arrival_of(by_chance=True), arrival_of(by_chance=False)
