@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,8 @@ ROUNDS = 20
 """Steps after which the assumed variance has settled."""
 
 
+# A plan asks for some predictions several times.
+@lru_cache(maxsize=256)
 def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
     """Return what to expect of a test in blocks, with its noise."""
     if not procedure.evidence.in_theory and procedure.boundary(1.0) is None:

@@ -155,7 +155,10 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
 
 
 def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
-    """The loop for one family of evidence."""
+    """The loop for one family of evidence.
+
+    A loop that does not adjust outcomes, or has no signals, takes None in place of these.
+    """
     (draw, mean_and_gap, arrival), adjusts, signals, withholds, scope = compiled_for
     leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, scope)
     observe, split, spread = family.observe, family.split, family.spread
@@ -175,8 +178,8 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         source: Source,
         columns: RunColumns,
         regrets: FloatArray,
-        about: Covariates | None,
-        early: Early | None,
+        about: Covariates,
+        early: Early,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
