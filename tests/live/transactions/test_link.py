@@ -91,6 +91,9 @@ def test_a_damaged_test_and_a_deleted_one_keep_no_other_from_being_linked(
         with pytest.raises(bs.InputError, match="test-0 cannot be read, so nothing was erased"):
             store.erase("user")
         assert store.get("test-1").assignment("user") is not None
+        with pytest.raises(bs.InputError, match="test-0 cannot be read, so what it knows"):
+            store.unit_data("user")
+        assert store.unit_data("user", ["test-1"])["experiments"][0]["experiment"] == "test-1"
 
 
 def test_a_person_is_erased_under_all_names(store: bs.Store) -> None:

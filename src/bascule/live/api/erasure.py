@@ -16,6 +16,7 @@ from bascule.live.commit.context import StoreContext
 from bascule.live.steps.inputs import PREFIX, checked_unit
 from bascule.live.storage import queries, statements
 from bascule.live.storage.state import OPEN
+from bascule.live.storage.state_json import naming_damage
 from bascule.live.transactions.erase import erase, erase_excluded
 from bascule.live.transactions.settle import settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -91,11 +92,11 @@ class ErasableStore(StoreContext):
         """
         named, meant = checked_unit(unit), self._covered(experiments)
         with self.reading() as connection:
-            data = [
-                _in_experiment(self, connection, number, name, named)
-                for number, name in statements.fetch(connection, _WHERE, named, named, named)
-                if meant is None or name in meant
-            ]
+            data = []
+            for number, name in statements.fetch(connection, _WHERE, named, named, named):
+                if meant is None or name in meant:
+                    with naming_damage(name, "what it knows of the unit cannot be shown"):
+                        data.append(_in_experiment(self, connection, number, name, named))
         return {"unit": named, "experiments": data}
 
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:

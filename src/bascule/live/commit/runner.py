@@ -28,7 +28,7 @@ from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.queries import Loaded, load, members
-from bascule.live.storage.state_json import DAMAGE
+from bascule.live.storage.state_json import naming_damage
 from bascule.live.storage.statements import database_time, execute
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
@@ -199,16 +199,8 @@ class Runner:
         with self._database.erasing() as connection:
             for experiment in sorted(experiments):
                 name = experiments[experiment]
-                try:
+                with naming_damage(name, "nothing was erased"):
                     loaded, database_time = load(connection, experiment, name, None, lock=True)
-                except InputError:
-                    raise
-                except DAMAGE as problem:
-                    message = (
-                        f"{name} cannot be read, so nothing was erased: see what is damaged with "
-                        "bascule doctor --full"
-                    )
-                    raise InputError("experiment", message, kind="conflict") from problem
                 now = self.guard.now(loaded.state.clock, database_time)
                 work = UnitOfWork(connection, loaded, {}, now, self._shuffle, actor, {})
                 step(work)

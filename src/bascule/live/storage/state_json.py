@@ -6,13 +6,15 @@ In groups of the state, fields at their defaults are left out. A new field needs
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.statistics import Statistics
 from bascule.live.storage.deals import Deal, Parts, Struck, Used
@@ -31,6 +33,21 @@ DAMAGE = (
     RecursionError,
 )
 """What reading or replaying damaged rows may raise."""
+
+
+@contextmanager
+def naming_damage(name: str, consequence: str) -> Iterator[None]:
+    """Raise an error that names the experiment, and what follows, if its rows are damaged."""
+    try:
+        yield
+    except InputError:
+        raise
+    except DAMAGE as problem:
+        message = (
+            f"{name} cannot be read, so {consequence}: see what is damaged with bascule doctor "
+            "--full"
+        )
+        raise InputError("experiment", message, kind="conflict") from problem
 
 
 def _plain(value: Any) -> Any:
