@@ -27,7 +27,9 @@ LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/researc
 	tests/test_outside_rules.py tests/core/test_honesty.py tests/live/test_control.py \
 	tests/core/evidence/families/test_estimated_spread.py \
 	tests/planning/test_returning.py tests/analysis/test_probability.py \
-	tests/core/evidence/test_calibration.py
+	tests/core/evidence/test_calibration.py tests/analysis/test_transcript.py \
+	tests/live/test_metrics.py tests/live/test_endings.py tests/live/test_enrolment_end.py \
+	tests/live/test_calendar.py
 
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
