@@ -194,12 +194,12 @@ def test_a_target_s_answer_fills_no_memory_and_leads_nowhere(
 
         async def use(store: bs.Store) -> list[str | None]:
             calls, target = StoreCalls(), Target(address)
-            told = [
+            problems = [
                 await target.deliver(store, calls, Delivery("key", entry, 1, MESSAGE))
                 for entry in range(len(answers))
             ]
             await calls.close()
-            return told
+            return problems
 
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         with bs.open(":memory:") as store:

@@ -6,6 +6,7 @@ when someone asks for text, a figure or a page; the module is loaded then.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ def presenter(name: str, package: str = "bascule.presentation") -> Any:
     return import_module(f"{package}.{name}")
 
 
-class Reported:
+class Reported(ABC):
     """The base of results that have a report: as text, in a notebook, and as a page."""
 
     __slots__ = ()
@@ -35,9 +36,9 @@ class Reported:
     PAGE = "Report"
     """What the page is, written above its headline."""
 
+    @abstractmethod
     def report(self) -> Any:
         """Return what the result has to say: headline, facts, tables, notes and figures."""
-        raise NotImplementedError
 
     def html(self) -> str:
         """One page to hand around, which needs nothing from elsewhere."""

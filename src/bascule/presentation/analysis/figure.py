@@ -52,8 +52,9 @@ class Against:
     """The difference of the arm that leads and a rival, as `signed` has it."""
 
     now: Effect
+    """The difference in the whole log."""
     days: Mapping[str, Effect]
-    """The same at the end of each day."""
+    """The differences at the end of each day."""
 
 
 def against(analysis: Analysis) -> tuple[Against, ...]:
