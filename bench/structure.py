@@ -14,6 +14,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -47,6 +48,16 @@ print("%d in %d files" % statistics.median_low(seen[1:]))
 
 ASKING = (ast.Call, ast.Compare, ast.MatchClass, ast.Dict, ast.FunctionDef)
 """Syntax that can check the class of an object."""
+
+WORDS = """
+one ones its it given beside besides there here whole told met way ways them those these that which
+what who whom whose such so thus then than too also ever never same other others another each every
+either neither none any some all both few many much more most less least enough anyway else where
+when why how do does did done be been being is are was were has have had can could may might must
+shall should will would
+"""
+FUNCTION_WORDS = frozenset(WORDS.split())
+"""Names that say nothing of what a value is."""
 
 NOISE = ("outcomes", "noise.py")
 """The classes that draw outcomes; they count as outcome models wherever the file is."""
@@ -162,6 +173,32 @@ def _is_self(node: ast.Attribute) -> bool:
     return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
 
 
+def assigned_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that a file assigns: variables, parameters, attributes of self, functions."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(name, ctx=ast.Store()) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                yield name.strip("_")
+            case ast.Attribute(attr=name, ctx=ast.Store()) if _is_self(node):
+                yield name.strip("_")
+
+
+def repeated_classes(files: Sequence[tuple[Path, int, ast.Module]]) -> list[str]:
+    """Return the names that two or more classes of the package share."""
+    names = Counter(
+        node.name for _, _, tree in files for node in tree.body if isinstance(node, ast.ClassDef)
+    )
+    return sorted(name for name, number in names.items() if number > 1)
+
+
+def function_words(files: Sequence[tuple[Path, int, ast.Module]]) -> str:
+    """Return the share of assigned names that are function words, with the most frequent ones."""
+    names = Counter(name for _, _, tree in files for name in assigned_names(tree) if name)
+    found = Counter({name: names[name] for name in FUNCTION_WORDS & names.keys()})
+    frequent = ", ".join(f"{name} {number}" for name, number in found.most_common(8))
+    return f"{found.total() / names.total():.1%} ({frequent})"
+
+
 def contract_classes(files: Sequence[tuple[Path, int, ast.Module]]) -> dict[str, set[str]]:
     """Return the names of all rules, outcome models (with their noise) and procedures."""
     folders = {"rules": "rules", "outcome models": "outcomes", "procedures": "procedures"}
@@ -216,6 +253,14 @@ def counts(root: Path) -> dict[str, int | str]:
         'docstrings that begin with "The same"': sum(
             text.startswith("The same") for _, _, tree in files for text in docstrings(tree)
         ),
+        "functions without those of `research`": sum(
+            isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            for path, _, tree in files
+            if path.parts[0] != "research"
+            for node in ast.walk(tree)
+        ),
+        "assigned names that are function words": function_words(files),
+        "class names that occur twice": ", ".join(repeated_classes(files)) or "none",
         "private attributes of other objects": sum(private(tree) for _, _, tree in files),
     }
 
@@ -231,5 +276,8 @@ def hops(root: Path) -> str:
 
 if __name__ == "__main__":
     where = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    table = counts(where) | packages(where) | {"functions that an HTTP assign calls": hops(where)}
+    lines = packages(where)
+    product = lines["lines of code in all"] - lines["lines of code in research"]
+    table = counts(where) | lines | {"lines of code of the product": product}
+    table |= {"functions that an HTTP assign calls": hops(where)}
     print(json.dumps(table, indent=2))
