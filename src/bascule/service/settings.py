@@ -25,6 +25,9 @@ LISTED = re.compile(r"[a-z0-9!#$%&'*+/=?^_`{|}~.-]*@[a-z0-9-]+(?:\.[a-z0-9-]+)*"
 MOST_FIELDS = 1000
 """Fields of an address or of a form: the form for a new test, which has most, has a hundred."""
 
+LARGE = 8192
+"""Bytes from which on a body is parsed and validated in a thread."""
+
 NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 
 

@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request, Response
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json
 
 from bascule.core.errors import InputError
-from bascule.core.inputs.serialization import readable
+from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import acting_as
 from bascule.live.api.reads import Summary
-from bascule.service.api.schemas.requests import MalformedError, whole
+from bascule.service.api.schemas.requests import MalformedError, Model, whole
 from bascule.service.auth.access import Caller, admin, allow, viewer
 from bascule.service.reading.shared import SharedRenders
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import DataResponse, Problem, header
-from bascule.service.settings import Settings
+from bascule.service.settings import LARGE
 
 JSON = "application/json"
 
-Body = TypeVar("Body", bound=BaseModel)
+MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
+"""Entries of a body: all together, and more for each entry of a list that may be long."""
+
+Body = TypeVar("Body", bound=Model)
+Made = TypeVar("Made")
 
 
-async def read_json(request: Request) -> object:
-    """The data of a body; refused unless its content type is JSON.
+async def with_body(request: Request, model: type[Body], make: Callable[[object], Made]) -> Made:
+    """Return `make(data)` for the data of a body; refused unless its content type is JSON.
 
-    How many bytes there may be is checked by the middleware, and how slow by the server's protocol.
+    A large body is parsed and validated in a thread. How many bytes there may be is checked by the
+    middleware, and how slowly they may come by the server's protocol.
     """
-    given = header(request.scope, b"content-type") or ""
-    if given != JSON and given.partition(";")[0].strip().lower() != JSON:
+    kind = header(request.scope, b"content-type") or ""
+    if kind != JSON and kind.partition(";")[0].strip().lower() != JSON:
         raise Problem(415, f"send Content-Type: {JSON}", code="PARSE_ERROR")
-    settings: Settings = request.app.state.settings
-    return parse(await request.body(), settings.deepest_json)
+    deepest = request.app.state.settings.deepest_json
+    body = await request.body()
+
+    def read_body() -> Made:
+        return make(parse(body, deepest, model.long_lists))
+
+    return read_body() if len(body) <= LARGE else await calls_of(request).compute(read_body)
 
 
 async def read(request: Request, model: type[Body]) -> Body:
     """The JSON body as a model."""
-    return take(model, await read_json(request))
+    return await with_body(request, model, partial(take, model))
 
 
 def take(model: type[Body], data: object) -> Body:
@@ -51,8 +62,9 @@ def take(model: type[Body], data: object) -> Body:
     try:
         return checked(model, data)
     except ValidationError as problem:
-        cause = problem.errors(include_url=False)[0].get("ctx", {}).get("error")
-        error = readable(problem, "request")
+        # All errors are built to get the first: once, and the entries of a body are limited.
+        first = problem.errors(include_url=False)[0]
+        cause, error = first.get("ctx", {}).get("error"), readable_part(first, "request")
         is_malformed = not isinstance(cause, InputError) or isinstance(cause, MalformedError)
         raise Problem(400 if is_malformed else 422, str(error), field=error.field) from None
 
@@ -65,8 +77,8 @@ def checked(model: type[Body], data: object) -> Body:
     return model.model_validate_json(json.dumps(whole(data)), strict=True)
 
 
-def parse(body: bytes, deepest: int) -> object:
-    """JSON as plain data; refused if it is nested deeper than anyone needs.
+def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
+    """JSON as plain data; refused if it has more entries or levels than anyone needs.
 
     >>> parse(b'{"unit": "user-42"}', 3)
     {'unit': 'user-42'}
@@ -77,23 +89,34 @@ def parse(body: bytes, deepest: int) -> object:
         raise Problem(
             400, "the body is not valid JSON: send an object, as {...}", code="PARSE_ERROR"
         ) from None
-    if body.count(b"[") + body.count(b"{") > deepest and is_deeper(data, deepest):
-        message = f"the JSON is nested deeper than {deepest} levels"
-        raise Problem(400, message, code="PARSE_ERROR")
+    most = MOST_ENTRIES
+    for name in long_lists:
+        part = data.get(name) if isinstance(data, dict) else None
+        most += (1 + MOST_FIELDS_EACH) * len(part) if isinstance(part, list) else 0
+    check_shape(data, most, deepest)
     return data
 
 
-def is_deeper(data: object, levels: int) -> bool:
-    """Whether plain data are nested deeper than a number of levels.
+def check_shape(data: object, most: int, deepest: int) -> None:
+    """Raise if plain data have more than `most` entries, or more than `deepest` levels.
 
-    >>> is_deeper({"a": [1]}, 1), is_deeper({"a": [1]}, 2)
-    (True, False)
+    Entries are those of all lists and objects together. They are counted before anything looks at
+    one of them, so that a body takes no longer than what it may hold.
+
+    >>> check_shape({"a": [1, 2]}, most=3, deepest=2)
     """
-    nested = [data] if isinstance(data, (dict, list)) else []
-    for _ in range(levels):
+    entries, nested = 0, [data] if isinstance(data, (dict, list)) else []
+    for _ in range(deepest):
+        entries += sum(map(len, nested))
+        if entries > most:
+            raise Problem(413, f"the body has more than {most:,} entries: send fewer")
         parts = (part.values() if isinstance(part, dict) else part for part in nested)
         nested = [one for some in parts for one in some if isinstance(one, (dict, list))]
-    return bool(nested)
+        if not nested:
+            return
+    if nested:
+        message = f"the JSON is nested deeper than {deepest} levels"
+        raise Problem(400, message, code="PARSE_ERROR")
 
 
 Result = TypeVar("Result")
@@ -102,11 +125,12 @@ Viewer = Annotated[Caller, Depends(viewer)]
 Admin = Annotated[Caller, Depends(admin)]
 
 
-async def allow_test(request: Request, caller: Caller, name: str) -> None:
-    """Raise unless the caller's key is valid for an experiment, or for the test it is part of."""
-    if not caller.sees(name):
+async def allow_test(request: Request, caller: Caller, *names: str) -> None:
+    """Raise unless the caller's key is valid for experiments, or for the tests they are part of."""
+    if not all(map(caller.sees, names)):
         known = {entry.name: entry for entry in await request.app.state.directory.all()}
-        allow(caller, known[name].test_name if name in known else name)
+        for name in names:
+            allow(caller, known[name].test_name if name in known else name)
 
 
 async def find(request: Request, caller: Caller, name: str) -> Summary:

@@ -10,7 +10,6 @@ from operator import methodcaller
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel
 
 from bascule.core.approximate import error_words
 from bascule.live.api import Experiment, SegmentTests, Status, Store, decided_headline
@@ -24,9 +23,9 @@ from bascule.service.api.calls import (
     change,
     find,
     read,
-    read_json,
     renders_of,
     take,
+    with_body,
 )
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -49,7 +48,7 @@ async def create(request: Request, caller: Admin) -> Response:
 
     With segments in its design it is an experiment NAME.SEGMENT for each of them.
     """
-    given = take(models.NewExperiment, _with_infinity(await read_json(request)))
+    given = await with_body(request, models.NewExperiment, _new_experiment)
     allow(caller, given.name)
     store: Store = request.app.state.store
     more: dict[str, Any] = {
@@ -155,7 +154,7 @@ async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests
     return segments
 
 
-CHANGES: dict[str, tuple[str, type[BaseModel] | None, Callable[..., tuple[Any, ...]]]] = {
+CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
     "start": ("Take units, at first or again after a pause.", None, lambda test, _: (test.start,)),
     "pause": (
         "Take no new units after the open block, of which `places_left` places are left; units "
@@ -230,6 +229,10 @@ async def describe(request: Request, name: str, caller: Admin) -> Response:
     given = await read(request, models.Description)
     await change(request, caller, entry.test.describe, given.description)
     return DataResponse({"description": given.description.strip()})
+
+
+def _new_experiment(data: object) -> models.NewExperiment:
+    return take(models.NewExperiment, _with_infinity(data))
 
 
 def _with_infinity(data: object) -> object:

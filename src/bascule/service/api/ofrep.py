@@ -6,6 +6,7 @@ every test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
@@ -13,10 +14,10 @@ from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
 
 from bascule.core.errors import InputError
-from bascule.core.inputs.serialization import readable
+from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import Evaluation
 from bascule.live.api.reads import Summary, evaluations_of_unit
-from bascule.service.api.calls import allow_test, checked, read_json
+from bascule.service.api.calls import allow_test, checked, with_body
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import body
@@ -108,18 +109,21 @@ def flag(entry: Summary, evaluation: Evaluation, key: str | None = None) -> dict
 
 async def _context(request: Request) -> tuple[str, dict[str, Any]]:
     """The unit of an evaluation, and all attributes of its context."""
-    try:
-        context = checked(models.EvaluationRequest, await read_json(request)).context
-    except ValidationError as problem:
-        error = readable(problem, "request")
-        raise Problem(400, str(error), code=_code(problem)) from None
+    context = (await with_body(request, models.EvaluationRequest, _evaluation_request)).context
     attributes = context.model_extra or {}
     return context.targetingKey, {"targetingKey": context.targetingKey, **attributes}
 
 
-def _code(problem: ValidationError) -> str:
+def _evaluation_request(data: object) -> models.EvaluationRequest:
+    try:
+        return checked(models.EvaluationRequest, data)
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        raise Problem(400, str(readable_part(first, "request")), code=_code(first)) from None
+
+
+def _code(first: Mapping[str, Any]) -> str:
     """The protocol's code of an error, by the place of what is wrong."""
-    first = problem.errors(include_url=False)[0]
     if not first["loc"]:
         return "PARSE_ERROR"
     is_key = first["loc"] == ("context", "targetingKey")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
@@ -23,6 +24,8 @@ from bascule.service.api.calls import (
     change,
     checked,
     read,
+    take,
+    with_body,
 )
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
@@ -30,7 +33,6 @@ from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import client
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import DataResponse, Problem
-from bascule.service.settings import Settings
 
 router = APIRouter(prefix="/v1", tags=["units"])
 """Calls about a unit in all experiments."""
@@ -95,17 +97,10 @@ async def record(request: Request) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
     name, caller = request.path_params["name"], await client(request)
     await allow_test(request, caller, name)
-    given = (await read(request, models.NewOutcomes)).outcomes
-    settings: Settings = request.app.state.settings
-    if len(given) > settings.largest_batch:
-        most = settings.largest_batch
-        message = (
-            f"outcomes must be at most {most} at once (got {len(given)}): send several requests"
-        )
-        raise Problem(413, message, field="outcomes")
+    most = request.app.state.settings.largest_batch
+    events = await with_body(request, models.NewOutcomes, partial(events_of, most=most))
     directory = request.app.state.directory
     test = await directory.segments(name) or (await directory.find(name)).test
-    events = [event_of(one) for one in given]
     receipts = await receipts_of(calls_of(request), test, events)
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
@@ -134,8 +129,7 @@ async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
     given = await read(request, models.UnitToErase)
     wanted = given.experiments
-    for name in wanted or ():
-        await allow_test(request, caller, name)
+    await allow_test(request, caller, *(wanted or ()))
     store: Store = request.app.state.store
     its = caller.experiments if wanted is None else wanted
     erased = await change(request, caller, store.erase, given.unit, its)
@@ -162,6 +156,17 @@ async def receipts_of(
         recording = its.soon.record_many([fit[at] for at in places])
         receipts |= dict(zip(places, await calls.in_time(recording, "record"), strict=True))
     return [receipts[at] for at in range(len(events))]
+
+
+def events_of(data: object, most: int) -> list[Event | Receipt]:
+    """The events of a batch, or receipts that say why some are none; refused if above `most`."""
+    given = take(models.NewOutcomes, data).outcomes
+    if len(given) > most:
+        message = (
+            f"outcomes must be at most {most} at once (got {len(given)}): send several requests"
+        )
+        raise Problem(413, message, field="outcomes")
+    return [event_of(one) for one in given]
 
 
 def event_of(given: object) -> Event | Receipt:

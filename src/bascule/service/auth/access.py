@@ -45,7 +45,7 @@ from bascule.service.auth.keys import Key, Keyring, Role, Session
 from bascule.service.auth.rate_limits import source
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import Problem, header
-from bascule.service.settings import MOST_FIELDS, Settings, is_loopback
+from bascule.service.settings import LARGE, MOST_FIELDS, Settings, is_loopback
 
 COOKIE = "bascule_session"
 CSRF_HEADER, CSRF_FIELD = "x-csrf-token", "csrf_token"
@@ -160,8 +160,8 @@ async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_
     return caller
 
 
-async def form_of(request: Request, largest: int | None = None) -> ImmutableMultiDict[str, str]:
-    """Return the fields of a form, of `largest` bytes at most.
+async def form_of(request: Request) -> ImmutableMultiDict[str, str]:
+    """Return the fields of a form.
 
     Browsers encode a form without files as a query, which is read in one step. To read it in parts,
     as forms with files are sent, takes so long that anyone could keep the event loop busy with it.
@@ -170,8 +170,15 @@ async def form_of(request: Request, largest: int | None = None) -> ImmutableMult
     if kind != FORM:
         raise Problem(415, f"send Content-Type: {FORM}")
     body = await request.body()
-    if largest is not None and len(body) > largest:
-        raise Problem(413, f"the form has {len(body):,} bytes: send at most {largest:,}")
+    return fields_of(body) if len(body) <= LARGE else await _calls(request).compute(fields_of, body)
+
+
+def fields_of(body: bytes) -> ImmutableMultiDict[str, str]:
+    """The fields of a form that is encoded as a query.
+
+    >>> fields_of(b"name=button&arms=2")["arms"]
+    '2'
+    """
     try:
         return ImmutableMultiDict(
             parse_qsl(

@@ -37,9 +37,6 @@ Search = Annotated[str, Query(max_length=200)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
-LARGEST_SIGN_IN = 10_000
-"""Bytes of a form that anybody may send: it has a key, or the token of a link."""
-
 router = APIRouter()
 
 
@@ -249,7 +246,7 @@ async def ask_key(request: Request, token: str | None = None) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Open a session for a key or for a one-time link."""
-    given = await access.form_of(request, LARGEST_SIGN_IN)
+    given = await access.form_of(request)
     try:
         if "token" in given:
             session = await access.sign_in_with_link(request, given["token"])

@@ -19,7 +19,7 @@ from typing import Generic, ParamSpec, TypeVar
 from bascule.service.responses import unavailable
 from bascule.service.telemetry import log
 
-SHORT_THREADS, LONG_THREADS = 8, 6
+SHORT_THREADS, LONG_THREADS, COMPUTING_THREADS = 8, 6, 2
 """Long calls compute as much as they read: more at once would compete with the event loop."""
 
 SLOW = 2.0
@@ -44,6 +44,7 @@ class StoreCalls:
     def __init__(self) -> None:
         self._short = ThreadPoolExecutor(SHORT_THREADS, f"{THREADS}-short")
         self._long = ThreadPoolExecutor(LONG_THREADS, f"{THREADS}-long")
+        self._computing = ThreadPoolExecutor(COMPUTING_THREADS, f"{THREADS}-computing")
 
     async def short(
         self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
@@ -57,6 +58,13 @@ class StoreCalls:
     ) -> Result:
         """Run a call that may read a whole log."""
         call = self._in_thread(self._long, partial(do, *args, **named))
+        return await self.in_time(call, _name(do), LONG_DEADLINE)
+
+    async def compute(
+        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+    ) -> Result:
+        """Run something that asks no store, and takes too long for the event loop."""
+        call = self._in_thread(self._computing, partial(do, *args, **named))
         return await self.in_time(call, _name(do), LONG_DEADLINE)
 
     async def in_time(
@@ -88,7 +96,7 @@ class StoreCalls:
         ending = [
             # Not in a pool of the event loop, which would wait for them when it is closed.
             threading.Thread(target=pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
-            for pool in (self._short, self._long)
+            for pool in (self._short, self._long, self._computing)
         ]
         for one in ending:
             one.start()

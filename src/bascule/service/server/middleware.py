@@ -35,6 +35,9 @@ QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
 CLOSED = "the handler is closed"
 
+LARGEST_SIGN_IN = 10_000
+"""Bytes of a form that anybody may send: it has a key, or the token of a link."""
+
 
 class RequestMiddleware:
     """ASGI middleware; plain, since it is around the requests that have to be quick."""
@@ -74,13 +77,14 @@ class RequestMiddleware:
 
         try:
             length = _length(scope)
+            largest = LARGEST_SIGN_IN if scope["path"] == "/sign-in" else self._largest
             if scope.get("query_string", b"").count(b"&") >= MOST_FIELDS:
                 problem = Problem(400, f"the query has too many fields: send at most {MOST_FIELDS}")
                 await refusal(scope, problem)(scope, receive, answer)
-            elif length > self._largest:
-                await refusal(scope, _too_large(self._largest))(scope, receive, answer)
+            elif length > largest:
+                await refusal(scope, _too_large(largest))(scope, receive, answer)
             elif length < 0:
-                await self._app(scope, self._counted(receive), answer)
+                await self._app(scope, _counted(receive, largest), answer)
             else:
                 await self._app(scope, receive, answer)
         except ClientDisconnect:
@@ -104,20 +108,6 @@ class RequestMiddleware:
             await refusal(scope, failed)(scope, receive, answer)
         finally:
             self._tell(scope, method, status or 500, time.perf_counter() - since)
-
-    def _counted(self, receive: Receive) -> Receive:
-        """Limit a body that does not state its length."""
-        size = 0
-
-        async def counted() -> Message:
-            nonlocal size
-            message = await receive()
-            size += len(message.get("body", b""))
-            if size > self._largest:
-                raise _too_large(self._largest)
-            return message
-
-        return counted
 
     def _tell(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
@@ -149,6 +139,21 @@ def _length(scope: Scope) -> int:
         if name == b"transfer-encoding":
             length = -1
     return length
+
+
+def _counted(receive: Receive, largest: int) -> Receive:
+    """Limit a body that does not state its length."""
+    size = 0
+
+    async def counted() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > largest:
+            raise _too_large(largest)
+        return message
+
+    return counted
 
 
 def _too_large(largest: int) -> Problem:

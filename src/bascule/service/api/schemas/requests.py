@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     AfterValidator,
@@ -103,6 +103,9 @@ MOST_RULES = 20
 class Model(BaseModel):
     """A body whose fields are known; others are refused."""
 
+    long_lists: ClassVar[tuple[str, ...]] = ()
+    """Fields whose lists may have more entries than a body usually has."""
+
     model_config = ConfigDict(extra="forbid")
 
 
@@ -148,7 +151,7 @@ class NewExperiment(Model):
     values: dict[str, Any] | None = Field(None, examples=[{"control": False, "green": True}])
 
 
-class Knob(BaseModel):
+class Knob(Model):
     """A new setting of the knob, by its name: `tilt` for tilted blocks, `alpha` for UCB."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"tilt": 5.0}]})
@@ -232,6 +235,8 @@ class NewOutcome(PlainModel):
 class NewOutcomes(PlainModel):
     """Outcomes, each of which gets a receipt."""
 
+    long_lists = ("outcomes",)
+
     outcomes: list[Any] = Field(
         json_schema_extra={"items": {"anyOf": [{"$ref": "#/components/schemas/NewOutcome"}, {}]}}
     )
@@ -263,10 +268,12 @@ class NewPlan(_Plan):  # type: ignore[misc, valid-type]
     outcomes count, or a quantile of the sample. `rules` are considered beside the usual ones.
     """
 
+    long_lists = ("sample",)
+
     rules: list[Rule] = Field([], max_length=MOST_RULES)
     outcome: Outcome | None = Field(None, discriminator="kind")
     metrics: list[Metric] = Field([], max_length=50)
-    sample: list[float] | None = Field(None, max_length=MOST_SAMPLED)
+    sample: list[float] | None = Field(None, max_length=MOST_SAMPLED, fail_fast=True)
     seed: int = Field(0, ge=0, lt=2**63)
 
 
@@ -337,7 +344,7 @@ class EvaluationContext(BaseModel):
     ] = Field(examples=["user-42"])
 
 
-class EvaluationRequest(BaseModel):
+class EvaluationRequest(Model):
     """A request for one flag, or for all."""
 
     model_config = ConfigDict(extra="allow", strict=True)
