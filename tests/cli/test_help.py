@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +40,22 @@ def test_the_help_of_every_command_is_short(
     lengths = {path: len(text.splitlines()) for path, text in helps.items()}
     assert max(lengths.values()) <= LONGEST, lengths
     assert [path for path, text in helps.items() if "<bool>" in text] == []
+
+
+@pytest.mark.parametrize("words", [(), ("plan",), ("key", "create")])
+def test_short_and_long_spelling_of_help(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert printed(capsys, *words, "-h") == printed(capsys, *words, "--help")
+
+
+def test_the_package_runs_as_a_module_and_completes_commands() -> None:
+    typed = {"COMP_WORDS": "bascule pl", "COMP_CWORD": "1", "_BASCULE_COMPLETE": "complete_bash"}
+    command = [sys.executable, "-m", "bascule"]
+    done = subprocess.run(
+        command, env=os.environ | typed, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == ["plan"], done.stderr
 
 
 @pytest.mark.parametrize("command", ["plan", "analyze", "simulate"])

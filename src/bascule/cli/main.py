@@ -30,6 +30,8 @@ SHORTEST_WORD = 3
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
+HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
+
 Command = typer.Typer | Callable[..., Any]
 
 PANELS: dict[str, dict[str, Command]] = {
@@ -71,7 +73,7 @@ app = typer.Typer(
     help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
+    context_settings=HELP_OPTIONS,
     pretty_exceptions_enable=False,
 )
 for _panel, _commands in PANELS.items():
@@ -145,10 +147,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _hide_types(command: Any) -> None:
-    """Show no type beside `--help` of a command and of those below it, as beside any switch."""
-    command.get_help_option(typer.Context(command)).metavar = ""
-    for one in getattr(command, "commands", {}).values():
-        _hide_types(one)
+    """Show no type beside the options that Typer adds, as beside any switch."""
+    added = [option for option in command.params if option.name.endswith("_completion")]
+    for option in [command.get_help_option(typer.Context(command, **HELP_OPTIONS)), *added]:
+        option.metavar = ""
+    for subcommand in getattr(command, "commands", {}).values():
+        _hide_types(subcommand)
 
 
 def end_if_interrupted(lost: sys.UnraisableHookArgs) -> None:
