@@ -30,7 +30,7 @@ SHORTEST_WORD = 3
 LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
-HELP_OPTIONS = {"help_option_names": ["--help", "-h"]}
+HELP_OPTIONS = ["--help", "-h"]
 
 Command = typer.Typer | Callable[..., Any]
 
@@ -73,7 +73,7 @@ app = typer.Typer(
     help="Adaptive A/B tests that balance their cost against the time to a proven decision.",
     cls=Commands,
     no_args_is_help=True,
-    context_settings=HELP_OPTIONS,
+    context_settings={"help_option_names": HELP_OPTIONS},
     pretty_exceptions_enable=False,
 )
 for _panel, _commands in PANELS.items():
@@ -148,8 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _hide_types(command: Any) -> None:
     """Show no type beside the options that Typer adds, as beside any switch."""
+    context = typer.Context(command, help_option_names=HELP_OPTIONS)
     added = [option for option in command.params if option.name.endswith("_completion")]
-    for option in [command.get_help_option(typer.Context(command, **HELP_OPTIONS)), *added]:
+    for option in [command.get_help_option(context), *added]:
         option.metavar = ""
     for subcommand in getattr(command, "commands", {}).values():
         _hide_types(subcommand)
