@@ -69,7 +69,7 @@ OWN = [
     (bs.ETCPrime(), bs.Bernoulli(), [0.1, 0.9]),
     (bs.UCB(2, radius="mixture"), bs.Recurrent(1, 1), [0.0, 1.5]),
     (bs.ETC(), bs.Recurrent(1, 1), [0.0, 1.5]),
-    (bs.Static(200, horizon=10, stop="mixture"), bs.Recurrent(1, 1), [0.0, 1.0]),
+    (bs.research.Static(200, horizon=10, stop="mixture"), bs.Recurrent(1, 1), [0.0, 1.0]),
 ]
 BROUGHT = [
     (Eager(3), bs.Gaussian(1), [0.0, 0.7]),
@@ -96,7 +96,7 @@ def test_the_contract_holds(rule: Any, outcome: Any, means: list[float]) -> None
             "intervals agree with decisions",
             "live test agrees with verify",
         }
-    if isinstance(rule, bs.Static):
+    if isinstance(rule, bs.research.Static):
         expected -= {"trace agrees with simulate"}
     assert set(passed) == expected
 

@@ -14,7 +14,7 @@ from .core.errors import InputError, StoreError
 from .core.metrics.measure import Measure
 from .core.metrics.metric import Metric
 from .core.outcomes import Bernoulli, Bounded, Gaussian, Numeric, Ratio, Recurrent
-from .core.rules import ETC, UCB, ETCPrime, Static, Tilt
+from .core.rules import ETC, UCB, ETCPrime, Tilt
 from .live import open  # noqa: A004
 from .live.api.experiment import Experiment
 from .live.api.store import Store
@@ -51,7 +51,6 @@ __all__ = [
     "Ratio",
     "Recurrent",
     "Segments",
-    "Static",
     "Store",
     "StoreError",
     "Tilt",

@@ -11,13 +11,11 @@ from bascule.core.ending import Ending, ending, remove_arm
 from bascule.core.metrics.effects import Contrast, Effect, contrasts, effects
 from bascule.core.metrics.guardrails import MetricView, metric_views
 from bascule.core.procedures.base import Block, Decision, Interval
-from bascule.core.procedures.static import Look
 from bascule.core.progress import (
     close_stage,
     decision,
     fold_block,
     intervals,
-    look,
     next_arm,
     next_block,
     record,
@@ -37,7 +35,6 @@ __all__ = [
     "Effect",
     "Ending",
     "Interval",
-    "Look",
     "MetricView",
     "Statistics",
     "close_stage",
@@ -48,7 +45,6 @@ __all__ = [
     "ending",
     "fold_block",
     "intervals",
-    "look",
     "metric_views",
     "next_arm",
     "next_block",

@@ -102,9 +102,9 @@ def test_intervals_find_the_lowest_mean_as_they_find_the_highest(rule: Any) -> N
 
 
 def test_a_static_population_with_the_lowest_mean_wins() -> None:
-    rule = bs.Static(10_000, horizon=30)
+    rule = bs.research.Static(10_000, horizon=30)
     design = bs.Design(["a", "b"], bs.Recurrent(1, 3), rule, goal="decrease", sides=1)
-    seen = bs.progress.look(design, 30, [4.97, 5.06])
+    seen = bs.research.look(design, 30, [4.97, 5.06])
     assert seen.decision is not None
     assert seen.decision.name == "a"
     assert seen.difference == pytest.approx(0.09)

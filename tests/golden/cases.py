@@ -18,7 +18,7 @@ from typing import Any
 import bascule as bs
 from bascule.core.ending import end_reason, horizon_share, remove_arm
 from bascule.core.metrics.guardrails import metric_views
-from bascule.core.progress import close_stage, fold_block, look, next_arm, next_block, record
+from bascule.core.progress import close_stage, fold_block, next_arm, next_block, record
 from bascule.live.reports.forecast import evidence_of, units_left
 
 FILE = Path(__file__).parent / "golden.json"
@@ -244,14 +244,14 @@ def recurring() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
             for goal in ("increase", "decrease"):
                 design = made(arms, bs.Recurrent(1, 1), rule, goal=goal)
                 yield f"recurring {name} {arms} {goal}", partial(stages, design)
-    static = made(2, bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
+    static = made(2, bs.Recurrent(1, 3), bs.research.Static(10_000, horizon=30))
     yield (
         "static",
         lambda: {
             "design": stated(static),
             "looks": [
                 [seen.threshold, None if seen.decision is None else seen.decision.name]
-                for seen in (look(static, stage, [4.97, 5.06]) for stage in (1, 10, 30))
+                for seen in (bs.research.look(static, stage, [4.97, 5.06]) for stage in (1, 10, 30))
             ],
         },
     )

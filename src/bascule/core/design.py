@@ -48,7 +48,7 @@ from bascule.core.statistics import ArmStatistics
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime(), Tilt(tilt) or Static(population)"
+RULE_EXAMPLES = "UCB(alpha), ETC(), ETCPrime() or Tilt(tilt)"
 USUAL = (
     ("goal", INCREASE),
     ("sides", TWO_SIDED),

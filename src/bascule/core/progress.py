@@ -14,7 +14,6 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.gaps import checked_means
 from bascule.core.metrics.guardrails import (
     Blocks,
     all_harmed,
@@ -37,7 +36,6 @@ from bascule.core.procedures.base import (
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.static import Look, StaticProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
@@ -227,23 +225,6 @@ def _kept_control(design: Design, statistics: Statistics) -> Decision:
     )
 
 
-def look(design: Design, stage: int, means: Sequence[float]) -> Look:
-    """Return what the means of a static population's arms allow to say at a stage.
-
-    The means are over all units and `stage` stages. A decision stands from the first stage that
-    gives one.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30))
-    >>> result = look(design, 30, [4.97, 5.06])
-    >>> round(result.threshold, 4), result.decision.name, result.guarantee
-    (0.0619, 'b', 'proven')
-    """
-    # A difference says how far the leader is ahead, so it is positive whatever the goal.
-    shown = checked_means(means, len(design.arms), design.outcome)
-    return static_procedure(design).look(stage, [design.oriented(mean) for mean in shown])
-
-
 def _with_bounds(procedure: Procedure, before: Seen, after: Seen, look: bool = True) -> Seen:
     """Return statistics with the running intersections of all intervals, if there was a look."""
     if not procedure.keeps_bounds:
@@ -279,12 +260,6 @@ def _promised(
         return None
     error = declared_error(design, statistics)
     return reached if reached.error == error else replace(reached, error=error)
-
-
-def static_procedure(design: Design) -> StaticProcedure:
-    """Return the procedure of a design on a static population; InputError for any other."""
-    remedy = "rule must be Static(population) here"
-    return procedure_as(design, StaticProcedure, remedy)
 
 
 def interval_procedure(design: Design) -> IntervalProcedure:

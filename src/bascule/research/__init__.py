@@ -1,8 +1,19 @@
-"""Research: the paper reproduced, rules compared and audited, and rules of other tools."""
+"""Research: the paper reproduced, rules compared and audited, static populations, rivals."""
 
 from __future__ import annotations
 
 from bascule.research.comparison.audit import Audit, AuditRow, audit
 from bascule.research.comparison.frontier import Frontier, frontier
+from bascule.research.static import Look, Static, look, smallest_gap
 
-__all__ = ["Audit", "AuditRow", "Frontier", "audit", "frontier"]
+__all__ = [
+    "Audit",
+    "AuditRow",
+    "Frontier",
+    "Look",
+    "Static",
+    "audit",
+    "frontier",
+    "look",
+    "smallest_gap",
+]

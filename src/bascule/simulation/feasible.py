@@ -11,8 +11,6 @@ from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import rival_gaps
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
-from bascule.core.procedures.static import StaticProcedure
-from bascule.core.progress import static_procedure
 from bascule.simulation.recurrent.exponential_sum import LONGEST
 from bascule.simulation.worlds.world import World
 from bascule.theory.prediction.predict import with_known_spread
@@ -27,12 +25,6 @@ from bascule.theory.solve import units_at_width
 UNITS_LIMIT = 10**9
 """A run that has no cap of its own is stopped here, undecided."""
 
-STAGES_LIMIT = 100_000
-"""A run of a static population that has no horizon is stopped here, undecided."""
-
-MOST_STAGES = 10_000_000
-"""Stages whose thresholds fit into memory on any machine."""
-
 HOPELESS = 10
 """A cap that is this many times too short is met by all but a stray run."""
 
@@ -45,11 +37,6 @@ def units_limit(design: Design) -> int:
 def units_cap(design: Design) -> int:
     """Where a run ends at the latest."""
     return design.max_units or units_limit(design)
-
-
-def last_stage(procedure: StaticProcedure) -> int:
-    """Return the stage at which a run of a static population ends at the latest."""
-    return STAGES_LIMIT if procedure.horizon is None else procedure.horizon
 
 
 def check_feasible(design: Design, world: World) -> None:
@@ -107,22 +94,6 @@ def _check_arriving(design: Design, world: World) -> None:
         )
 
 
-def _check_static(design: Design, world: World) -> None:
-    procedure, gap = static_procedure(design), min(rival_gaps(world.start))
-    if gap == 0 and procedure.horizon is None and design.min_effect is None:
-        raise InputError(
-            "means",
-            "means must have one best arm, or the test never ends: change means, or set the "
-            "horizon of Static to study a test without a difference",
-        )
-    if not procedure.once and (procedure.horizon or 0) > MOST_STAGES:
-        raise InputError(
-            "horizon",
-            f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
-            f"(got {procedure.horizon})",
-        )
-
-
 def _even_split(design: Design, best: float, gap: float) -> float:
     """Units with which two arms can be distinguished at best: half of them for each."""
     procedure = design.procedure
@@ -145,8 +116,8 @@ def _of_intervals(design: Design, procedure: IntervalProcedure, _best: float, ga
     return units_at_width(design, gap / 2)
 
 
-CHECKS: dict[str, Callable[[Design, World], None]] = {"static": _check_static}
-"""The check by the kind of procedure; all other kinds have `_check_arriving`."""
+CHECKS: dict[str, Callable[[Design, World], None]] = {}
+"""Checks of kinds that packages above add; all others have `_check_arriving`."""
 
 ARM_UNITS: dict[str, Callable[[Design, Any, float, float], float]] = {
     "blocks": _of_blocks,

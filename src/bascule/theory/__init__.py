@@ -4,7 +4,6 @@
 - `published_bounds`: the paper's exact theorems, corrected and solved numerically
 - `predict`: what to expect; `mean_path`: the same without noise, for any number of arms
 - `oracle_information`, `least_regret`: what no rule can beat
-- `smallest_gap`: what a static population can decide
 - `c_alpha`, `sharper_c_alpha`: the constant of the regret bound, the paper's and ours
 - `delta_tilde`, `corollary_delta`, `peel`, `level_for`: between nominal delta and proven error
 
@@ -27,7 +26,6 @@ from bascule.theory.bounds import (
 from bascule.theory.limit import least_regret, oracle_information
 from bascule.theory.prediction.predict import mean_path, predict
 from bascule.theory.prediction.prediction import Prediction
-from bascule.theory.static import smallest_gap
 
 __all__ = [
     "Bounds",
@@ -45,5 +43,4 @@ __all__ = [
     "predict",
     "published_bounds",
     "sharper_c_alpha",
-    "smallest_gap",
 ]

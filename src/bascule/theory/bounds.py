@@ -20,21 +20,9 @@ from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
 from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalProcedure, Shape
 from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape, equal_weight
-from bascule.core.procedures.static import StaticProcedure, any_time, one_look
 from bascule.core.progress import interval_procedure, recurrent_procedure
 from bascule.core.rules import UCB
 from bascule.theory.solve import units_at_width, units_within, widest_radius
-from bascule.theory.static import stages_until
-
-
-def check_published(procedure: StaticProcedure) -> None:
-    """Raise if a procedure for static populations is not one of the paper's."""
-    if procedure.stage_threshold not in (one_look, any_time):
-        raise InputError(
-            "rule",
-            f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
-            "stop, or use theory.bounds or theory.predict",
-        )
 
 
 def published_shape(design: Design) -> Shape:
@@ -188,13 +176,6 @@ def _looked_up(
     return table[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
-def _published_static(
-    design: Design, procedure: StaticProcedure, others: tuple[float, ...]
-) -> Bounds:
-    check_published(procedure)
-    return _static_bounds(design, procedure, others)
-
-
 def _published_recurrent(
     design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
 ) -> Bounds:
@@ -280,17 +261,6 @@ def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
     return _summed(design, [max(units), *units], others)
 
 
-def _static_bounds(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Bounds:
-    """Decided once the smallest gap is two thresholds; the units are there in any case.
-
-    The time is in stages. Nobody knows which arm is best, so the smallest is taken to be.
-    """
-    sizes = [float(size) for size in sorted(procedure.sizes)]
-    regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
-    stages = stages_until(design, min(others) / 2)
-    return Bounds(stages, regret, tuple(sizes), design.calibration.error)
-
-
 def _reach(design: Design, width: float) -> float:
     """Units an arm can have if it gets none once its radius is at or below `width`."""
     units = units_at_width(design, width)
@@ -307,16 +277,14 @@ def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bo
 BOUNDS: Theorems = {
     "intervals": _arm_bounds,
     "recurrent": _recurrent_bounds,
-    "static": _static_bounds,
 }
-"""Our proofs, by the kind of procedure that they are about."""
+"""Our proofs, by the kind of procedure that they are about; packages above add their own."""
 
 PUBLISHED: Theorems = {
     "intervals": _published_intervals,
     "recurrent": _published_recurrent,
-    "static": _published_static,
 }
-"""The paper's theorems, by the kind of procedure that they are about."""
+"""The paper's theorems, by the kind of procedure; packages above add their own."""
 
 
 ZETA_THREE_HALVES = 2.6123753486854883

@@ -115,7 +115,7 @@ def test_verify_finds_an_outcome_that_was_changed(store: bs.Store, clock: bs.Man
         (MIXTURE, None, "measure"),
         (bs.UCB(2), DAILY, "rule"),
         (bs.ETC(stop="mixture"), DAILY, "rule"),
-        (bs.Static(100, horizon=3), DAILY, "rule"),
+        (bs.research.Static(100, horizon=3), DAILY, "rule"),
     ],
     ids=str,
 )

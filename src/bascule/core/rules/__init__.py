@@ -6,11 +6,10 @@ from bascule.core.rules.allocation import BlockAllocation
 from bascule.core.rules.base import RULES, Knob, Rule, Shape
 from bascule.core.rules.etc import ETC
 from bascule.core.rules.etc_prime import ETCPrime
-from bascule.core.rules.static import Static
 from bascule.core.rules.tilt import Tilt
 from bascule.core.rules.ucb import UCB
 
-for _rule in (UCB, ETC, ETCPrime, Tilt, Static):
+for _rule in (UCB, ETC, ETCPrime, Tilt):
     RULES.register(_rule)
 
 AnyRule = Rule
@@ -25,6 +24,5 @@ __all__ = [
     "Knob",
     "Rule",
     "Shape",
-    "Static",
     "Tilt",
 ]

@@ -16,9 +16,7 @@ from bascule.core.procedures.base import Procedure
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent import RecurrentProcedure
-from bascule.core.procedures.static import StaticProcedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
-from bascule.simulation.engines.static import StaticRuns
 from bascule.simulation.kernels.blocks import BlockRuns
 from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP
 from bascule.simulation.kernels.intervals import IntervalRuns
@@ -134,11 +132,6 @@ def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
     return PlainRuns(order.design, procedure, order.world, order.seed, order.runs)
 
 
-def _static(procedure: StaticProcedure, order: Order) -> Runs:
-    order.refuse_engine()
-    return StaticRuns(order.design, procedure, order.world, order.seed, order.runs)
-
-
 def _blocks(procedure: BlockProcedure, order: Order) -> Runs:
     design, world, seed, runs, engine = order
     draws = quick_draws(design, world)
@@ -169,6 +162,5 @@ ENGINES: dict[str, Callable[[Any, Order], Runs]] = {
     "blocks": _blocks,
     "intervals": _intervals,
     "recurrent": _recurrent,
-    "static": _static,
 }
 """The compiled loops, by the kind of procedure that they play; packages above add their own."""

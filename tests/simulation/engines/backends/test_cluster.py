@@ -44,7 +44,7 @@ def test_other_processes_play_the_same_runs_to_the_last_bit(
     "design",
     [
         bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.UCB(2), error=0.05, max_units=400, sides=1),
-        bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(60), error=0.05, sides=1),
+        bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.research.Static(60), error=0.05, sides=1),
     ],
     ids=["recurrent", "static"],
 )

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 
 from bascule.core.outcomes import Recurrent
-from bascule.core.rules import Static
 from bascule.research.paper import iid
 from bascule.research.paper.claims.claim import Finding, Measured, judged
 from bascule.research.paper.claims.judging import (
@@ -19,6 +18,7 @@ from bascule.research.paper.claims.judging import (
     theorem_promises,
 )
 from bascule.research.paper.measure import FigureCell, Measurements
+from bascule.research.static import Static
 from bascule.simulation import Estimate
 
 LEVELS = (4.0, 12.0)

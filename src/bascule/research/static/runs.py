@@ -13,9 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from bascule.core.design import Design
-from bascule.core.procedures.static import StaticProcedure, Threshold, pair_scales, winner, within
+from bascule.core.errors import InputError
+from bascule.core.gaps import rival_gaps
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
-from bascule.simulation.feasible import last_stage
+from bascule.research.static.procedure import StaticProcedure, static_procedure
+from bascule.research.static.thresholds import Threshold, pair_scales, winner, within
+from bascule.simulation.engines.choose import Order
 from bascule.simulation.kernels.compiled import (
     FINISHED,
     STEPS,
@@ -33,6 +36,12 @@ from bascule.simulation.random import (
 )
 from bascule.simulation.runs import Runs
 from bascule.simulation.worlds.world import World
+
+STAGES_LIMIT = 100_000
+"""A run that has no horizon is stopped here, undecided."""
+
+MOST_STAGES = 10_000_000
+"""Stages whose thresholds fit into memory on any machine."""
 
 
 class StaticSettings(NamedTuple):
@@ -132,7 +141,7 @@ class StaticRuns(Runs):
         super().__init__(design, world, seed, runs)
         sizes, (between, within) = procedure.sizes, procedure.spreads
         roots = np.sqrt(np.array(sizes, np.float64))
-        last = last_stage(procedure)
+        last = procedure.horizon or STAGES_LIMIT
         stages = np.arange(last if procedure.once else 1, last + 1, dtype=np.int64)
         self.threshold = procedure.stage_threshold
         self.asks = (between, within, design.calibration.delta, float(procedure.looks))
@@ -157,3 +166,26 @@ class StaticRuns(Runs):
         chunk, columns = self.order(first_run, runs, control)
         room = (*(np.empty(self.arms) for _ in range(4)), np.empty(WORDS, np.uint64))
         compile_loop(build)(*room, self.arms, chunk, self.settings, columns)
+
+
+def play_static(procedure: StaticProcedure, order: Order) -> Runs:
+    """Return the runs of a static population, ready to be played."""
+    order.refuse_engine()
+    return StaticRuns(order.design, procedure, order.world, order.seed, order.runs)
+
+
+def check_feasible(design: Design, world: World) -> None:
+    """Refuse means among which no run would decide, and say what to change."""
+    procedure, gap = static_procedure(design), min(rival_gaps(world.start))
+    if gap == 0 and procedure.horizon is None and design.min_effect is None:
+        raise InputError(
+            "means",
+            "means must have one best arm, or the test never ends: change means, or set the "
+            "horizon of Static to study a test without a difference",
+        )
+    if not procedure.once and (procedure.horizon or 0) > MOST_STAGES:
+        raise InputError(
+            "horizon",
+            f"horizon must be at most {MOST_STAGES} to simulate a look at every stage "
+            f"(got {procedure.horizon})",
+        )

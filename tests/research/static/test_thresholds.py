@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.evidence.radius import lg
-from bascule.core.procedures.static import (
+from bascule.core.types import NOBODY
+from bascule.research.static.thresholds import (
     FIRST_CLOCK,
     Threshold,
     any_time,
@@ -24,7 +25,6 @@ from bascule.core.procedures.static import (
     spread,
     winner,
 )
-from bascule.core.types import NOBODY
 
 THRESHOLDS = (one_look, any_time, open_look, mixture)
 

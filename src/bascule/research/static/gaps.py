@@ -10,10 +10,12 @@ from __future__ import annotations
 import math
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.numerics import turning_point
-from bascule.core.procedures.static import pair_scales
-from bascule.core.progress import static_procedure
+from bascule.research.static.procedure import StaticProcedure, static_procedure
+from bascule.research.static.thresholds import any_time, one_look, pair_scales
+from bascule.theory.bounds import Bounds
 
 FAR = 1e15
 """A stage that stands for the end of time."""
@@ -23,7 +25,8 @@ def smallest_scale(design: Design) -> float:
     """What the difference of the two smallest arms is multiplied by.
 
     >>> import bascule as bs
-    >>> smallest_scale(bs.Design(["a", "b"], bs.Recurrent(1, 1), bs.Static(100)))
+    >>> from bascule.research import Static
+    >>> smallest_scale(bs.Design(["a", "b"], bs.Recurrent(1, 1), Static(100)))
     5.0
     """
     sizes = sorted(static_procedure(design).sizes)
@@ -36,7 +39,8 @@ def smallest_gap(design: Design, stage: int | None = None) -> float:
     Without a stage it is that of the horizon, or of a test without end.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000, horizon=30), sides=1)
+    >>> from bascule.research import Static
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), Static(10_000, horizon=30), sides=1)
     >>> round(smallest_gap(design), 4)
     0.1116
     """
@@ -53,7 +57,8 @@ def stages_until(design: Design, gap: float) -> float:
     """The first stage whose threshold is at or below a difference; infinite if there is none.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), bs.Static(10_000), sides=1)
+    >>> from bascule.research import Static
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), Static(10_000), sides=1)
     >>> stages_until(design, 0.1), stages_until(design, 0.01)
     (32.0, inf)
     """
@@ -68,3 +73,28 @@ def stages_until(design: Design, gap: float) -> float:
         return procedure.threshold(float(math.floor(stage))) > wanted
 
     return 1.0 if not early(1.0) else float(math.floor(turning_point(early, 1.0, last)))
+
+
+def bounds(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Bounds:
+    """Return the bounds of a test: decided once the smallest gap is two thresholds.
+
+    The units are there in any case, and the time is in stages. Nobody knows which arm is best, so
+    the smallest is taken to be.
+    """
+    sizes = [float(size) for size in sorted(procedure.sizes)]
+    regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
+    stages = stages_until(design, min(others) / 2)
+    return Bounds(stages, regret, tuple(sizes), design.calibration.error)
+
+
+def published_bounds(
+    design: Design, procedure: StaticProcedure, others: tuple[float, ...]
+) -> Bounds:
+    """Return the bounds of a test that ends as one of the paper's."""
+    if procedure.stage_threshold not in (one_look, any_time):
+        raise InputError(
+            "rule",
+            f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
+            "stop, or use theory.bounds or theory.predict",
+        )
+    return bounds(design, procedure, others)

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import ks_2samp
 
 import bascule as bs
-from bascule.core.procedures.static import scale
-from bascule.core.progress import static_procedure
 from bascule.core.types import NOBODY, FloatArray
+from bascule.research.static.procedure import static_procedure
+from bascule.research.static.thresholds import scale
 from bascule.simulation.trace import normals
 
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
@@ -29,14 +29,14 @@ def design(
 ) -> bs.Design:
     names = [str(i) for i in range(arms)]
     return bs.Design(
-        names, bs.Recurrent(*spreads), bs.Static(population, horizon, stop=stop), **more
+        names, bs.Recurrent(*spreads), bs.research.Static(population, horizon, stop=stop), **more
     )
 
 
 def first_decisions(test: bs.Design, differences: FloatArray) -> tuple[Any, Any]:
     """Winner and stage of runs, from the running mean differences (second arm less first)."""
     rule = test.rule
-    assert isinstance(rule, bs.Static)
+    assert isinstance(rule, bs.research.Static)
     first, second = rule.sizes(2)
     asked = [
         static_procedure(test).threshold(stage) for stage in range(1, differences.shape[1] + 1)
@@ -99,7 +99,7 @@ def test_a_run_can_be_followed(stop: Any) -> None:
             for arm, size in enumerate(sizes):
                 walks[arm] += math.sqrt(step) * 3.0 / math.sqrt(size) * next(noise)
             seen = [centre + walk / stage for centre, walk in zip(centres, walks, strict=True)]
-            decided = bs.progress.look(test, stage, seen).decision
+            decided = bs.research.look(test, stage, seen).decision
         assert fast.decision_time[run] == stage
         assert fast.winner[run] == (NOBODY if decided is None else decided.arm)
     assert fast.units.tolist() == [list(sizes)] * 6
@@ -115,7 +115,7 @@ def test_the_error_at_no_gap_and_at_a_small_one(stop: Any, spreads: tuple[float,
     for arm in (0, 1):
         assert np.mean(null.winner == arm) <= error + allowed
     # The gap of a hundredth of the first threshold is lost in the noise.
-    gap = 0.01 * bs.theory.smallest_gap(test)
+    gap = 0.01 * bs.research.smallest_gap(test)
     small = bs.simulate(test, [0.0, gap], runs=runs, seed=2)
     assert small.error_rate <= error + allowed
     assert np.mean(small.winner == 1) > np.mean(small.winner == 0)
@@ -144,7 +144,7 @@ def test_more_arms_keep_the_error(stop: Any) -> None:
 @pytest.mark.parametrize("spreads", [(1.0, 3.0), (0.1, 10.0)])
 def test_bounds_hold(stop: Any, spreads: tuple[float, float]) -> None:
     test = design(stop, 1000, 400, spreads=spreads)
-    for gap in (1.01 * bs.theory.smallest_gap(test), 2 * bs.theory.smallest_gap(test)):
+    for gap in (1.01 * bs.research.smallest_gap(test), 2 * bs.research.smallest_gap(test)):
         seen = bs.simulate(test, [gap, 0.0], runs=4000, seed=4)
         promise = bs.theory.bounds(test, gap)
         assert promise.decision_time < math.inf

@@ -21,8 +21,9 @@ from bascule.core.numerics import turning_point
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.static import (
-    StaticProcedure,
+from bascule.core.rules.base import RULES, Rule, refuse_delta
+from bascule.research.static.procedure import StaticProcedure
+from bascule.research.static.thresholds import (
     Threshold,
     any_time,
     mixture,
@@ -30,7 +31,6 @@ from bascule.core.procedures.static import (
     open_look,
     planned_looks,
 )
-from bascule.core.rules.base import Rule, refuse_delta
 
 StaticStop = Literal["horizon", "intervals", "looks", "mixture"]
 """What ends a static test: one look at the horizon, the paper's bound for every stage, planned
@@ -47,6 +47,7 @@ MOST_UNITS = 10**12
 LAST_STAGE = 10**9
 
 
+@RULES.register
 @dataclass(frozen=True, slots=True)
 class Static(Rule):
     """A static population: `population` units, which all give an outcome at every stage.

@@ -1,18 +1,12 @@
-"""Tests of a population that is there from the first stage on: threshold, winner and procedure.
+"""The procedure of a static population: the arms are compared at one stage or at every one.
 
-At each stage every unit gives one outcome, and an arm's mean is that over all its units and stages.
-The difference of two arms is multiplied by sqrt(h), h = n_i n_j / (n_i + n_j), which makes its
-variance that of one unit, sigma_unit^2 + sigma_noise^2 / stage, whatever their sizes. A threshold
-is what this number has to reach. docs/research/static-populations.md has the proofs.
-
-Every threshold is given (stage, sigma_unit, sigma_noise, delta, looks); `looks` is how many are
-planned, 0 for endlessly many, and matters to `open_look` alone.
+docs/research/static-populations.md has the proofs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar, Literal
@@ -20,195 +14,24 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bascule.core.cohorts import CohortStatistics
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.evidence.families.rows import Difference
-from bascule.core.evidence.normal import mixture_boundary
-from bascule.core.evidence.radius import lg
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Decision, Procedure
+from bascule.core.progress import procedure_as
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray
-
-Threshold = Callable[[float, float, float, float, float], float]
-"""(stage, sigma_unit, sigma_noise, delta, looks) -> what a difference has to reach."""
-
-SHRINKAGE = 1.5
-"""Each planned look comes when the variance has fallen by this factor since the one before."""
-
-FIRST_CLOCK = 100.0
-"""The clock of the mixture at the first stage: far enough from the ends of its scales."""
-
-NEVER = math.inf
-
-
-def spread(stage: float, sigma_unit: float, sigma_noise: float) -> float:
-    """The standard deviation of a unit's own average over `stage` outcomes.
-
-    >>> spread(4, 3.0, 8.0)
-    5.0
-    """
-    return math.sqrt(sigma_unit * sigma_unit + sigma_noise * sigma_noise / stage)
-
-
-def one_look(
-    stage: float,
-    sigma_unit: float,
-    sigma_noise: float,
-    delta: float,
-    looks: float,
-) -> float:
-    """The paper's threshold for a test that looks at one stage, fixed beforehand.
-
-    >>> round(one_look(4, 3.0, 8.0, 0.05, 1), 3)
-    12.239
-    """
-    return spread(stage, sigma_unit, sigma_noise) * math.sqrt(2.0 * math.log(1.0 / delta))
-
-
-def any_time(
-    stage: float,
-    sigma_unit: float,
-    sigma_noise: float,
-    delta: float,
-    looks: float,
-) -> float:
-    """The paper's threshold for a test that looks at every stage.
-
-    >>> round(any_time(4, 3.0, 8.0, 0.05, 0), 3)
-    20.474
-    """
-    of_units = math.sqrt(2.0 * math.log(2.0 / delta))
-    level = lg(stage)
-    of_noise = math.sqrt(2.0 / stage * math.log(3.0 * level * level / delta))
-    return sigma_unit * of_units + sigma_noise * of_noise
-
-
-def following_look(stage: float, sigma_unit: float, sigma_noise: float) -> float:
-    """The stage of the planned look after the one at `stage`; infinite after the last.
-
-    >>> following_look(1, 1.0, 1.0), following_look(3, 1.0, 1.0), following_look(4, 0.0, 1.0)
-    (3.0, inf, 6.0)
-    """
-    now = spread(stage, sigma_unit, sigma_noise)
-    of_noise = now * now / SHRINKAGE - sigma_unit * sigma_unit
-    if of_noise <= 0.0:
-        return NEVER
-    # Rounding must not put a look one stage later.
-    due = sigma_noise * sigma_noise / of_noise * (1.0 - 1e-12)
-    return float(max(stage + 1.0, math.ceil(due))) if due < 1e18 else NEVER
-
-
-def planned_looks(sigma_unit: float, sigma_noise: float, last: float) -> int:
-    """How many looks there are up to stage `last`; 0 for endlessly many.
-
-    >>> planned_looks(1.0, 1.0, math.inf), planned_looks(0.0, 1.0, 30), planned_looks(0, 1, NEVER)
-    (2, 8, 0)
-    """
-    if sigma_unit == 0.0 and math.isinf(last):
-        return 0
-    count, stage = 0, 1.0
-    while stage <= last and stage < NEVER:
-        count += 1
-        stage = following_look(stage, sigma_unit, sigma_noise)
-    return count
-
-
-def open_look(
-    stage: float, sigma_unit: float, sigma_noise: float, delta: float, looks: float
-) -> float:
-    """The threshold of the latest planned look, which stays open at all stages after it.
-
-    Planned looks share delta evenly; of endlessly many, look k has 1 / (k (k + 1)) of it.
-
-    >>> [round(open_look(stage, 1.0, 1.0, 0.05, 2), 3) for stage in (1, 2, 3, 100)]
-    [3.841, 3.841, 3.136, 3.136]
-    """
-    opened = 1.0
-    number = 1.0
-    following = following_look(opened, sigma_unit, sigma_noise)
-    while following <= stage and (looks == 0.0 or number < looks):
-        opened = following
-        number += 1.0
-        following = following_look(opened, sigma_unit, sigma_noise)
-    parts = looks if looks > 0.0 else number * (number + 1.0)
-    return spread(opened, sigma_unit, sigma_noise) * math.sqrt(2.0 * math.log(parts / delta))
-
-
-def mixture(
-    stage: float,
-    sigma_unit: float,
-    sigma_noise: float,
-    delta: float,
-    looks: float,
-) -> float:
-    """The threshold of a normal mixture, for normal units and noise.
-
-    >>> round(mixture(4, 3.0, 8.0, 0.05, 0), 3)
-    15.611
-    """
-    now = spread(stage, sigma_unit, sigma_noise)
-    shrunk = spread(1.0, sigma_unit, sigma_noise) / now
-    clock = FIRST_CLOCK * shrunk * shrunk
-    return now * mixture_boundary(clock, -math.log(delta)) / math.sqrt(clock)
-
-
-def scale(units_a: float, units_b: float) -> float:
-    """The factor of the difference of two arms, by their units.
-
-    >>> scale(50, 50)
-    5.0
-    """
-    return math.sqrt(units_a * units_b / (units_a + units_b))
-
-
-def leader(means: FloatArray, arms: int) -> int:
-    """The arm with the highest mean; the first one on a tie."""
-    best = 0
-    for arm in range(1, arms):
-        if means[arm] > means[best]:
-            best = arm
-    return best
-
-
-def nearest(means: FloatArray, scales: FloatArray, arms: int, best: int) -> int:
-    """The rival over which the lead of an arm is smallest, as a threshold sees it.
-
-    `scales` holds `scale` for every pair of arms.
-    """
-    rival = 1 if best == 0 else 0
-    least = math.inf
-    for arm in range(arms):
-        lead = (means[best] - means[arm]) * scales[best * arms + arm]
-        if arm != best and lead < least:
-            rival = arm
-            least = lead
-    return rival
-
-
-def winner(means: FloatArray, scales: FloatArray, arms: int, threshold: float) -> int:
-    """The arm whose lead over every other has reached the threshold, or `NOBODY`."""
-    best = leader(means, arms)
-    rival = nearest(means, scales, arms, best)
-    lead = (means[best] - means[rival]) * scales[best * arms + rival]
-    return best if lead >= threshold else NOBODY
-
-
-def within(
-    means: FloatArray, scales: FloatArray, arms: int, threshold: float, margin: float
-) -> bool:
-    """Whether every difference is proven smaller than the margin at this threshold.
-
-    >>> import numpy as np
-    >>> within(np.array([0.0, 0.1]), np.full(4, 10.0), 2, 5.0, 0.7)
-    True
-    """
-    proven = True
-    for i in range(arms):
-        for j in range(i + 1, arms):
-            reach = threshold / scales[i * arms + j]
-            proven = proven and abs(means[i] - means[j]) + reach < margin
-    return bool(proven)
+from bascule.research.static.thresholds import (
+    Threshold,
+    leader,
+    nearest,
+    pair_scales,
+    scale,
+    winner,
+    within,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +99,7 @@ class StaticProcedure(Procedure):
         raise InputError(
             "rule",
             f"{self.label} is not run as a live test: split the population with buckets(), and "
-            "judge the means of each stage with bascule.progress.look",
+            "judge the means of each stage with bascule.research.look",
         )
 
     def empty(self) -> CohortStatistics:
@@ -377,12 +200,24 @@ class StaticProcedure(Procedure):
         return statistics
 
 
-def pair_scales(sizes: tuple[int, ...]) -> FloatArray:
-    """`scale` for every ordered pair of arms, row by row.
+def look(design: Design, stage: int, means: Sequence[float]) -> Look:
+    """Return what the means of a static population's arms allow to say at a stage.
 
-    >>> pair_scales((50, 50)).tolist()
-    [5.0, 5.0, 5.0, 5.0]
+    The means are over all units and `stage` stages. A decision stands from the first stage that
+    gives one.
+
+    >>> import bascule as bs
+    >>> from bascule.research import Static
+    >>> design = bs.Design(["a", "b"], bs.Recurrent(1, 3), Static(10_000, horizon=30))
+    >>> result = look(design, 30, [4.97, 5.06])
+    >>> round(result.threshold, 4), result.decision.name, result.guarantee
+    (0.0619, 'b', 'proven')
     """
-    units = np.array(sizes, np.float64)
-    scales: FloatArray = np.sqrt(1.0 / (1.0 / units[:, None] + 1.0 / units[None, :])).ravel()
-    return scales
+    # A difference says how far the leader is ahead, so it is positive whatever the goal.
+    shown = checked_means(means, len(design.arms), design.outcome)
+    return static_procedure(design).look(stage, [design.oriented(mean) for mean in shown])
+
+
+def static_procedure(design: Design) -> StaticProcedure:
+    """Return the procedure of a design on a static population; InputError for any other."""
+    return procedure_as(design, StaticProcedure, "rule must be Static(population) here")
