@@ -205,16 +205,9 @@ def test_verify_fails_where_something_was_changed(
     assert "statistics stored as" in capsys.readouterr().out
 
 
-def test_parquet_needs_pyarrow_or_is_written(
-    store: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parquet_is_written(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run(capsys, "create", "button", "--design", "design.json")
-    try:
-        import pyarrow  # noqa: F401
-    except ModuleNotFoundError:
-        assert "pip install pyarrow" in refused(capsys, "export", "button", "--form", "parquet")
-    else:
-        assert ".parquet" in run(capsys, "export", "button", "--form", "parquet")
+    assert ".parquet" in run(capsys, "export", "button", "--form", "parquet")
 
 
 def test_a_design_without_a_window_needs_one_at_creation(

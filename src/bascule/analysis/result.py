@@ -13,6 +13,7 @@ from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.reading import Reading
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
+from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guardrails import Standing
@@ -325,6 +326,7 @@ class Analysis(Reported):
 
     def to_frame(self, *, days: bool = False) -> Any:
         """A data frame of pandas with a row for each metric and treatment, or for each day."""
+        require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.DataFrame(self.day_rows() if days else self.to_rows())

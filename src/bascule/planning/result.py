@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
@@ -284,6 +285,7 @@ class Plan(Reported):
 
     def to_frame(self) -> Any:
         """The frontier as a pandas data frame, with the names of `to_dict` (it needs pandas)."""
+        require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.json_normalize(self.to_dict()["frontier"])

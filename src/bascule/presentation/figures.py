@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.core.inputs.files import write_whole
 from bascule.core.types import FloatArray
 from bascule.presentation.guarantees import interval_name
@@ -87,6 +88,7 @@ def new_figure(
     >>> len(axes)
     2
     """
+    require("figures", "a figure", "matplotlib")
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

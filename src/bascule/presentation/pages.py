@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bascule.core.calendar import DAY
 from bascule.core.ending import winner_promise
+from bascule.core.inputs.extras import missing
 from bascule.presentation.figures import inline
 from bascule.presentation.numbers import Amounts, count, duration
 from bascule.presentation.report import Fact, Report
@@ -60,10 +61,11 @@ def shown(*reports: Report) -> str:
 
 
 def _rendered(name: str, **values: object) -> str:
-    """Return what a template makes of reports, whose figures are drawn."""
+    """Return what a template makes of reports, whose figures are drawn if that is installed."""
+    message = missing("figures", "a figure", "matplotlib")
 
     def drawn(figure: Drawable) -> str:
-        return inline(figure.plot())
+        return message or inline(figure.plot())
 
     return environment("bascule.presentation").get_template(name).render(drawn=drawn, **values)
 

@@ -16,6 +16,7 @@ import httpx
 
 from bascule import __version__
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -167,10 +168,9 @@ def make_server(client: httpx.AsyncClient, calls: list[Call]) -> Server[Any]:
 
 async def serve(url: str, key: str, changes: bool = False) -> None:
     """Serve the tools on standard input and output until the client leaves."""
-    try:
-        from mcp.server.stdio import stdio_server
-    except ModuleNotFoundError:
-        raise InputError("mcp", "this needs mcp: pip install 'bascule[mcp]'") from None
+    require("mcp", "this command", "mcp")
+    from mcp.server.stdio import stdio_server
+
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=240.0) as client:
         try:

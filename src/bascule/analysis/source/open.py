@@ -19,7 +19,6 @@ from bascule.analysis.source import csv_files
 from bascule.analysis.source.places import (
     CLOSED,
     ELSEWHERE,
-    INSTALL,
     OPENED_HERE,
     Connections,
     Source,
@@ -31,6 +30,7 @@ from bascule.analysis.source.places import (
     viewed,
 )
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 
 ROW_NUMBERS = r"__index_level_\d+__"
 """The column into which Arrow puts an index of pandas that has no name."""
@@ -149,12 +149,11 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
     What is lazy is written to a file, piece by piece: it may be larger than memory.
     """
     data, field = source.place, source.field
-    try:
-        import narwhals as nw
-        import pyarrow as pa
-        import pyarrow.dataset as ds
-    except ModuleNotFoundError as problem:
-        raise InputError(field, f"{field}: data frames need {problem.name}: {INSTALL}") from None
+    require("analyze", "reading data frames", "narwhals", "pyarrow")
+    import narwhals as nw
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
     if isinstance(data, ds.Dataset):
         if not elsewhere:
             return viewed(opened.local, opened.local.con.from_arrow(data), field), []

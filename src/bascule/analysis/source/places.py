@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 
 Record = dict[str, Any]
 """A line of an answer, by the names of its columns."""
@@ -124,8 +124,6 @@ ELSEWHERE = ("http", "https", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "file"
 
 RAGGED_LINE = "line with too few or too many columns"
 REPEATED_HEADER = "line that repeats the names of the columns"
-
-INSTALL = "pip install --upgrade bascule"
 
 CLOSED = {
     "autoinstall_known_extensions": False,
@@ -276,13 +274,11 @@ def load_ibis() -> Any:
     """Import Ibis and its DuckDB, or say how they are installed."""
     if "ibis.backends.duckdb" in sys.modules:
         return sys.modules["ibis"]
-    try:
-        with uncollected():
-            import ibis
+    require("analyze", "reading logs", "ibis", "duckdb", "pyarrow", "pandas")
+    with uncollected():
+        import ibis
 
-            ibis.duckdb  # noqa: B018
-    except ModuleNotFoundError:
-        raise InputError("events", f"reading logs needs Ibis and DuckDB: {INSTALL}") from None
+        ibis.duckdb  # noqa: B018
     return ibis
 
 

@@ -12,7 +12,7 @@ import typer
 
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.stores import STORE
-from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.core.options import Option
 
 if TYPE_CHECKING:
@@ -125,15 +125,7 @@ def _proxies_of_environment() -> tuple[str, ...]:
 
 def needed() -> None:
     """Raise an error that says what to install where a dependency of the service is missing."""
-    try:
-        import fastapi  # noqa: F401
-        import httpx  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ModuleNotFoundError as missing:
-        raise InputError(
-            "service", f"the service needs {missing.name}: pip install 'bascule[service]'"
-        ) from None
+    require("service", "the service", "fastapi", "httpx", "prometheus_client", "uvicorn")
 
 
 def _greet(store: Store, address: str) -> None:

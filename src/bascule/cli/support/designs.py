@@ -12,6 +12,7 @@ import typer
 from bascule.cli.support.declared import named, read
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
@@ -124,10 +125,9 @@ def workers(given: Mapping[str, Any]) -> Iterator[None]:
         return
     from bascule.simulation.engines.backends.cluster import use_executor
 
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InputError("dask", "--dask needs Dask: pip install 'bascule[dask]'") from None
+    require("dask", "--dask", "distributed")
+    from distributed import Client
+
     try:
         client = Client(dask, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError) as problem:

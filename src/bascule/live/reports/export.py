@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.live.api.backup import write_copy
 from bascule.live.api.experiment import Experiment
 from bascule.live.clock import moment
@@ -215,6 +216,7 @@ def _plain(value: Any) -> Any:
 
 
 def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    require("analyze", "a Parquet file", "pyarrow")
     import pyarrow
     from pyarrow import parquet
 

@@ -12,6 +12,7 @@ from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED, checked_sides
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.inputs.extras import require
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import COLUMNS, Reported, presenter
 from bascule.core.rules import Rule
@@ -121,6 +122,7 @@ class Audit(Reported):
 
     def to_frame(self) -> Any:
         """The rows as a pandas data frame (pandas has to be installed)."""
+        require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.DataFrame([_flat(row) for row in self.rows])

@@ -15,6 +15,7 @@ from bascule.core.errors import InputError, NoPredictionError
 from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
+from bascule.core.inputs.extras import require
 from bascule.core.inputs.files import CsvRow, csv_text, prepare_folder, writable, write_whole
 from bascule.core.inputs.serialization import as_data
 from bascule.core.outcomes import Gaussian, Outcome
@@ -208,6 +209,7 @@ class Frontier(Reported):
 
     def to_frame(self) -> Any:
         """One row a rule as a pandas data frame (pandas has to be installed)."""
+        require("analyze", "a data frame", "pandas")
         import pandas
 
         return pandas.DataFrame(self.rows())

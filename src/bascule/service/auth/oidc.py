@@ -16,7 +16,7 @@ from typing import Any
 from fastapi import Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 from bascule.service.auth import access, keys
 from bascule.service.auth.keys import Role
 from bascule.service.reading.store_calls import SharedRead
@@ -50,13 +50,7 @@ DONE = (
 def check_installed(settings: Settings) -> None:
     """Raise an error that says what to install where OpenID Connect is set and cannot be used."""
     if settings.oidc_issuer:
-        try:
-            import authlib  # noqa: F401
-            import joserfc  # noqa: F401
-        except ModuleNotFoundError as missing:
-            raise InputError(
-                "oidc", f"signing in with OIDC needs {missing.name}: pip install 'bascule[oidc]'"
-            ) from None
+        require("oidc", "signing in with OIDC", "authlib", "joserfc")
 
 
 def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role | None:

@@ -18,6 +18,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.extras import require
 
 LONGEST = 600
 """Seconds after which a message that is still being sent is given up."""
@@ -46,12 +47,9 @@ def begin_sending(url: str, title: str, body: str) -> SpawnProcess:
 
 def plugin(url: str) -> Any:
     """Return Apprise's plugin for an address; raise, without showing it, unless there is one."""
-    try:
-        import apprise
-    except ModuleNotFoundError:
-        raise InputError(
-            "notify", "notifications need Apprise: pip install 'bascule[notify]'"
-        ) from None
+    require("notify", "sending notifications", "apprise")
+    import apprise
+
     # Apprise logs addresses, passwords included; what became of a delivery is logged by us.
     logging.getLogger("apprise").disabled = True
     kind = KIND.match(url)
