@@ -267,25 +267,10 @@ def restore(game: Game) -> None:
         raise AssertionError(f"the copy of {game.row.name} differs from the store")
 
 
-def export(game: Game) -> None:
-    """Analyse the export, whose decision has to be that of the test."""
-    if game.step % 3 != 2:
-        return
-    for test in game.tests:
-        status = test.status()
-        if not status.matured:
-            continue
-        verdict = bs.analyze_experiment(test).decision
-        names = [one and one.name for one in (verdict, status.decision)]
-        if names[0] != names[1]:
-            raise AssertionError(f"{game.row.name}: the export says {names[0]}, not {names[1]}")
-
-
 AFTER: dict[str, Step] = {
     "knob": turn_knob,
     "drop": drop,
     "restore": restore,
-    "export": export,
 }
 """What an operator does after a look."""
 

@@ -196,13 +196,6 @@ COLUMNS = [
     Column("late", "holds bad outcomes of b back, and sends good ones twice", LIVE),
     Column("clock", "moves the machine's clock", LIVE, refused=(((), "clock has jumped"),)),
     Column("restore", "goes on with a copy of the store", LIVE),
-    Column(
-        "export",
-        "decides by the analysis of the export",
-        "analyse.md",
-        refused=((STAGED, "recurring outcomes, for which there is no report"),),
-        runs=6,
-    ),
 ]
 
 

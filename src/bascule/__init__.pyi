@@ -4,7 +4,6 @@ from . import analysis, design, live, planning, progress, research, simulation, 
 from .analysis.api import analyze
 from .analysis.call import Assigned, Log, LogMetric
 from .analysis.each import analyze_each
-from .analysis.experiment import analyze_experiment
 from .core.covariates import Covariate
 from .core.design import Design
 from .core.enrolment.audience import Audience, Holdout, Layer
@@ -57,7 +56,6 @@ __all__ = [
     "analysis",
     "analyze",
     "analyze_each",
-    "analyze_experiment",
     "bucket",
     "buckets",
     "design",

@@ -160,11 +160,6 @@ FILES: dict[str, tuple[Callable[[], Any], str | None, dict[str, Any]]] = {
     ),
     "revenue": (revenue, "metric could be visit, conversion or spend", {"metric": "spend"}),
     "clustered": (clustered, None, {"assigned": bs.Assigned(cluster="village")}),
-    "start-stop": (
-        start_stop,
-        "tstart and tstop seem to be the start and the stop of a time at risk",
-        {"metric": bs.LogMetric("infect", follow_up=("tstart", "tstop"))},
-    ),
 }
 
 
@@ -175,6 +170,17 @@ MEASURED = {
     "clustered": ("arm", "y"),
 }
 """The arm and the value of a file."""
+
+
+@pytest.mark.parametrize("metric", [None, "infect"])
+def test_times_at_risk_are_refused(metric: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "recurrent.csv"
+    start_stop().to_csv(path, index=False)
+    with pytest.raises(bs.InputError, match="tstart and tstop seem to be the start and") as refused:
+        bs.analyze(path, metric)
+    assert "log-rank test or a Cox model" in str(refused.value)
+    found = bs.analyze(path, bs.LogMetric("infect", aggregate="sum"))
+    assert sum(arm.units for arm in found.arms) == 260
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -191,12 +197,8 @@ def test_a_file_needs_at_most_one_question(name: str, tmp_path: Path) -> None:
         call = str(asked.value).split("for example: ")[1]
         eval(call, {"bs": bs})
     found = bs.analyze(path, **answer)
-    if name == "start-stop":
-        at_risk = (frame.tstop - frame.tstart).groupby(frame.treat).sum()
-        wanted = frame.groupby("treat").infect.sum() / at_risk
-    else:
-        arm, value = MEASURED[name]
-        wanted = frame.groupby(arm)[value].mean()
+    arm, value = MEASURED[name]
+    wanted = frame.groupby(arm)[value].mean()
     assert means_of(found) == pytest.approx(wanted.to_dict(), rel=1e-6)
     if name == "revenue":
         assert found.design.control_arm == "No E-Mail"

@@ -129,25 +129,6 @@ def stores() -> Raw:
     )
 
 
-def recurrent() -> Raw:
-    """Rows from a start to a stop, beside a date that is none of the test."""
-    rng = np.random.default_rng(6)
-    lines, sums = [], {"placebo": [0, 0], "drug": [0, 0]}
-    for i in range(60):
-        arm, start = ("placebo", "drug")[i % 2], 0
-        for _ in range(rng.integers(1, 5)):
-            stop, event = start + int(rng.integers(20, 200)), int(rng.random() < 0.5)
-            lines.append(f"{i};{1 + i % 28:02}.{1 + i % 12:02}.1989;{arm};{start};{stop};{event}")
-            sums[arm] = [sums[arm][0] + stop - start, sums[arm][1] + event]
-            start = stop
-    return Raw(
-        text("id;random;treat;tstart;tstop;status", *lines),
-        "tstart and tstop seem to be the start and the stop of a time at risk",
-        {"value": "status", "follow_up": ("tstart", "tstop")},
-        {arm: events / time for arm, (time, events) in sums.items()},
-    )
-
-
 def schools() -> Raw:
     """Pupils in schools that were assigned as a whole."""
     rng = np.random.default_rng(7)
@@ -213,7 +194,7 @@ def exposures() -> Raw:
 FILES: dict[str, Callable[[], Raw]] = {
     make.__name__: make
     for make in (
-        *(trial, orders, pricing, campaigns, summary, stores, recurrent, schools, survey),
+        *(trial, orders, pricing, campaigns, summary, stores, schools, survey),
         *(funnel, exposures),
     )
 }
@@ -291,7 +272,7 @@ def test_columns_that_name_tests_or_metrics_are_asked_about() -> None:
     assert bs.analyze(flag).reading.arm == "test"
 
 
-def test_a_flag_beside_a_time_of_follow_up_is_asked_about() -> None:
+def test_a_flag_beside_a_time_of_follow_up_is_refused_unless_it_is_named() -> None:
     rng = np.random.default_rng(12)
     trial: dict[str, Any] = {
         "id": np.repeat(np.arange(100), 2),
@@ -300,9 +281,11 @@ def test_a_flag_beside_a_time_of_follow_up_is_asked_about() -> None:
         "time": rng.integers(20, 3000, 200),
         "etype": np.tile([2, 1], 100),
     }
-    with pytest.raises(Question, match="time seems to be the time until status") as asked:
+    with pytest.raises(bs.InputError, match="time seems to be the time until status") as refused:
         bs.analyze(trial)
-    found = eval(str(asked.value).split("for example: ")[1], {"bs": bs, "log": trial})
+    assert "log-rank test" in str(refused.value)
+    assert "name the metric 'status' (--metric status)" in str(refused.value)
+    found = bs.analyze(trial, "status")
     assert any("time has numbers from" in note for note in found.notes)
     assert any("the metric 'status per row'" in note for note in found.notes)
 

@@ -132,7 +132,7 @@ def test_values_that_are_made_up_show_no_equality() -> None:
     assert decision.arm is None
 
 
-def test_a_held_test_is_restored_and_analysed_as_it_is(tmp_path: Any) -> None:
+def test_a_held_test_is_restored_as_it_is(tmp_path: Any) -> None:
     test = play(rollout("exclude"), {"a": 0.9, "b": 0.3}, days=3)
     path = tmp_path / "copy.db"
     assert isinstance(test.store, bs.Store)
@@ -140,9 +140,6 @@ def test_a_held_test_is_restored_and_analysed_as_it_is(tmp_path: Any) -> None:
     with bs.open(path, clock=test.store.clock) as copy:
         assert copy.get("test").status() == test.status()
         assert copy.get("test").verify().agrees
-    found = bs.analyze_experiment(test)
-    assert found.decision is None
-    assert found.metrics[0].standings == {"b": "open"}
 
 
 def test_arms_that_lose_values_alike_are_rarely_said_to_differ() -> None:

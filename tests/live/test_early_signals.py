@@ -13,8 +13,6 @@ import pytest
 import bascule as bs
 from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
-from bascule.live.clock import moment
-from bascule.live.reports.export import export
 from bascule.live.reports.status import status_of
 from bascule.live.storage import deals, statements
 from bascule.live.storage.queries import Loaded
@@ -214,22 +212,6 @@ def test_a_store_that_is_opened_again_goes_on_with_its_signals(
         assert state_of(test) == before
         assert before.signals.delays
         assert test.verify().agrees
-
-
-def test_the_analysis_of_the_export_agrees(
-    store: bs.Store, clock: bs.ManualClock, tmp_path: Any
-) -> None:
-    test = store.create("exported", design_of())
-    crowd = Crowd(test, clock, (0.2, 0.4), (20.0, 20.0), seed=9)
-    crowd.arrive(150)
-    clock.advance("40d")
-    test.settle()
-    status = test.status()
-    assignments, outcomes = export(test, tmp_path)
-    until = moment(clock.now())
-    found = bs.analyze(outcomes, design=test.design, assignments=assignments, until=until)
-    assert found.effects == status.effects
-    assert test.verify().agrees
 
 
 def test_live_tests_cost_what_simulated_ones_do() -> None:

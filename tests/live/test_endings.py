@@ -1,9 +1,10 @@
-"""The analysis of a live test is the test's own answer, however it ended."""
+"""The report of a live test is its status and history, however it ended."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,13 @@ from tests.live.transactions.test_change import Lean
 
 import bascule as bs
 from bascule.core.rules import RULES
+from bascule.live.api import audit_words, export
 
 LATENCY = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)
 
 
 def played(design: bs.Design, gains: list[float], delays: list[float], ending: str) -> Any:
-    store = bs.open(":memory:", shuffle=random.Random(4).shuffle)
+    store = bs.open(":memory:", clock=bs.ManualClock(), shuffle=random.Random(4).shuffle)
     test, chance = store.create("ending", design), random.Random(5)
     for i in range(240):
         arm = design.arms.index(test.assign(i))
@@ -50,31 +52,45 @@ def played(design: bs.Design, gains: list[float], delays: list[float], ending: s
         ("stop", (LATENCY,), 0.0, 4.0, 90),
     ],
 )
-def test_an_analysis_has_the_decision_of_the_test(
+def test_a_report_is_the_status_and_the_history_of_the_test(
     ending: str, metrics: tuple[bs.Metric, ...], gain: float, delay: float, cap: int | None
 ) -> None:
     arms = ["a", "b", "c"] if ending == "drop" else ["a", "b"]
     design = bs.Design(arms, bs.Gaussian(1), bs.Tilt(1), reports="always", max_units=cap)
     design = replace(design, metrics=metrics)
     test = played(design, [0.0, gain, 0.0], [0.0, delay, 0.0], ending)
-    status, report = test.status(), bs.analyze_experiment(test)
-    decided, reported = status.decision, report.decision
-    assert (decided and decided.name) == (reported and reported.name)
-    if decided is not None and reported is not None:
-        assert (decided.arm, decided.harm, decided.by) == (reported.arm, reported.harm, reported.by)
-        assert report.decided is not None
-    shown = {one.treatment: one.unbiased for one in status.contrasts}
-    assert {one.treatment: one.unbiased for one in report.scores if one.metric == "value"} == shown
+    report = test.report()
+    assert replace(report.status, diagnostics=None) == test.status()
+    assert report.to_dict()["status"]["decision"] == test.status().to_dict()["decision"]
+    (last,) = [one for one in report.to_rows() if one["contrast"] == "b - a"][-1:]
+    (now,) = [one for one in report.history[-1].effects if one.name == "b - a"]
+    assert (last["difference"], last["low"]) == pytest.approx((now.difference, now.low))
+    assert list(report.to_frame().columns) == list(last)
+    page = unescape(report.html())
+    assert test.status().headline in page
+    assert [what for _, what in report.changes] == [audit_words(one) for one in test.audit()]
+    assert all(what in page for _, what in report.changes)
+    assert page.count("<svg") == len(report.report().figures)
 
 
-def test_a_decided_test_is_decided_in_its_table_and_has_both_estimates_on_its_page() -> None:
+def test_the_report_of_a_decided_test_has_both_estimates() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), reports="always")
-    report = bs.analyze_experiment(played(design, [0.0, 1.5], [0.0, 0.0], "alone"))
-    (row,) = report.to_rows()
-    assert row["verdict"] == "better"
-    assert 0.0 < row["unbiased"] < row["difference"]
+    report = played(design, [0.0, 1.5], [0.0, 0.0], "alone").report()
+    (contrast,) = report.status.contrasts
+    assert 0.0 < contrast.unbiased < contrast.difference
+    assert len(report.report().figures) == 2
     for text in (report.html(), str(report)):
         assert "median-unbiased" in text
+
+
+def test_an_exported_test_is_analysed_as_any_log_and_points_to_its_report(tmp_path: Path) -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(1), reports="always")
+    test = played(design, [0.0, 1.5], [0.0, 0.0], "alone")
+    _, outcomes = export(test, tmp_path)
+    found = bs.analyze(outcomes)
+    assert found.reading.times == "dates"
+    assert [arm.units for arm in found.arms] == [arm.units for arm in test.status().arms]
+    assert any("its own report has the decision" in note for note in found.notes)
 
 
 def test_a_rule_that_is_not_registered_is_refused_at_creation(tmp_path: Path) -> None:

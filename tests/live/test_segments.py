@@ -50,35 +50,6 @@ def test_each_segment_gets_the_winner_of_its_own(button: bs.live.SegmentTests) -
     assert button.test_of("other", segment="de").assign("other") == "a"
 
 
-def test_one_report_for_all_segments(store: bs.Store) -> None:
-    guard = bs.Metric("speed", bs.Gaussian(1), margin=1.0)
-    segments = bs.Segments("country", ["fr", "de", "it"])
-    button = store.create_segments("all", replace(DESIGN, metrics=[guard], segments=segments))
-    for segment in ("fr", "de"):
-        test = button.tests[segment]
-        for first in range(0, 100, 25):
-            units = [f"{segment} {i}" for i in range(first, first + 25)]
-            for unit, arm in zip(units, test.assign_many(units), strict=True):
-                test.record(unit, float(arm == "b"))
-                test.record(unit, float(arm == "b"), metric="speed")
-    report = bs.analyze_experiment(button)
-    assert [part.segment for part in report.segments] == ["fr", "de"]
-    assert report.units == 200
-    text, page = str(report), report.html()
-    assert "log of all; " in text
-    assert report.segments[0].reading.log == f"of {button.tests['fr'].name}"
-    assert ".csv" not in text + page
-    assert "it has no matured units yet" in report.notes
-    for part in report.segments:
-        assert part.decision is not None
-        (speed,) = part.metrics
-        shown = button.tests[str(part.segment)].status().metrics[0]
-        assert speed.contrasts == shown.contrasts
-        assert speed.standings == {"b": "within margin"}
-        assert f"Segment {part.segment}: b is the best arm" in text
-    assert text.count("Metric speed") == page.count("Metric speed") == 2
-
-
 def test_a_unit_stays_in_its_segment_whatever_is_said_later(
     store: bs.Store, button: bs.live.SegmentTests
 ) -> None:

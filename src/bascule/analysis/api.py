@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
-from bascule.analysis import exported
 from bascule.analysis.assemble import assembled, with_metrics
 from bascule.analysis.call import PER_ROW, Asked, Assigned, Log, LogMetric, Looks, metrics_of
 from bascule.analysis.log.log import read_log
-from bascule.analysis.log.naming import named_segments, plain
+from bascule.analysis.log.naming import plain
 from bascule.analysis.reduce.reduction import reduced
-from bascule.analysis.replay import Tested, is_exported
 from bascule.analysis.request import Request
 from bascule.analysis.result import Analysis
 from bascule.analysis.source.open import MEMORY, MEMORY_BY_DAY, connections, open_tables
@@ -111,11 +109,8 @@ def analyze(
         raise InputError(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"
         )
-    source = Log.of(log)
-    if assignments is None and design is not None:
-        assignments = exported.assignments_beside(source)
     asked = Asked(
-        log=source,
+        log=Log.of(log),
         unit=unit,
         arm=arm,
         time=time,
@@ -140,8 +135,6 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     sources = [asked.log.where if asked.arm != FILE else replace(asked.log.where, file_column=FILE)]
     if asked.assignments is not None:
         sources.append(replace(asked.assignments.where, field="assignments"))
-        beside = {} if others else exported.outcomes_beside(asked.log, design)
-        sources += [replace(one.where, field=name) for name, one in beside.items()]
     limit = asked.log.memory or (MEMORY_BY_DAY if days else MEMORY)
     with uncollected(), connections(limit) as opened, one_line():
         fields = (source.field for source in sources)
@@ -150,14 +143,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
         if design is not None and design.outcome.pairs:
             first, asked = _of_ratio(first, asked, design, events)
             request = Request.of(first, asked) if asked.design is None else request
-        if request.whole is not None and request.whole.segments is not None:
-            segments = request.whole.segments
-            column = asked.segment or segments.attribute
-            asked = replace(asked, segment=column)
-            events = named_segments(events, column, segments)
-            assignments = named_segments(assignments, column, segments)
         places = {source.field: opened.place(source) for source in sources}
-        tested = None if others else _tested(asked, request, tables)
 
         def answered(request: Request, one: LogMetric) -> Analysis:
             log = read_log(asked, one, request, events, assignments)
@@ -168,19 +154,9 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             if reading.times == "none":
                 # Without times there are no days to follow outcomes over.
                 request = replace(request, by_day=False)
-            made = reduced(request, log, assignments, tested)
-            answer = assembled(request, made, asked.assigned.weights)
-            if tested is None:
-                return answer
-            assert made.replayed is not None
-            status = made.replayed.status
-            return exported.as_the_test(
-                exported.with_test_metrics(answer, tested.design, status), status
-            )
+            return assembled(request, reduced(request, log), asked.assigned.weights)
 
         analyses = [answered(request, first)]
-        if tested is not None:
-            return analyses[0]
         of_design, absent = _metrics_of(design, events)
         alone = replace(asked, design=None, segment=None)
         if design is not None:
@@ -198,25 +174,6 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
     return replace(analysis, notes=(*analysis.notes, *absent))
 
 
-def _tested(asked: Asked, request: Request, tables: Mapping[str, Any]) -> Tested | None:
-    """The whole test that was exported, where the outcomes of all its metrics stand together."""
-    design, assignments = asked.design, tables.get("assignments")
-    if design is None or design.segments is not None:
-        return None
-    files = [exported.outcomes_field(metric.name) for metric in design.metrics]
-    if not is_exported(design, assignments) or not set(files) <= set(tables):
-        return None
-    columns = [LogMetric("value", per="per" * one.outcome.pairs or None) for one in design.metrics]
-    pairs = zip(columns, files, strict=True)
-    logs = [read_log(asked, one, request, tables[file], assignments) for one, file in pairs]
-    rows = (log.rows for log in logs)
-    return Tested(
-        design,
-        tuple(log.table for log in logs),
-        tuple(one.mutate(unit=one.unit.cast("string")) for one in rows),
-    )
-
-
 def _of_ratio(
     metric: LogMetric, asked: Asked, design: Design, events: Any
 ) -> tuple[LogMetric, Asked]:
@@ -225,7 +182,7 @@ def _of_ratio(
     Tests export both of its parts. Another log has a row for each request, with a value or none,
     and is judged as any log is, by the error of the design.
     """
-    if "per" in map(plain, events.columns) or design.segments is not None:
+    if "per" in map(plain, events.columns):
         return replace(metric, per=metric.per or "per"), asked
     metric = replace(metric, per=metric.per or PER_ROW, goal=metric.goal or design.goal)
     parts = {"error": design.error, "sides": design.sides, "control": design.control_arm}
@@ -242,8 +199,7 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     if absent:
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
-            "be shipped depends on its guardrails: to include them, keep the exported files "
-            "NAME-outcomes-METRIC in the same folder as NAME-outcomes and NAME-assignments"
+            "be shipped depends on its guardrails: give a log that has columns of these names"
         )
     ratios = ", ".join(one.name for one in there if one.outcome.pairs)
     if ratios:

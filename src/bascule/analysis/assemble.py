@@ -40,20 +40,15 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     if names == [""]:
         return answer(request, reduced, "", split, request.error)
     parts = []
-    errors = {name: request.error / len(names) for name in names}
+    error = request.error / len(names)
     note = f"the error is split evenly between {len(names)} segments, those in the log"
-    designs = {} if request.whole is None else request.whole.by_segment
-    if designs:
-        errors = {name: one.calibration.error for name, one in designs.items()}
-        note = f"the error is split between the {len(designs)} segments of the design"
     for name in names:
-        its = replace(request, design=designs[name], error=errors[name]) if designs else request
-        part = answer(its, reduced, name, split, errors[name])
+        part = answer(request, reduced, name, split, error)
         parts.append(replace(part, segment=name or "(none)", excluded={}))
     sums = added(reduced.table.segments.values())
     return over_segments(
         parts,
-        error=sum(errors.values()),
+        error=request.error,
         units=int(sums.units.sum()),
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
@@ -117,7 +112,7 @@ def answer(
     effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
-    made: list[Check] = [] if reduced.replayed is not None else [_ratio(request, arms, sums, split)]
+    made = [_ratio(request, arms, sums, split)]
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if request.design is None:
         made += allocation.rare_arms(arms, sums.counts())
@@ -125,19 +120,16 @@ def answer(
         made += _of_rows(request, reduced, sums)
     if same_age:
         made += checks.drift(part.blocks, arms, part.known)
-    if request.measure is not None and reduced.replayed is None:
-        # A test exports what counted; its status has the events that came too late.
+    if request.measure is not None:
         made.append(checks.late_events(reduced.table))
     if reduced.reading.covariate is not None and sums.moments is not None:
         made.append(checks.covariate_balance(arms, sums, reduced.reading.covariate))
-    if reduced.reading.follow_up and sums.moments is not None:
-        made.append(checks.follow_up(arms, sums.moments.sum(axis=0)))
     made.append(checks.gaps(sums if reduced.reading.block == "day" else part.blocks, times))
-    if reduced.replayed is None and sums.scores is None:
+    if sums.scores is None:
         made += checks.sparse_days(sums, part.blocks, arms, reduced.reading.block)
     if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
-    elif reduced.replayed is None:
+    else:
         made += checks.two_values(sums, reduced.reading.value)
         made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
     compared: tuple[Contrast, ...] = ()
@@ -193,17 +185,7 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
 
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
-    """Refuse fewer than two arms, denominators of 0, and events that end the follow-up."""
-    is_coded = sums.two_values == (1.0, 2.0)
-    if reduced.reading.follow_up and (sums.zero_or_one or is_coded):
-        why = "every outcome is 1 or 2, as codes are" if is_coded else "no unit has two events"
-        raise InputError(
-            "follow_up",
-            f"follow_up: {why}, so an event seems to end its follow-up: "
-            "events per time at risk would need a constant risk, and that is not assumed here. "
-            "Compare the share with an event within a window that every unit had, or use a "
-            "survival analysis (log-rank test)",
-        )
+    """Refuse fewer than two arms, and denominators of 0."""
     there = [arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units]
     if len(there) < 2:
         raise InputError(

@@ -72,7 +72,7 @@ class Log(Declared):
             "If rows are sums: column with their number of units.",
             excludes=(
                 *("unit", "row_is_unit", "assignments", "window", "missing"),
-                *("probability", "per", "follow_up", "covariate", "cluster"),
+                *("probability", "per", "covariate", "cluster"),
             ),
         ),
     ] = None
@@ -131,14 +131,6 @@ class LogMetric(Declared):
         Column,
         _column(
             "Denominator of a ratio: a column, or row for a rate per row that has a value.",
-            group="outcome",
-            excludes=("follow_up", "window", "outcome", "probability", "assignments", "design"),
-        ),
-    ] = None
-    follow_up: Annotated[
-        str | tuple[str, str] | None,
-        _column(
-            "How long a unit was at risk: a column, or START,STOP of each row.",
             group="outcome",
             excludes=("window", "outcome", "probability", "assignments", "design"),
         ),
@@ -240,7 +232,7 @@ class LogMetric(Declared):
     @property
     def plain(self) -> bool:
         """Whether nothing but a column was asked for."""
-        declared = (self.per, self.follow_up, self.aggregate, self.window)
+        declared = (self.per, self.aggregate, self.window)
         return all(one is None for one in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
@@ -310,10 +302,7 @@ class Asked:
             kind="file",
             group="basics",
             metavar="FILE",
-            excludes=(
-                *("outcome", "error", "min_effect", "sides", "goal", "control", "covariate"),
-                *("follow_up",),
-            ),
+            excludes=("outcome", "error", "min_effect", "sides", "goal", "control", "covariate"),
         ),
     ] = None
     error: Annotated[

@@ -9,7 +9,7 @@ import numpy as np
 
 from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
-from bascule.analysis.reduce.moments import PLACE, Centre
+from bascule.analysis.reduce.moments import PLACE
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
 from bascule.analysis.request import Reduced, Unfit, Valueless
 from bascule.analysis.result import Check
@@ -21,7 +21,6 @@ from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_
 from bascule.core.evidence.spread import FEWEST_UNITS, larger_variances, squares_about_mean
 from bascule.core.metrics.effects import Effect
 from bascule.core.outcomes import Outcome
-from bascule.core.types import FloatArray
 
 LEVEL = 0.01
 
@@ -132,7 +131,7 @@ def rows_read(reduced: Reduced) -> list[Check]:
         )
         few = reduced.only_copies
         made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
-    elif reduced.replayed is None and reduced.reading.unit is not None:
+    elif reduced.reading.unit is not None:
         made.append(
             Check("copies of rows", False, "the log is too long to compare all rows", made=False)
         )
@@ -317,24 +316,6 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
     return Check(
         name, bool(remarks), "; ".join(remarks) or "no single outcome carries a difference"
     )
-
-
-def follow_up(arms: Sequence[str], moments: FloatArray) -> Check:
-    """Whether units were followed for as long in every arm: for one look."""
-    centres = [Centre.of(one) for one in moments if one[0] >= 2]
-    whole = sum(centre.units for centre in centres)
-    mean = sum(centre.units * centre.per for centre in centres) / max(whole, 1.0)
-    off = sum(
-        (centre.per - mean) ** 2 / (centre.spread[1, 1] / centre.units)
-        for centre in centres
-        if centre.spread[1, 1] > 0.0
-    )
-    p_value = chi_square_tail(float(off), max(len(centres) - 1, 1))
-    each = ", ".join(f"{a} {c.per:.4g}" for a, c in zip(arms, centres, strict=False))
-    message = f"mean follow-up: {each} ({shown(p_value)})"
-    if p_value <= LEVEL:
-        message += ": find out why units of one arm left sooner before you compare rates"
-    return Check("follow-up", p_value <= LEVEL, message, p_value)
 
 
 def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:

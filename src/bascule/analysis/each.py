@@ -152,7 +152,7 @@ def _answers(
     used = recognised(table, None, asked, metric, test=asked.segment)
     table, labels = _numbered(table, asked.segment, used.arm, used.unit)
     request = replace(Request.of(metric, asked), brief=True)
-    whole = reduced(request, read_log(asked, metric, request, table, used=used), None)
+    whole = reduced(request, read_log(asked, metric, request, table, used=used))
     request = replace(request, control=control)
     rows = []
     for done, test in enumerate(sorted(labels), start=1):

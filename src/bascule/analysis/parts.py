@@ -14,7 +14,6 @@ from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.evidence.pairs import adjusted
 from bascule.analysis.reduce.moments import Centre
 from bascule.analysis.reduce.sums import Sums
-from bascule.analysis.replay import Replayed
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import ArmAnswer
 from bascule.core.calendar import DAY
@@ -23,7 +22,7 @@ from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import Tilt
-from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.statistics import ArmStatistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,6 @@ class Part:
 
 def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part:
     """The answer of a segment, by the evidence that suits its outcomes."""
-    if reduced.replayed is not None:
-        return _repeated(request, reduced.replayed)
     sums = reduced.table.segments[name]
     evidence = chosen_evidence(request, reduced, sums)
     blocks = sums if request.once else sums.merged(reduced.reading.block)
@@ -109,27 +106,6 @@ def _at_one_look(
     last = len(counted.days) - 1
     day = Day(counted.days[last].isoformat(), *counted.at_end_of(last), effects)
     return fixed, course_of_looks([(day, Judge(terms).see(effects))])
-
-
-def _repeated(request: Request, replayed: Replayed) -> Part:
-    """A test that bascule ran: what it decided itself."""
-    design, sums = request.design, replayed.sums
-    assert design is not None
-    statistics = replayed.state.latest_statistics
-    assert isinstance(statistics, Statistics)
-    # With what its open block has shown.
-    shown = (
-        arm + rest for arm, rest in zip(statistics.arms, replayed.state.block.sums, strict=True)
-    )
-    return Part(
-        kinds.repeated_test(design),
-        design,
-        replayed.course,
-        _arm_answers(design.arms, replayed.state.enrolment.assigned, shown),
-        sums,
-        len(sums.days),
-        replayed.status.days_left,
-    )
 
 
 def _known_dates(request: Request, reduced: Reduced, sums: Sums) -> list[date]:

@@ -10,7 +10,6 @@ from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.sums import Block, Table
-from bascule.analysis.replay import Replayed
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError
@@ -30,7 +29,7 @@ Missing = float | str | None
 
 REPEATED = (
     "repeated outcomes of a unit are not analysed by the rules for recurring units: compare their "
-    'mean, which the metric "VALUE per row" does, or their sum per time at risk (follow_up)'
+    'mean, which the metric "VALUE per row" does'
 )
 
 
@@ -40,8 +39,7 @@ class Request:
 
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
     the outcome `missing`, or is excluded with `exclude`.
-    `whole` is the design of all segments,
-    where it names them, and `design` then that of one. With `by_day` outcomes that still grow are
+    With `by_day` outcomes that still grow are
     compared as they stood on every day, not only on the last one. A `brief` answer has no
     fixed-sample tests and no lifts.
     """
@@ -61,7 +59,6 @@ class Request:
     block: Block | None = None
     once: bool = False
     brief: bool = False
-    whole: Design | None = None
 
     @classmethod
     def of(cls, metric: LogMetric, asked: Asked) -> Request:
@@ -74,13 +71,9 @@ class Request:
                 f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
         once, outcome, missing = looks == 1, metric.outcome, metric.missing
-        goal, whole = metric.goal, None
-        if design is not None:
-            if not isinstance(design, Design):
-                raise InputError("design", f"design must be a Design (got {design!r:.60})")
-            if design.segments is not None:
-                # Each segment is judged by its own design, and all that is asked of these is alike.
-                whole, design = design, next(iter(design.by_segment.values()))
+        goal = metric.goal
+        if design is not None and not isinstance(design, Design):
+            raise InputError("design", f"design must be a Design (got {design!r:.60})")
         if design is not None and design.metrics:
             design = replace(design, metrics=(), decides="primary")
         model = stated_outcome(outcome) if design is None else design.outcome
@@ -119,7 +112,6 @@ class Request:
             control=asked.control if design is None else design.control,
             block=asked.assigned.block,
             once=once,
-            whole=whole,
         )
 
     @property
@@ -176,7 +168,6 @@ class Reduced:
     duplicates: int | None = None
     only_copies: bool = False
     unfit: Unfit | None = None
-    replayed: Replayed | None = None
 
     @property
     def arms(self) -> tuple[str, ...]:

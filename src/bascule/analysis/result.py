@@ -148,8 +148,6 @@ class Analysis(Reported):
     """The metric as it was declared."""
     standings: dict[str, Standing] = field(default_factory=dict)
     """For a guardrail: what it says of each treatment."""
-    test_headline: str | None = None
-    """Headline of a live test in which guardrails or removed arms have a part."""
     decides: Decides = "primary"
     """Whether the first metric decides, or the guardrails."""
 

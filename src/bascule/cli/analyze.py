@@ -148,8 +148,6 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
         from bascule.core.design import Design
 
         asked["design"] = Design.load(asked["design"])
-    if "follow_up" in asked and asked["follow_up"].count(",") == 1:
-        asked["follow_up"] = tuple(asked["follow_up"].split(","))
     if "=" in asked.get("probability", ""):
         asked["probability"] = dict(part.split("=", 1) for part in asked["probability"].split(","))
     if "missing" in asked:

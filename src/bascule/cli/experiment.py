@@ -169,13 +169,12 @@ def report(
     html: Path = typer.Option(..., metavar="FILE", help="The page to write."),
     store: str = STORE,
 ) -> None:
-    """Write a page to hand around: the analysis of the experiment's log; it needs no network."""
-    from bascule.analysis.experiment import analyze_experiment
+    """Write a page to hand around: status, diagnostics, history, changes; it needs no network."""
     from bascule.core.inputs.files import prepare_file
 
     prepare_file("html", html)
     with store_at(store, there=True) as opened:
-        analyze_experiment(opened.find(name)).save_html(html)
+        opened.get(name).report().save_html(html)
     print_line(f"written to {html}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -198,6 +198,11 @@ def bar_edges(values: FloatArray) -> FloatArray:
     return edges
 
 
+def has_bounds(effect: Effect) -> bool:
+    """Whether the interval of a difference has two finite bounds."""
+    return math.isfinite(effect.high - effect.low)
+
+
 @dataclass(frozen=True, slots=True)
 class Intervals:
     """Differences with their intervals, each below its name."""
@@ -212,7 +217,7 @@ class Intervals:
         >>> Intervals.of([], Amounts(binary=True))
         ()
         """
-        known = tuple((name, one) for name, one in named if math.isfinite(one.high - one.low))
+        known = tuple((name, one) for name, one in named if has_bounds(one))
         return (cls(known, amounts),) if known else ()
 
     def plot(self) -> Figure:
@@ -230,4 +235,48 @@ class Intervals:
         level = interval_name(self.effects[0][1].error)
         unit = self.amounts.difference_unit
         axis.set_xlabel(f"difference in {unit}, with {level}s that hold at any time")
+        return figure
+
+
+class Moment(Protocol):
+    """What was known of a test at a time."""
+
+    @property
+    def matured(self) -> int:
+        """How many units had counted."""
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """The differences of all pairs of arms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """Differences with their intervals, from the first units to the last."""
+
+    points: tuple[Moment, ...]
+    amounts: Amounts
+
+    def plot(self) -> Figure:
+        """Draw the difference of each pair over the units that have counted."""
+        figure, (axis,) = new_figure(width=7.4, height=3.6)
+        names = list(dict.fromkeys(one.name for point in self.points for one in point.effects))
+        for place, name in enumerate(names):
+            rows = [
+                (point.matured, *one.interval)
+                for point in self.points
+                for one in point.effects
+                if one.name == name and has_bounds(one)
+            ]
+            if not rows:
+                continue
+            units, *ends = zip(*rows, strict=True)
+            middle, low, high = (self.amounts.factor * np.array(end) for end in ends)
+            series = SERIES[place % len(SERIES)]
+            axis.fill_between(units, low, high, color=series.colour, alpha=0.15, linewidth=0)
+            axis.plot(units, middle, color=series.colour, linestyle=series.dash, label=name)
+        axis.axhline(0.0, color="#777777", linewidth=1.2)
+        axis.set_xlabel("units that have counted")
+        axis.set_ylabel(f"difference in {self.amounts.difference_unit}")
+        axis.legend(frameon=False, fontsize=9)
         return figure

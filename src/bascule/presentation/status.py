@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from bascule.presentation.differences import (
     difference_lines,
     effect_words,
 )
-from bascule.presentation.figures import Intervals
+from bascule.presentation.figures import Differences, Intervals, has_bounds
 from bascule.presentation.guarantees import harm_words, margin_words
 from bascule.presentation.numbers import (
     Amounts,
@@ -32,6 +33,7 @@ from bascule.presentation.report import Fact, Report, Table
 if TYPE_CHECKING:
     from bascule.core.diagnostics import Diagnostic
     from bascule.core.metrics.effects import Effect
+    from bascule.live.reports.report import ExperimentReport
     from bascule.live.reports.status import Status
     from bascule.live.reports.time_left import TimeLeft
     from bascule.live.storage.state import Verdict
@@ -218,6 +220,9 @@ def _is_unknown(effect: Effect) -> bool:
     return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
+SAMPLE_RATIO = "sample ratio"
+"""How the names of diagnostics of the sample ratio begin."""
+
 MISMATCH = "Sample ratio mismatch: find the cause before you use this result"
 
 
@@ -244,6 +249,21 @@ def report(status: Status, mismatch: bool = False) -> Report:
     )
     figures = Intervals.of([(one.name, one) for one in status.effects], amounts_of(status))
     return Report(first, why, facts(status), (arm_table(status),), notes, figures)
+
+
+def experiment_report(result: ExperimentReport) -> Report:
+    """Return the report of a test: that of its status, its history and its changes."""
+    status = result.status
+    flagged = [one.name for one in status.diagnostics or () if one.flagged]
+    said = report(status, any(name.startswith(SAMPLE_RATIO) for name in flagged))
+    known = [point for point in result.history if any(map(has_bounds, point.effects))]
+    figures = (*said.figures, *([Differences(tuple(known), amounts_of(status))] if known else ()))
+    changes = (
+        ("time", "change"),
+        *((time[:16].replace("T", " "), what) for time, what in result.changes),
+    )
+    details = Report("", tables=(Table(changes, "What was done to the test"),))
+    return replace(said, figures=figures, details=details)
 
 
 def facts(status: Status) -> tuple[Fact, ...]:

@@ -348,21 +348,6 @@ def test_units_without_a_value_can_be_excluded_from_any_metric(shop: Any) -> Non
         )
 
 
-def test_rates_are_per_time_at_risk(shop: Any) -> None:
-    rng = np.random.default_rng(7)
-    days = rng.uniform(1.0, 30.0, len(shop))
-    events = rng.poisson(days * np.where(shop.variant == "b", 0.12, 0.1))
-    log = shop[["user_id", "variant", "ts"]].assign(days=days, falls=events)
-    found = bs.analyze(log, bs.LogMetric("falls", follow_up="days", goal="decrease"))
-    assert [arm.mean for arm in found.arms] == pytest.approx([0.1, 0.12], rel=0.1)
-    assert not [check for check in found.flagged if check.name == "follow-up"]
-    short = log.assign(days=np.where(log.variant == "b", 0.8 * days, days))
-    flagged = bs.analyze(short, bs.LogMetric("falls", follow_up="days")).flagged
-    assert "follow-up" in {check.name for check in flagged}
-    with pytest.raises(bs.InputError, match="log-rank"):
-        bs.analyze(log.assign(falls=np.minimum(events, 1)), bs.LogMetric("falls", follow_up="days"))
-
-
 def test_what_does_not_go_together_is_refused(shop: Any) -> None:
     refused: tuple[tuple[dict[str, Any], str], ...] = (
         ({"per": "sessions", "window": "2d"}, "per does not go with window"),
@@ -372,7 +357,6 @@ def test_what_does_not_go_together_is_refused(shop: Any) -> None:
         ({"covariate": "variant"}, "'variant' is the column of the arm"),
         ({"covariate": "city"}, "covariate not a number, as 'Paris'"),
         ({"per": "city"}, "denominator not a number, as 'Paris'"),
-        ({"per": "sessions", "follow_up": "sessions"}, "leave one out"),
     )
     for options, line in refused:
         with pytest.raises(bs.InputError, match=line):

@@ -112,11 +112,6 @@ def test_a_live_test_and_the_analysis_of_its_export_show_the_ratios_of_the_sums(
         (contrast,) = status.contrasts
         assert contrast.difference == pytest.approx(ratios[1] - ratios[0])
         assert contrast.low < 0.0 < contrast.high
-        analysis = bs.analyze_experiment(test)
-        (replayed,) = analysis.contrasts
-        ends = [(one.difference, one.low, one.high) for one in (contrast, replayed)]
-        assert ends[0] == pytest.approx(ends[1], rel=1e-12)
-        assert [arm.mean for arm in analysis.arms] == pytest.approx(ratios)
         assert test.verify().agrees
         assert not any(one.flagged for one in test.diagnostics())
 

@@ -126,16 +126,6 @@ def intervals_of_rule(design: Design) -> Evidence:
     )
 
 
-def repeated_test(design: Design) -> Evidence:
-    """The exported log of a test that bascule ran, folded again."""
-    explanation = (
-        "The test was run by bascule. Its units were gone through again in the order in which they "
-        "came, by the same rule, until the last of them had its outcome by the end of the log."
-    )
-    name = f"the test itself, folded again by {design.rule.label}"
-    return Evidence(name, explanation, design.calibration.guarantee, design.outcome)
-
-
 def chosen_evidence(request: Request, reduced: Reduced, sums: Sums) -> Evidence:
     """The strongest kind of evidence that the log and the outcome model allow."""
     model, design = request.outcome, request.design

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, Assigned, LogMetric
-from bascule.analysis.log.naming import column, named, start_of, usual, with_kind
+from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import recognised
@@ -18,8 +18,13 @@ from bascule.analysis.source.places import Unreadable
 from bascule.core.approximate import exactly
 from bascule.core.errors import InputError
 
-EXPORTED_RATIO = {"unit", "arm", "value", "at", "received", "id", "per"}
-"""The columns of exported outcomes of a ratio."""
+EXPORTED = {"unit", "arm", "value", "at", "received", "id"}
+"""The columns of outcomes that `bascule experiment export` writes; those of a ratio have `per`."""
+
+OF_BASCULE = (
+    "the log seems to be that of a test that bascule ran: its own report has the decision "
+    "(bascule experiment report NAME --html FILE), and here it is analysed as any log is"
+)
 
 MOST_PAIRED_ARMS = 40
 """With more arms than this the table of sums for all pairs would be too wide."""
@@ -68,7 +73,8 @@ def read_log(
     arm_table = events if alone else assignments
     if asked.design is None and asked.assigned == Assigned():
         metric = _of_export(metric, events)
-    events, per = _with_denominator(events, metric)
+    counts_rows = metric.per == PER_ROW and PER_ROW not in events.columns
+    per = PER_ROW if counts_rows else column(events, "per", metric.per)
     used = used or recognised(events, assignments, asked, metric, per=per)
     unit, arm, value = used.unit, used.arm, used.value
     _check_roles(used, column(arm_table, "covariate", asked.covariate), alone=alone)
@@ -111,11 +117,10 @@ def read_log(
         probability=about["probabilities"],
         window=None if measure is None or measure.window is None else exactly(measure.closes(0.0)),
         per=per,
-        follow_up=metric.follow_up is not None,
-        at_risk=per is not None and per not in (metric.per, metric.follow_up),
         **{role: about[role] for role in asked.about_units},
         cumulative=bool(asked.log.cumulative),
         times="none" if asked.log.cumulative else (arrivals or times).kind,
+        notes=(*used.notes, *([OF_BASCULE] if set(events.columns) >= EXPORTED else ())),
         block=request.block or ("week" if times.weekly else "day"),
         written=str(written.get(value or "", "")),
         time_form=None if times.form in ("as is", "days", "seconds") else times.form,
@@ -169,30 +174,9 @@ def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: s
 
 def _of_export(metric: LogMetric, events: Any) -> LogMetric:
     """Add the denominator to the metric if the log is that of an exported ratio."""
-    is_ratio = set(events.columns) >= EXPORTED_RATIO
+    is_ratio = set(events.columns) >= EXPORTED | {"per"}
     is_plain = metric in (LogMetric(goal=metric.goal), LogMetric("value", goal=metric.goal))
     return replace(metric, per="per") if is_ratio and is_plain else metric
-
-
-def _with_denominator(events: Any, metric: LogMetric) -> tuple[Any, str | None]:
-    """The events with the column of the denominator, or of the time at risk, and its name.
-
-    The time at risk of a row that has a start and a stop is the time between them.
-    """
-    columns, stop = list(events.columns), metric.follow_up
-    if metric.per == PER_ROW and PER_ROW not in columns:
-        return events, PER_ROW
-    if stop is None:
-        return events, column(events, "per", metric.per)
-    if isinstance(stop, str):
-        stop = named("follow_up", stop, columns)
-        start = start_of(stop, columns)
-    else:
-        start, stop = (named("follow_up", name, columns) for name in stop)
-    if start is None:
-        return events, stop
-    length = f"{stop} - {start}"
-    return events.mutate(**{length: events[stop] - events[start]}), length
 
 
 def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple[Times, Times]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.source.places import run
-from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 
 USUAL: dict[str, tuple[str, ...]] = {
@@ -184,30 +183,6 @@ def nearest(name: str, there: Sequence[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
-def named_segments(table: Any, column: str, segments: Segments) -> Any:
-    """Return a table whose column of segments has no others than those of a design.
-
-    Other values become the segment `other`; where the design has none, they are an error.
-    """
-    if table is None or column not in table.columns:
-        return table
-    import ibis
-
-    value = table[column].cast("string")
-    is_named = value.isin(list(segments.names)).fill_null(False)
-    if segments.other is not None:
-        return table.mutate(**{column: ibis.cases((is_named, value), else_=segments.other)})
-    unknown = run(table.filter(~is_named).select(name=value).distinct().order_by("name").limit(5))
-    if unknown:
-        examples = ", ".join(repr(row["name"])[:60] for row in unknown)
-        raise InputError(
-            "segment",
-            f"{column} has values that the design does not name ({examples}): its segments are "
-            f"{', '.join(segments.names)}; give it another design, or one with other=NAME",
-        )
-    return table.mutate(**{column: value})
-
-
 def interval(columns: Iterable[str]) -> tuple[str, ...]:
     """The columns with the start and the stop of a row, if there are such."""
     by_name = {plain(name): name for name in columns}
@@ -215,13 +190,6 @@ def interval(columns: Iterable[str]) -> tuple[str, ...]:
         if start in by_name and stop in by_name:
             return by_name[start], by_name[stop]
     return ()
-
-
-def start_of(stop: str, columns: Iterable[str]) -> str | None:
-    """The column with the start of the rows whose stop was named; None if there is none."""
-    by_name = {plain(name): name for name in columns}
-    starts = [start for start, end in INTERVALS if end == plain(stop) and start in by_name]
-    return by_name[starts[0]] if starts else None
 
 
 def listed(names: list[str], word: str) -> str:
@@ -240,5 +208,5 @@ def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) ->
     if per is None and metric.per != PER_ROW:
         named_roles.append(("per", metric.per))
     yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
-    follow_up = metric.follow_up if isinstance(metric.follow_up, tuple) else (metric.follow_up,)
-    yield from (name for name in (per, *follow_up) if name)
+    if per is not None:
+        yield per

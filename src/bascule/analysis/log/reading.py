@@ -20,8 +20,7 @@ class Reading:
     Without `unit` every row was a unit, and without `value` every event counted as 1. `times` says
     whether these are dates or numbers of days, and `time_form` how they were written if that had
     to be found out; `written` says how values are written that are text. `block` is what units are
-    compared within. With `cumulative` a row has what was counted up to its time,
-    and with `at_risk` a row's time at risk lies between its start and its stop; `notes` say what
+    compared within. With `cumulative` a row has what was counted up to its time; `notes` say what
     was not used and why. `wholes` are columns of groups whose units all have the same arm, and
     `mixed` says which columns disagree with the arm in some rows.
     """
@@ -44,12 +43,10 @@ class Reading:
     assignments: str | None = None
     probability: tuple[str, ...] = ()
     window: str | None = None
-    follow_up: bool = False
     times: TimeKind = "dates"
     time_form: str | None = None
     written: str = ""
     block: Literal["day", "week"] = "day"
-    at_risk: bool = False
     notes: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()
@@ -174,8 +171,6 @@ class Question(InputError):  # noqa: N818 - it asks
         options = columns | self.options
         place = options.pop("log", self.place)
         options["value"] = options.pop("metric", self.recognised.get("metric", "COLUMN"))
-        if "follow_up" in options:
-            options["follow_up"] = tuple(options["follow_up"].split(","))
         if self.zero_or_one:
             options["outcome"] = Bernoulli()
         call = call_of(place, **options)

@@ -76,8 +76,7 @@ def recognised(
         free = [name for name in roles.events.free if name != roles.covariate]
         others = tuple(name for name in roles.events.numbers if name in free)
     shapes.ask_about_sums(roles)
-    shapes.ask_about_intervals(roles)
-    shapes.ask_about_durations(roles)
+    shapes.refuse_survival_data(roles)
     shapes.ask_about_blanks(roles)
     wholes = _wholes(roles)
     if roles.unclear:

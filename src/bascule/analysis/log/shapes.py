@@ -141,38 +141,42 @@ def ask_about_sums(roles: Roles) -> None:
         roles.ask("squares", f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}")
 
 
-def ask_about_intervals(roles: Roles) -> None:
-    """Ask about rows that have the start and the stop of a time at risk."""
+SURVIVAL = (
+    "times until an event are not analysed here, since units are followed for different times: use "
+    "a log-rank test or a Cox model (lifelines in Python, survival in R), or compare the share "
+    "with an event within a period that every unit was followed for, in a table with one row per "
+    "unit"
+)
+
+
+def refuse_survival_data(roles: Roles) -> None:
+    """Refuse rows with the start and the stop of a time at risk, and times until an event."""
     sample, unit = roles.events, roles.columns.get("unit")
     pair = interval(sample.free)
-    if not roles.metric.plain or not pair or unit is None:
-        return
-    if not all(sample.table[name].type().is_numeric() for name in pair):
-        return
-    if sample.different(unit) == sample.rows:
-        return
-    why = f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk"
-    roles.ask("follow_up", why, ",".join(pair))
-    roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
-
-
-def ask_about_durations(roles: Roles) -> None:
-    """Ask about a flag beside the time until the event or the end of the follow-up."""
+    numeric = all(sample.table[name].type().is_numeric() for name in pair)
+    at_risk = roles.metric.plain and pair and numeric and unit is not None
+    if at_risk and sample.different(str(unit)) < sample.rows:
+        raise InputError(
+            "metric",
+            f"{pair[0]} and {pair[1]} seem to be the start and the stop of a time at risk: "
+            f"{SURVIVAL}. If they are not, say how the rows of a unit are combined, such as "
+            'aggregate="sum" (--aggregate sum)',
+        )
     metric = roles.columns.get("metric", "")
     if roles.metric.value is not None or plain(metric) not in EVENTS or roles.unclear:
         return
-    columns = [c for c in roles.events.table.columns if c not in roles.columns.values()]
-    times = [c for c in columns if plain(c) in DURATIONS and c in roles.events.numbers]
+    columns = [c for c in sample.table.columns if c not in roles.columns.values()]
+    times = [c for c in columns if plain(c) in DURATIONS and c in sample.numbers]
     if times:
-        why = (
-            f"{times[0]} seems to be the time until {metric}, or until the follow-up ended: "
-            f"name the metric alone to compare how many have {metric} however long they were "
-            f"followed, or give follow_up={times[0]!r} (--follow-up {times[0]}) for events per "
-            "time"
-        )
         # Events are often written as 2, and what did not happen as 1.
-        codes = sorted(roles.events.kinds(metric))
-        roles.ask("metric", why, f"{metric}=2" if codes == ["1", "2"] else metric)
+        codes = sorted(sample.kinds(metric))
+        flag = f"{metric}=2" if codes == ["1", "2"] else metric
+        raise InputError(
+            "metric",
+            f"{times[0]} seems to be the time until {metric}, or until the follow-up ended: "
+            f"{SURVIVAL}. To compare how many have {metric} however long they were followed, name "
+            f"the metric {flag!r} (--metric {flag})",
+        )
 
 
 def ask_about_blanks(roles: Roles) -> None:

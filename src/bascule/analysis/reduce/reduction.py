@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime, timedelta
 from datetime import time as time_of_day
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from bascule.analysis.log.log import Log
 from bascule.analysis.log.reading import OTHER_SUMS
-from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, clean, complete
-from bascule.analysis.log.times import moment, times_of
+from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, complete
 from bascule.analysis.reduce import query, tables
 from bascule.analysis.reduce.moments import PROBABILITY
 from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
-from bascule.analysis.replay import Tested, covariate_columns, is_exported, replay
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
 from bascule.core.errors import InputError
@@ -28,12 +26,6 @@ Count = TypeVar("Count")
 STRANGER = "event of an unknown unit"
 EARLY_STRANGER = f"{STRANGER}, or before it came"
 
-RUNNING = (
-    "follow_up: units have several rows, and {name} may be the time since the start or that of the "
-    'row alone: name the start and the stop of a row, follow_up=("start", "stop") (--follow-up '
-    'start,stop), or give per="{name}" (--per {name}) if every row has a time of its own, which is '
-    "then added up"
-)
 MADE_ONE = {
     "sum": "the values of a unit's rows are added up; if they are a yes or no of the unit, give "
     "`outcome=Bernoulli()`; for measurements, such as scores, compare the mean of the rows, with "
@@ -50,15 +42,8 @@ BY_ONE = (
 )
 
 
-def reduced(
-    request: Request, log: Log, assignment_table: Any, tested: Tested | None = None
-) -> Reduced:
-    """Reduce a log to sums per arm and day, and to what is to be said of how it was read.
-
-    `tested` has the other metrics of an exported test, which are then folded with the primary one.
-    """
-    if request.whole is None and is_exported(request.design, assignment_table):
-        return _exported(request, log, assignment_table, tested)
+def reduced(request: Request, log: Log) -> Reduced:
+    """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
     if request.outcome is not None and request.outcome.pairs:
         raise InputError(
             "assignments",
@@ -154,8 +139,6 @@ def _of_units(
         duplicates = 0 if single else tables.copies(log.table, survey.rows)
         if duplicates and assigned is None:
             repeated = tables.only_copies(log.table, columns.unit, survey.rows, duplicates)
-    if log.reading.follow_up and not (single or log.reading.at_risk):
-        raise InputError("follow_up", RUNNING.format(name=columns.per))
     about = log.about_units
     final = single or request.measure is not None
     at_once = final or about.adjusted or not request.by_day
@@ -235,48 +218,6 @@ def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:
 
 def _of_assignments(reasons: dict[str, Count]) -> dict[str, Count]:
     return {f"{reason}{OF_ASSIGNMENTS}": one for reason, one in reasons.items()}
-
-
-def _exported(request: Request, log: Log, assignment_table: Any, tested: Tested | None) -> Reduced:
-    """A test that bascule ran, folded again."""
-    design, columns = request.design, log.assignment_columns
-    assert design is not None
-    assert columns is not None
-    assert columns.unit is not None
-    # Nothing but the numbers of what was logged is added, and it is one row per unit already.
-    assigned = clean(assignment_table, columns, log.arms, None, text=True)
-    numbers = assignment_table.select(
-        unit=assignment_table[columns.unit].cast("string"),
-        number=assignment_table["number"].cast("int64"),
-        block=assignment_table["block"].cast("int64"),
-        size=assignment_table["size"].cast("int64"),
-        **covariate_columns(design, assignment_table),
-    )
-    units = assigned.filter(assigned.bad == 0)
-    units = units.select("unit", arm=units.code, first=units.time).inner_join(numbers, "unit")
-    rows = log.rows.mutate(unit=log.rows.unit.cast("string"))
-    whole, survey = tested or Tested(design), tables.surveyed(rows)
-    received = [last for one in (log.table, *whole.tables) if (last := _last_received(one))]
-    replayed = replay(whole, rows, units, request.until, max(received, default=None))
-    return Reduced(
-        log.arms,
-        Table({"": replayed.sums}, {}),
-        log.reading,
-        log_end=request.until,
-        rows=survey.rows,
-        excluded=survey.excluded,
-        examples=survey.examples,
-        replayed=replayed,
-    )
-
-
-def _last_received(table: Any) -> datetime | None:
-    """Return when the last outcome of an exported test was received; None if not recorded."""
-    if "received" not in table.columns:
-        return None
-    received = moment(table, times_of(table, "received", None))
-    (last,) = run(table.agg(received=received.max()))
-    return cast("datetime | None", last["received"])
 
 
 def _end_of_log(request: Request, surveys: list[tables.Survey]) -> datetime:

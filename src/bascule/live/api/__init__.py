@@ -13,6 +13,7 @@ from bascule.live.reports.export import columns_of, csv_lines, export, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus
+from bascule.live.reports.report import ExperimentReport
 from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.steps.inputs import (
     LONGEST_DESCRIPTION,
@@ -36,6 +37,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "Experiment",
+    "ExperimentReport",
     "HistoryPoint",
     "ManualClock",
     "MetricStatus",

@@ -13,9 +13,11 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
+from bascule.live.clock import moment
 from bascule.live.reports.diagnostics import diagnostics_of, put_into_log, raised
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
-from bascule.live.reports.history import HistoryPoint, point_of, spread
+from bascule.live.reports.history import HistoryPoint, audit_words, point_of, spread
+from bascule.live.reports.report import ExperimentReport
 from bascule.live.reports.status import Status, status_of
 from bascule.live.reports.verification.verify import Verification, verify
 from bascule.live.steps.inputs import checked_description
@@ -26,6 +28,9 @@ from bascule.live.transactions import change
 from bascule.live.transactions.settle import is_settled, settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 from bascule.theory import Prediction
+
+MOST_POINTS = 400
+"""The most points of the history that a report has."""
 
 
 class Experiment(Units):
@@ -87,6 +92,15 @@ class Experiment(Units):
             point_of(design, statistics, folded, time)
             for folded, time, statistics in spread(points, [point[0] for point in points], most)
         ]
+
+    def report(self) -> ExperimentReport:
+        """Return the report to hand around: status, diagnostics, history and changes.
+
+        `save_html` writes it as a page, and `to_frame` has the history as a table.
+        """
+        changes = tuple((moment(one["time"]).isoformat(), audit_words(one)) for one in self.audit())
+        history = tuple(self.history(MOST_POINTS))
+        return ExperimentReport(self.status(diagnostics=True), history, changes)
 
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
         """Forecast the rest of the test with the knob at each value; empty if nothing is known."""

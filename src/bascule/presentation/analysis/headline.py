@@ -33,8 +33,6 @@ def _answer(analysis: Analysis) -> str:
         decided = [f"{one.segment}: {one.decision.name}" for one in parts if one.decision]
         names = f": {'; '.join(decided)}" if decided else ""
         return f"{len(decided)} of {len(parts)} segments decided{names}"
-    if analysis.test_headline is not None:
-        return analysis.test_headline
     decision = analysis.decision
     if analysis.decides == "guardrails":
         return _of_guardrails(analysis)

@@ -10,18 +10,12 @@ from starlette.responses import StreamingResponse
 
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.metric import PRIMARY
-from bascule.live.api import (
-    Experiment,
-    SegmentTests,
-    columns_of,
-    csv_lines,
-    some_rows,
-)
+from bascule.live.api import columns_of, csv_lines, some_rows
 from bascule.service.api.calls import Viewer, answer_long, calls_of, find, renders_of
 from bascule.service.api.experiments import time_text
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import Caller, allow
+from bascule.service.auth.access import Caller
 from bascule.service.responses import DataResponse, Problem, encode
 
 NOT_SHOWN = "(name not shown)"
@@ -40,27 +34,18 @@ async def report(
     caller: Viewer,
     form: Annotated[Literal["html", "json"], Query()] = "html",
 ) -> Response:
-    """The analysis of the test's log: as a page to hand around, or with `form=json` as data."""
-    from bascule.analysis.experiment import analyze_experiment
-
-    parts: SegmentTests | None = await request.app.state.directory.segments(name)
-    if parts is not None:
-        allow(caller, name)
-        test: Experiment | SegmentTests = parts
-        ids = [one.id for one in parts.tests.values()]
-    else:
-        test = (await find(request, caller, name)).test
-        ids = [test.id]
+    """The report of a test: as a page to hand around, or with `form=json` as data."""
+    test = (await find(request, caller, name)).test
 
     def write() -> Any:
-        analysis = analyze_experiment(test)
-        return analysis.html() if form == "html" else analysis.to_dict()
+        made = test.report()
+        return made.html() if form == "html" else made.to_dict()
 
-    html = await renders_of(request).get(("report", form, *ids), write)
+    written = await renders_of(request).get(("report", form, test.id), write)
     if form == "json":
-        return DataResponse(html)
+        return DataResponse(written)
     headers = {"Content-Disposition": f'attachment; filename="{name}-report.html"'}
-    return Response(html, media_type="text/html; charset=utf-8", headers=headers)
+    return Response(written, media_type="text/html; charset=utf-8", headers=headers)
 
 
 @router.get("/experiments/{name}/history", response_model=answers.History, **described())
