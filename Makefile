@@ -23,10 +23,10 @@ LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/researc
 	tests/live/test_knob.py tests/live/test_early_signals.py tests/live/storage/databases/test_attacks.py \
 	tests/live/test_meetings.py tests/core/evidence/test_own_estimate.py \
 	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
-	tests/planning/test_played_rollouts.py tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
+	tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
 	tests/test_outside_rules.py tests/core/test_honesty.py tests/live/test_control.py \
 	tests/core/evidence/families/test_estimated_spread.py \
-	tests/planning/test_returning.py tests/analysis/test_probability.py \
+	tests/analysis/test_probability.py \
 	tests/core/evidence/test_calibration.py tests/analysis/test_transcript.py \
 	tests/live/test_metrics.py tests/live/test_endings.py tests/live/test_enrolment_end.py \
 	tests/live/test_calendar.py

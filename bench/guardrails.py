@@ -161,14 +161,9 @@ def ramps(runs: int = RUNS) -> None:
     print("| the new version | rolled back if | rolled out | rolled back | median days |")
     for harm in ("margin", "any"):
         plan = rollout(harm, runs)
-        for case, loss in zip(plan.cases, (0.0, -0.1, -0.2, -0.4), strict=True):
-            played = bs.simulate(
-                plan.design, [0.0, 0.0], runs=runs, seed=5, metrics={"guard": [0.0, loss]}
-            )
-            assert played.guarded is not None
-            ends = share(list(played.winner == 1)), share(list(played.guarded.by_harm))
-            paths = f"{100 * case.shipped:.2f} and {100 * case.rolled_back:.2f} % by paths"
-            cells = (case.name, harm, *ends, f"{case.median_days:.2g}", paths)
+        for case in plan.cases:
+            ends = (f"{100 * case.shipped:.2f} %", f"{100 * case.rolled_back:.2f} %")
+            cells = (case.name, harm, *ends, f"{case.median_days:.2g}")
             print(f"| {' | '.join(cells)} |", flush=True)
 
 

@@ -21,15 +21,11 @@ import numpy as np
 import bascule as bs
 from bascule.core.calendar import DAY
 from bascule.planning.forecast import Forecast, design_of, forecast_of, played_design
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.search.stages import stages
 from bascule.simulation import Estimate
 
 START = datetime(2026, 1, 5, tzinfo=UTC)
 RUNS = 1000
-
-STEP = 1800.0
-"""Seconds after which requests of users who come back are reported together."""
 
 REQUESTS: list[dict[str, Any]] = [
     {"baseline": baseline, "lift": lift, "window": window, "units_per_day": daily, **more}
@@ -87,39 +83,6 @@ def live(design: bs.Design, request: bs.PlanRequest, seed: int) -> tuple[float, 
     return taken / DAY, lost
 
 
-def returning(design: bs.Design, request: bs.PlanRequest, seed: int) -> tuple[float, float]:
-    """Return the days of a live test of users who come back, and what its users lose.
-
-    Activities are exponentially distributed, requests come at random, and each is good or not.
-    """
-    crowd, rng = request.units_per_day, np.random.default_rng(seed)
-    assert isinstance(crowd, Returning)
-    clock = bs.ManualClock(START)
-    store = bs.Store(":memory:", clock=clock, shuffle=random.Random(seed).shuffle)
-    test, best = store.create("test", design), max(request.means)
-    activity = rng.exponential(crowd.a_day * STEP / DAY, int(crowd.users))
-    between = math.sqrt(crowd.alike * request.baseline * (1.0 - request.baseline))
-    taste = between * rng.choice((-1.0, 1.0), int(crowd.users))
-    arms: dict[int, int] = {}
-    while test.state == "running" and clock.now() < START.timestamp() + request.deadline_days * DAY:
-        requests, outcomes = rng.poisson(activity), []
-        for user in rng.permutation(np.flatnonzero(requests)).tolist():
-            if user not in arms:
-                served = test.evaluate(user)
-                if not served.enrolled:
-                    continue
-                arms[user] = design.arms.index(served.arm)
-            made = int(requests[user])
-            good = int(rng.binomial(made, request.means[arms[user]] + taste[user]))
-            outcomes.append((user, (good, made)))
-        if outcomes and test.state == "running":
-            test.record_many(outcomes)
-        clock.advance(STEP)
-    store.close()
-    taken = (clock.now() - START.timestamp()) / DAY
-    return taken, sum(best - request.means[arm] for arm in arms.values())
-
-
 def compared(parts: dict[str, Any], stores: int, runs: int = RUNS, seed: int = 0) -> Compared:
     """Plan a test, simulate its design as the plan does, and play it through live stores."""
     request = bs.PlanRequest(**{"deadline_days": 84, **parts})
@@ -127,8 +90,7 @@ def compared(parts: dict[str, Any], stores: int, runs: int = RUNS, seed: int = 0
     design = design_of(request, rule)
     played = played_design(request, design)
     result = bs.simulate(played, runs=runs, seed=seed + 1, world=request.world, threads=1)
-    play = live if request.traffic.steady is not None else returning
-    shown = np.array([play(design, request, seed * stores + store) for store in range(stores)])
+    shown = np.array([live(design, request, seed * stores + store) for store in range(stores)])
     days, cost = (Estimate.of(column) for column in shown.T)
     return Compared(design, forecast_of(result, request), days, cost, stores)
 

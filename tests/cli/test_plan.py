@@ -184,26 +184,12 @@ def test_a_rollout_is_planned_with_its_guardrails(
         assert f"--rollout does not go with {option}" in problem
 
 
-def test_tests_and_rollouts_of_users_who_come_back_are_planned(
+def test_a_metric_with_a_window_needs_one_of_the_primary_metric(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     metric = "quality; ratio; margin 2%; baseline 82%; window 3d"
-    asked = ["--rollout", "0d:50%", "--metric", metric, "--runs", "50"]
-    crowd = ["--active-users", "3k", "--requests-per-day", "16000"]
-    code, printed, _ = run(capsys, *asked, *crowd)
-    assert code == 0
-    assert "  3 d                  17     11 %         2,189  3.5\n" in printed
-    code, _, problem = run(capsys, *asked, *crowd[:2])
-    assert (code, "--active-users needs --requests-per-day" in problem) == (2, True)
-    share = ["--outcome", "ratio", "--baseline", "82%", "--window", "1d", "--runs", "50"]
-    code, printed, _ = run(capsys, *crowd, *share, "--lift", "0.05", "--guarantee", "asymptotic")
-    assert (code, "90 % of the 3,000 users who can be enrolled have come" in printed) == (0, True)
-    code, _, problem = run(capsys, *crowd, *share[:4], "--lift", "0.05")
-    assert (code, "the primary metric has no window" in problem) == (2, True)
     code, _, problem = run(capsys, "--metric", metric)
     assert (code, "quality has a window and the primary metric has none" in problem) == (2, True)
-    code, _, problem = run(capsys, *asked, *crowd, "--units-per-day", "5")
-    assert (code, "--active-users does not go with --units-per-day" in problem) == (2, True)
 
 
 def test_segments_have_one_design_planned_for_the_smallest(

@@ -11,8 +11,8 @@ import pytest
 import bascule as bs
 
 TESTS, PLANNED = 60, 4000
-LOSSES = (0.0, 1.0, 2.0, 4.0)
-"""No difference, half the margin, the margin, and twice the margin."""
+LOSSES = (0.0, 2.0, 4.0)
+"""No difference, the margin, and twice the margin."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def ending(plan: bs.planning.Rollout, loss: float, seed: int) -> str:
         return "back" if decision.harm else "ship"
 
 
-@pytest.mark.parametrize("place", range(4), ids=("equal", "half", "at the margin", "twice"))
+@pytest.mark.parametrize("place", range(3), ids=("equal", "at the margin", "twice"))
 def test_three_arms_end_as_planned(plan: bs.planning.Rollout, place: int) -> None:
     case = plan.cases[place]
     endings = [ending(plan, LOSSES[place], seed) for seed in range(TESTS)]

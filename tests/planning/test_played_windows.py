@@ -12,7 +12,6 @@ import pytest
 from bench.window_plans import REQUESTS, compared
 
 import bascule as bs
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.search.stages import stages
 from bascule.planning.segments import of_smallest
 
@@ -28,17 +27,6 @@ def test_live_tests_take_and_cost_what_is_planned(which: int) -> None:
     found = compared(parts, stores=12, runs=300)
     assert max(map(abs, found.apart)) < 3.0
     assert found.planned.days.mean > 2.0
-
-
-def test_live_tests_of_users_who_come_back_cost_what_is_planned_and_take_no_longer() -> None:
-    """Within 3 standard errors; the most active users come first, so that days may be fewer."""
-    crowd = Returning(150, 1200, alike=0.02)
-    share = {"outcome": bs.Ratio(), "baseline": 0.6, "lift": 0.12, "guarantee": "asymptotic"}
-    parts = {**share, "units_per_day": crowd, "window": "1d", "deadline_days": 5}
-    found = compared(parts, stores=10, runs=300)
-    assert abs(found.apart[1]) < 3.0
-    assert 1.0 < found.days.mean < found.planned.days.mean + 3.0 * found.days.se
-    assert found.planned.days.mean < 1.4
 
 
 def days_in(answer: object, under: tuple[str, ...] = ()) -> Iterator[float]:
@@ -88,6 +76,5 @@ def test_segments_and_rollouts_count_the_window() -> None:
     assert min(days_in(smallest.to_dict())) >= 7.0
     week = bs.Measure("7d", "any")
     latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3, measure=week)
-    for users in (1e6, Returning(1e6, 3e6)):
-        rollout = bs.plan_rollout([latency], [("0d", 0.1), ("1d", 0.5)], users, runs=50)
-        assert min(days_in(rollout.to_dict())) >= 7.0
+    rollout = bs.plan_rollout([latency], [("0d", 0.1), ("1d", 0.5)], 10_000, runs=50)
+    assert min(days_in(rollout.to_dict())) >= 7.0

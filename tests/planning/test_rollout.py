@@ -8,19 +8,16 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.core.metrics.guard_rule import look_is_due
-from bascule.planning import rollout
 
 LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
-FAILED = bs.Metric("failed", bs.Bernoulli(), goal="decrease", margin=0.02, baseline=0.05)
 SCORE = bs.Metric("score", bs.Gaussian(1), margin=0.1)
 RAMP = [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)]
-RUNS = 800
+RUNS = 400
 
 
 @pytest.fixture(scope="module")
 def plan() -> bs.planning.Rollout:
-    return bs.plan_rollout([LATENCY, SCORE], RAMP, 10_000, runs=RUNS, seed=2)
+    return bs.plan_rollout([LATENCY, SCORE], RAMP, 10_000, deadline_days=9, runs=RUNS, seed=2)
 
 
 def test_stated_errors_hold_over_the_whole_ramp(plan: bs.planning.Rollout) -> None:
@@ -65,16 +62,45 @@ def test_days_are_shown_where_most_rollouts_end(plan: bs.planning.Rollout) -> No
     assert "Days: the median of the rollouts that ended by the deadline" in repr(plan)
 
 
-def test_a_rollout_is_looked_at_when_a_test_is() -> None:
-    for cap in (10, 101, 5000):
-        due = [n for n in range(2, cap + 1, 2) if look_is_due(n - 2, n, True)]
-        assert rollout._looks(cap).tolist() == due
+def test_the_users_that_non_inferiority_takes_are_those_of_unchanged_rollouts() -> None:
+    plan = bs.plan_rollout([SCORE], [("0d", 0.5)], 1000, runs=400)
+    needed = plan.users_needed["score"]
+    assert needed is not None
+    # The new version has half of the users until the end; the mean is rather too large.
+    assert 0.75 < 2.0 * plan.cases[0].exposed / needed < 1.05
+    assert "within its margin on score takes about" in repr(plan)
+    assert plan.to_dict()["users_needed"] == {"score": needed}
 
 
-def test_a_rollout_of_too_many_units_to_be_played_says_so() -> None:
-    large = bs.plan_rollout([FAILED], RAMP, 1e7, runs=None)
-    assert not large.played
-    assert "approximate, because the spread of failed is not known" in repr(large)
+def test_the_number_of_rollouts_follows_from_the_units() -> None:
+    few, many = (
+        bs.plan_rollout([SCORE], [("0d", 0.5)], daily, deadline_days=5) for daily in (100, 5000)
+    )
+    assert (few.runs, 100 <= many.runs < 1000) == (1000, True)
+
+
+def test_cases_stay_within_the_limits_of_outcomes() -> None:
+    # Where the baseline is nearer to a limit than the margin, an arm cannot be so much worse.
+    metric = bs.Metric("bought", bs.Bernoulli(), margin=0.3, baseline=0.25)
+    plan = bs.plan_rollout([metric], [("0d", 0.5)], 100, runs=20, deadline_days=2)
+    assert [case.name for case in plan.cases] == [
+        "unchanged",
+        "bought worse by 0.25, the largest possible loss",
+    ]
+    assert "20 simulated rollouts of each kind" in repr(plan)
+
+
+def test_days_of_a_rollout_have_its_window() -> None:
+    latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
+    week = bs.Metric(
+        *("latency", bs.Gaussian(30), "decrease", "guardrail", 6.0),
+        measure=bs.Measure("7d", "mean", "zero"),
+    )
+    even = [("0d", 0.5)]
+    plain, later = (bs.plan_rollout([one], even, 1000, runs=200) for one in (latency, week))
+    assert later.cases[0].median_days == pytest.approx(plain.cases[0].median_days + 7.0, abs=0.5)
+    with pytest.raises(bs.InputError, match=r"must be longer than the longest window \(7 days\)"):
+        bs.plan_rollout([week], even, 1000, deadline_days=7)
 
 
 def test_who_gets_in_has_a_new_version_or_is_compared(plan: bs.planning.Rollout) -> None:

@@ -17,7 +17,7 @@ from bascule.planning.forecast import (
 from bascule.planning.search.alternatives import reach, saving_of
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
-from bascule.presentation.plan.question import conditions
+from bascule.presentation.plan.question import conditions, traffic_words
 
 RUNS = 400
 
@@ -117,7 +117,7 @@ def test_more_traffic_makes_a_shorter_plan_but_never_shorter_than_the_window() -
 
 def test_windows_that_too_many_units_wait_for_are_said() -> None:
     request = bs.PlanRequest(units_per_day=1e6, deadline_days=60, window="30d", delay="1d")
-    assert "1,000,000 units a day" in request.arrivals.words
+    assert "1,000,000 units a day" in traffic_words(request.units_per_day)
     assert saving_of(request, bs.Tilt(3)) is None
     with pytest.raises(bs.InputError, match=r"30,000,000 units would wait.*a smaller share"):
         _ = request.world

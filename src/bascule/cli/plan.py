@@ -29,7 +29,6 @@ from bascule.planning.api import plan
 from bascule.planning.request.options import PLAN, ROLLOUT
 
 if TYPE_CHECKING:
-    from bascule.planning.request.arrivals import Returning
     from bascule.planning.request.request import PlanRequest
     from bascule.planning.result import Plan
     from bascule.presentation.report import Report
@@ -51,17 +50,6 @@ FORMS = named(
             *(name for name in PLAN if name not in ROLLOUT),
             *(*PARAMETERS, "segment", "by", "figure"),
         ),
-    ),
-    active_users=Option(
-        "Users who come back: no more than these can be enrolled.",
-        kind="positive",
-        needs=("requests_per_day",),
-        excludes=("units_per_day",),
-    ),
-    requests_per_day=Option(
-        "Requests a day of all users who come back, as far as they are measured.",
-        kind="positive",
-        needs=("active_users",),
     ),
     segment=Option(
         "A segment and its share of the units; give the option once for each segment.",
@@ -144,17 +132,7 @@ def requested(given: Mapping[str, Any]) -> PlanRequest:
         parts["metrics"] = _metrics(given)
     if len(parts.get("lift", ())) == 1:
         (parts["lift"],) = parts["lift"]
-    return plan_request(**(parts | _crowd(given)))
-
-
-def _crowd(given: Mapping[str, Any]) -> dict[str, Returning]:
-    """Return the users who come back as the traffic, if options name them."""
-    from bascule.planning.request.arrivals import Returning
-
-    if "active_users" not in given:
-        return {}
-    crowd = (FORMS[name].read(given[name]) for name in ("active_users", "requests_per_day"))
-    return {"units_per_day": Returning(*crowd)}
+    return plan_request(**parts)
 
 
 def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,10 +187,9 @@ def _segments(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
 
 def _rollout(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
     """Plan a guarded rollout."""
-    from bascule.planning.rollout import plan_rollout
-    from bascule.planning.rollout_result import ramp_of
+    from bascule.planning.rollout import plan_rollout, ramp_of
 
-    numbers = read({name: PLAN[name] for name in ROLLOUT}, given) | _crowd(given)
+    numbers = read({name: PLAN[name] for name in ROLLOUT}, given)
     how = {name: runs[name] for name in ("runs", "seed") if name in runs}
     rollout = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
     return rollout, rollout.report

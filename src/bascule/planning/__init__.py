@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bascule.planning.api import plan
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.rollout_result import Rollout, RolloutCase
+from bascule.planning.rollout import Rollout, RolloutCase
 
-__all__ = ["Plan", "Returning", "Rollout", "RolloutCase", "Sample", "plan"]
+__all__ = ["Plan", "Rollout", "RolloutCase", "Sample", "plan"]

@@ -327,20 +327,13 @@ def forecast_by(
 def forecast_of(result: Simulation, request: PlanRequest) -> Forecast:
     """Return the forecast that the runs of a capped design show."""
     decided = result.winner != NOBODY
-    traffic, arrived, cost = request.traffic, result.decision_time.astype(float), result.regret
-    enrolled = result.units.sum(axis=1).astype(float)
-    days = traffic.days_at(arrived, enrolled)
-    if traffic.steady is None:
-        # A simulation has the calendar of units that keep coming, and as many of them while the
-        # last window is open as in the first.
-        days = np.array([request.announced_days(day) for day in days])
-        cost = cost * np.minimum(1.0, traffic.units_by(days) / enrolled)
+    days = request.traffic.days_until(result.decision_time.astype(float))
     late = np.where(decided | _at_horizon(result), days, math.inf)
     return Forecast(
         days=Estimate.of(days),
         p50_days=_quantile(late, 0.5),
         p90_days=_quantile(late, 0.9),
-        cost=Estimate.of(cost),
+        cost=Estimate.of(result.regret),
         decided=share_estimate(int(decided.sum()), result.runs),
         wrong=share_estimate(int(result.wrong.sum()), result.runs),
         runs=result.runs,

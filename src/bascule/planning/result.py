@@ -146,14 +146,12 @@ class Plan(Reported):
     def least_cost(self) -> float | None:
         """Return the least cost of any rule of this error that decides as soon and as often.
 
-        None with a conversion window, for outcomes that recur, for users who come back, and where
-        the spread is not known.
+        None with a conversion window, for outcomes that recur, and where the spread is not known.
         """
         request, forecast = self.request, self.chosen.forecast
-        rate = request.traffic.steady
-        if request.window is not None or request.outcome.recurring or rate is None:
+        if request.window is not None or request.outcome.recurring:
             return None
-        time = forecast.days.mean * rate / request.share
+        time = forecast.days.mean * request.units_per_day
         failure = 1.0 - forecast.decided.mean + forecast.wrong.mean
         try:
             spread = spread_between((request.best, request.rival), request.played_outcome)
@@ -212,8 +210,7 @@ class Plan(Reported):
     def guardrails(self) -> dict[str, float | None]:
         """Days until each guardrail is expected to find an unchanged arm within its margin.
 
-        None where nothing is known of its spread, or of the rule; infinite where there are not
-        enough users who come back.
+        None where nothing is known of its spread, or of the rule.
         """
         units = {
             metric.name: units_within_margin(self.design, metric)

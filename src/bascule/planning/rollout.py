@@ -1,63 +1,151 @@
-"""Plan a guarded rollout: when it is rolled out or back, and how many users get it before.
+"""The plan of a guarded rollout: its design, its schedule, and how simulated rollouts end.
 
-The new version is compared with the present one in even blocks while its share of the traffic is
-raised by a schedule. Guardrails with a known spread are simulated by the path of their evidence at
-the looks, which has the same distribution as a test. Others are played unit by unit in a compiled
-loop, unless that takes too long: then normal paths with the same spread are an approximation, and
-the plan says so. The guarantees do not depend on it.
+The schedule says which share of the traffic gets a new version, and since when. With several new
+versions it is the share of all of them together. All arms of the test get equally many users, so
+with K arms the test has K / (K - 1) times that share of the traffic.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_HARM_ERROR, Reports
+from bascule.core.enrolment.audience import checked_ramp
 from bascule.core.errors import InputError
-from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.inputs import checks
-from bascule.core.metrics.guard_rule import WAITING_STEPS
+from bascule.core.inputs.checks import amount, tidy
+from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
+from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Tilt
-from bascule.core.types import FloatArray, IntArray
-from bascule.planning.request.arrivals import Arrivals, Returning, Steady, Traffic
 from bascule.planning.request.checks import arm_names
 from bascule.planning.request.options import PLAN
-from bascule.planning.rollout_result import Ramp, Rollout, RolloutCase, rollout_steps, traffic_of
+from bascule.planning.request.traffic import Traffic, TrafficSteps
 from bascule.simulation import simulate
-from bascule.simulation.guardrails import BoolArray
-from bascule.theory.guardrails import metric_spread
+from bascule.theory.guardrails import metric_spread, units_within_margin
 
-RUNS_AT_ONCE = 1000
-
-TRUTHS = {
-    "unchanged": 0.0,
-    "worse by half its margin": 0.5,
-    "at its margin": 1.0,
-    "worse by twice its margin": 2.0,
-}
-"""The cases of each metric, and how many margins it loses in each, as far as limits allow."""
+Ramp = Sequence[tuple[float | str, float]]
+"""Pairs of a time since the start and the share of the traffic that gets a new version then."""
 
 UNCHANGED = "unchanged"
 
-PATHS, FEWEST, DRAWS = 1000, 200, 2e8
-"""Rollouts of a case by default, the fewest that are played unit by unit, and the most outcomes
-that are drawn for all of them together, which takes a few seconds."""
+LOSSES = {"at its margin": 1.0, "worse by twice its margin": 2.0}
+"""How many margins a new version loses on a guardrail in each case, as far as limits allow."""
+
+MOST_RUNS, FEWEST_RUNS, DRAWS = 1000, 100, 1e8
+"""Simulated rollouts of a case, and the outcomes that are drawn for all of them together, which
+takes a few seconds, unless even the fewest rollouts need more."""
+
+
+def ramp_of(text: str) -> list[tuple[str, float]]:
+    """Return the steps of a ramp as people write them.
+
+    >>> ramp_of("0d:1%, 1d:5%")
+    [('0d', 0.01), ('1d', 0.05)]
+    """
+    steps = []
+    for step in text.split(","):
+        at, colon, share = step.partition(":")
+        if not colon:
+            raise InputError("ramp", f"ramp must be steps such as 0d:1%,1d:5% (got {step!r:.60})")
+        steps.append((at.strip(), amount("ramp", share, "5% or 0.05")))
+    return steps
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutCase:
+    """How simulated rollouts end if guardrails are as `name` says."""
+
+    name: str
+    shipped: float
+    """Probability that a new version is shipped by the deadline."""
+    rolled_back: float
+    """Probability that the rollout is rolled back by the deadline."""
+    median_days: float
+    """Median of the days of the rollouts that ended by the deadline; nan if none did."""
+    p90_days: float
+    """The day by which 90 % of these rollouts had ended; nan if none did."""
+    exposed: float
+    """Mean number of users who get a new version before the end or the deadline."""
+
+    @property
+    def undecided(self) -> float:
+        """The probability of neither by the deadline."""
+        return max(0.0, 1.0 - self.shipped - self.rolled_back)
+
+    @property
+    def shown_days(self) -> float:
+        """The median of the days, nan where fewer than half of the rollouts ended."""
+        return self.median_days if self.shipped + self.rolled_back >= 0.5 else math.nan
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rollout(Reported):
+    """A guarded rollout: its design, the schedule, and what to expect."""
+
+    PAGE = "Rollout plan"
+
+    design: Design
+    ramp: TrafficSteps
+    units_per_day: float
+    deadline_days: float
+    runs: int
+    """Simulated rollouts of each case."""
+    cases: tuple[RolloutCase, ...]
+
+    @property
+    def traffic(self) -> TrafficSteps:
+        """The steps with the shares of the traffic that are in the test."""
+        return traffic_of(self.ramp, len(self.design.arms))
+
+    @property
+    def audience(self) -> dict[str, Any]:
+        """Who gets into the test: those with a new version and those compared with them."""
+        return {"ramp": [[at, share] for at, share in self.traffic]}
+
+    @property
+    def users_needed(self) -> dict[str, float | None]:
+        """Users in the test until each guardrail finds an unchanged version within its margin.
+
+        It is a mean, and rather too many than too few.
+        """
+        design = self.design
+        return {one.name: units_within_margin(design, one) for one in design.guardrails}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain data."""
+        names = ("shipped", "rolled_back", "undecided", "median_days", "p90_days", "exposed")
+        return {
+            "design": self.design.to_dict(),
+            "audience": self.audience,
+            "units_per_day": self.units_per_day,
+            "deadline_days": self.deadline_days,
+            "users_needed": finite_data(self.users_needed),
+            "runs": self.runs,
+            "cases": {
+                case.name: finite_data({name: getattr(case, name) for name in names})
+                for case in self.cases
+            },
+        }
+
+    def report(self) -> Any:
+        """Return what the plan has to say: headline, tables and notes."""
+        return presenter("plan.rollout").report(self)
 
 
 def plan_rollout(
     metrics: Sequence[Metric],
     ramp: Ramp,
-    units_per_day: float | str | Returning = 5000.0,
+    units_per_day: float | str = 5000.0,
     *,
     deadline_days: float | str = 28.0,
     harm_error: float | str = DEFAULT_HARM_ERROR,
@@ -79,8 +167,7 @@ def plan_rollout(
         Pairs of a time since the start and the share of the users who get a new version, all new
         versions together.
     units_per_day
-        New units a day, or `Returning(users, requests_per_day)` for users who come back; ratios
-        that are shares then need no spread.
+        New units a day.
     deadline_days
         Days by which the rollout should have ended; they include the longest window.
     harm_error
@@ -94,8 +181,8 @@ def plan_rollout(
     reports
         With "always" every unit reports an outcome, and no window is needed.
     runs
-        Number of simulated rollouts of each kind; 1,000 if not given, or fewer where units are
-        simulated one by one.
+        Number of simulated rollouts of each case; if not given, from 100 to 1,000, as many as take
+        a few seconds.
     seed
         Seed of the random numbers.
 
@@ -103,38 +190,34 @@ def plan_rollout(
     --------
     >>> import bascule as bs
     >>> latency = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=3)
-    >>> plan = plan_rollout([latency], [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)], 10_000)
-    >>> [case.name for case in plan.cases]  # doctest: +NORMALIZE_WHITESPACE
-    ['unchanged', 'latency worse by half its margin', 'latency at its margin',
-     'latency worse by twice its margin']
+    >>> ramp = [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)]
+    >>> plan = plan_rollout([latency], ramp, 10_000, deadline_days=7, runs=100)
+    >>> [case.name for case in plan.cases]
+    ['unchanged', 'latency at its margin', 'latency worse by twice its margin']
 
     """
     names = arm_names(2 if arms is None else arms, None, "present", "new")
     ramp_steps = rollout_steps(ramp, len(names))
-    arrivals: Arrivals = (
-        units_per_day
-        if isinstance(units_per_day, Returning)
-        else Steady(PLAN["units_per_day"].read(units_per_day))
-    )
+    daily = PLAN["units_per_day"].read(units_per_day)
     days = PLAN["deadline_days"].read(deadline_days)
     if runs is not None:
         runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
-    given = [metrics] if isinstance(metrics, Metric) else [*metrics]
-    if isinstance(arrivals, Returning):
-        given = [arrivals.expected(one) if isinstance(one, Metric) else one for one in given]
-    measured = measure or next((one.measure for one in given if isinstance(one, Metric)), None)
-    guardrails = [metric for metric in check_metrics(given, measured) if metric.is_guardrail]
+    listed = [metrics] if isinstance(metrics, Metric) else [*metrics]
+    measured = measure or next((one.measure for one in listed if isinstance(one, Metric)), None)
+    guardrails = [metric for metric in check_metrics(listed, measured) if metric.is_guardrail]
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
-    first = guardrails[0]
-    wait = max((_wait(one) for one in (measured, *(m.measure for m in given))), default=0.0)
-    if wait >= days:
+    for metric in guardrails:
+        check_spread(metric)
+    measures = [one for one in (measured, *(m.measure for m in listed)) if one is not None]
+    window = max((one.matures(0.0) / DAY for one in measures), default=0.0)
+    if window >= days:
         raise InputError(
             "deadline_days",
-            f"deadline_days ({days:g}) must be longer than the longest window ({wait:g} days)",
+            f"deadline_days ({days:g}) must be longer than the longest window ({window:g} days)",
         )
-    traffic = Traffic(arrivals, traffic_of(ramp_steps, len(names)), wait)
-    cap = traffic.units_after(days - wait)
+    traffic = Traffic(daily, traffic_of(ramp_steps, len(names)), window)
+    first = guardrails[0]
     design = Design(
         names,
         first.outcome if outcome is None else outcome,
@@ -142,29 +225,38 @@ def plan_rollout(
         measure=measured,
         goal=goal or (first.goal if outcome is None else "increase"),
         reports=reports,
-        metrics=given,
+        metrics=listed,
         harm_error=PLAN["harm_error"].read(harm_error),
         decides="guardrails",
-        max_units=max(6, math.floor(cap)),
+        max_units=max(6, math.floor(traffic.units_after(days - window))),
     )
-    for metric in guardrails:
-        # Raises if the spread is not known.
-        _spread(metric)
-    kinds = 1 + sum(len(_losses(metric)) - 1 for metric in guardrails)
-    affordable = DRAWS / (kinds * (1 + len(guardrails)) * cap)
-    known = len(names) == 2 and all(metric.outcome.known_spread for metric in guardrails)
-    played = not known and (runs is not None or affordable >= FEWEST or len(names) > 2)
+    worlds = _worlds(design)
     if runs is None:
-        runs = max(1, min(PATHS, int(affordable))) if played else PATHS
-    simulated = _played_cases if played else _cases_by_paths
-    cases = simulated(design, traffic, cap, runs, seed)
-    return Rollout(design, ramp_steps, arrivals, days, runs, tuple(cases), played)
+        assert design.max_units is not None
+        affordable = DRAWS / (len(worlds) * (1 + len(guardrails)) * design.max_units)
+        runs = max(FEWEST_RUNS, min(MOST_RUNS, int(affordable)))
+    cases = tuple(_case(design, traffic, name, means, runs, seed) for name, means in worlds)
+    return Rollout(design, ramp_steps, daily, days, runs, cases)
+
+
+def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
+    """Return the cases of a rollout: the means of all metrics in all arms, with a name."""
+    new = len(design.arms) - 1
+    same = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
+    worlds = [(UNCHANGED, same)]
+    for metric in design.guardrails:
+        base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
+        worlds += [
+            (f"{metric.name} {name}", {**same, metric.name: (base, *(base + sign * loss,) * new)})
+            for name, loss in _losses(metric)
+        ]
+    return worlds
 
 
 def _losses(metric: Metric) -> list[tuple[str, float]]:
     """Return by how much a new version may be worse on a guardrail, in words and as a number."""
     assert metric.margin is not None
-    losses = [(name, times * metric.margin) for name, times in TRUTHS.items()]
+    losses = [(name, times * metric.margin) for name, times in LOSSES.items()]
     outcome, baseline = metric.outcome, metric.baseline
     if not outcome.limited or baseline is None:
         return losses
@@ -175,160 +267,38 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     return possible
 
 
-def _wait(measure: Measure | None) -> float:
-    """Return the days from a unit's arrival until it counts."""
-    return 0.0 if measure is None else measure.matures(0.0) / DAY
-
-
-def _played_cases(
-    design: Design, traffic: Traffic, cap: float, runs: int, seed: int
-) -> list[RolloutCase]:
-    """Play rollouts unit by unit; the primary metric does not decide, so any outcomes will do."""
-    metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
-    alike = {"goal": "increase", "measure": None, "reports": None, "metrics": metrics}
-    one = replace(design, outcome=Gaussian(1.0), **alike)  # type: ignore[arg-type]
-    new = len(design.arms) - 1
-    same = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in metrics}
-    worlds = [(UNCHANGED, same)]
-    for metric in one.guardrails:
-        base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
-        worlds += [
-            (f"{metric.name} {name}", {**same, metric.name: (base, *(base + sign * loss,) * new)})
-            for name, loss in _losses(metric)[1:]
-        ]
-    cases = []
-    for name, means in worlds:
-        result = simulate(one, (0.0,) * (1 + new), runs, seed, metrics=means)
-        assert result.guarded is not None
-        days = traffic.window_days + traffic.days_until(result.decision_time.astype(float))
-        # Others come while the last windows are open.
-        exposed = (1.0 - result.share[0]) * np.minimum(cap, traffic.units_by(days))
-        cases.append(_case(name, result.winner >= 1, result.guarded.by_harm, days, exposed))
-    return cases
-
-
-def _looks(cap: float) -> FloatArray:
-    """Return after how many units a rollout in blocks of two is looked at, up to a cap.
-
-    >>> _looks(10).tolist(), len(_looks(1e6))
-    ([2.0, 4.0, 6.0, 8.0, 10.0], 952)
-    """
-    first, last = math.floor(WAITING_STEPS * math.log(WAITING_STEPS)), max(cap, 4.0)
-    later = np.exp(np.arange(first, WAITING_STEPS * math.log(last)) / WAITING_STEPS)
-    every = np.arange(2.0, min(last, WAITING_STEPS) + 1.0, 2.0)
-    looks: FloatArray = np.unique(np.concatenate([every, 2.0 * np.ceil(later / 2.0)]))
-    return looks[looks <= last]
-
-
-def _cases_by_paths(
-    design: Design, traffic: Traffic, cap: float, runs: int, seed: int
-) -> list[RolloutCase]:
-    """Draw the evidence of all guardrails at the looks, as if outcomes were normal."""
-    units = _looks(cap)
-    looks = len(units)
-    days_at = traffic.window_days + traffic.days_until(units)
-    exposed_at = 0.5 * np.minimum(cap, traffic.units_by(days_at))
-    chance = np.random.default_rng(seed)
-    paths = [
-        _paths(design, which, units, runs, chance)
-        for which, metric in enumerate(design.metrics)
-        if metric.is_guardrail
-    ]
-    within, back = (np.array(columns) for columns in zip(*paths, strict=True))
-    # Each metric is drawn once, and every case takes its runs from there.
-    out_but, back_but = _largest_but_one(within[:, 0]), -_largest_but_one(-back[:, 0])
-
-    def case(name: str, out: IntArray, harmed: IntArray) -> RolloutCase:
-        end = np.minimum(np.minimum(out, harmed), looks - 1)
-        shipped, rolled = (out < harmed) & (out < looks), (harmed <= out) & (harmed < looks)
-        return _case(name, shipped, rolled, days_at[end], exposed_at[end])
-
-    cases = [case(UNCHANGED, within[:, 0].max(axis=0), back[:, 0].min(axis=0))]
-    for place, metric in enumerate(design.guardrails):
-        for truth, (name, _) in enumerate(_losses(metric)[1:], 1):
-            out = np.maximum(out_but[place], within[place, truth])
-            harmed = np.minimum(back_but[place], back[place, truth])
-            cases.append(case(f"{metric.name} {name}", out, harmed))
-    return cases
-
-
-def _paths(
-    design: Design, which: int, units: FloatArray, runs: int, chance: np.random.Generator
-) -> tuple[IntArray, IntArray]:
-    """Draw the evidence of one guardrail at the looks.
-
-    Returned are, for each of its losses and each run, the looks at which the metric is found within
-    its margin, and harmed; the number of looks if never.
-    """
-    metric, one = design.metrics[which], design.metric_designs[which]
-    harm, spread = design.harm_designs[which], _spread(metric)
-    assert metric.margin is not None
-    # In an even split of n units each block of two adds half to the clock.
-    clocks, looks = units / 4.0, len(units)
-    steps, reach = np.sqrt(np.diff(clocks, prepend=0.0)), spread * _boundary(clocks, one) / clocks
-    wide = None if harm is None else spread * _boundary(clocks, harm) / clocks
-    within, back = (np.full((len(TRUTHS), runs), looks) for _ in range(2))
-    for first in range(0, runs, RUNS_AT_ONCE):
-        rows = slice(first, min(runs, first + RUNS_AT_ONCE))
-        noise = chance.standard_normal((rows.stop - first, looks)) * steps
-        means = spread * np.cumsum(noise, axis=1) / clocks
-        for truth, (_, loss) in enumerate(_losses(metric)):
-            within[truth, rows] = _first(means > reach - metric.margin + loss)
-            if wide is not None and metric.harm_line is not None:
-                back[truth, rows] = _first(means < -metric.harm_line - wide + loss)
-    return within, back
-
-
-def _largest_but_one(values: IntArray) -> IntArray:
-    """Return for each row the largest of the other rows, column by column.
-
-    >>> _largest_but_one(np.array([[3, 1], [2, 5], [1, 4]])).tolist()
-    [[2, 5], [3, 4], [3, 5]]
-    """
-    if len(values) == 1:
-        return np.full_like(values, np.iinfo(values.dtype).min + 1)
-    second, first = np.sort(values, axis=0)[-2:]
-    largest = np.arange(len(values))[:, None] == values.argmax(axis=0)
-    return np.asarray(np.where(largest, second, first))
-
-
 def _case(
+    design: Design,
+    traffic: Traffic,
     name: str,
-    shipped: BoolArray,
-    rolled: BoolArray,
-    days: FloatArray,
-    exposed: FloatArray,
+    means: dict[str, tuple[float, ...]],
+    runs: int,
+    seed: int,
 ) -> RolloutCase:
-    """Summarise rollouts: how they ended, after how many days, and how many units they exposed."""
-    ended = shipped | rolled
-    return RolloutCase(
-        name,
-        float(shipped.mean()),
-        float(rolled.mean()),
-        float(np.median(days[ended])) if ended.any() else math.nan,
-        float(np.quantile(days[ended], 0.9)) if ended.any() else math.nan,
-        float(exposed.mean()),
-    )
+    """Simulate rollouts of one case.
+
+    The primary metric does not decide, so any outcomes will do. Outcomes are known at once in the
+    simulation; the longest window is added to its days, in which further units are enrolled.
+    """
+    metrics = tuple(replace(metric, measure=None) for metric in design.metrics)
+    plain: dict[str, Any] = {"goal": "increase", "measure": None, "reports": None}
+    played = replace(design, outcome=Gaussian(1.0), metrics=metrics, **plain)
+    result = simulate(played, (0.0,) * len(design.arms), runs, seed, metrics=means)
+    assert result.guarded is not None
+    assert design.max_units is not None
+    shipped, harmed = result.winner >= 1, result.guarded.by_harm
+    days = traffic.window_days + traffic.days_until(result.decision_time.astype(float))
+    exposed = (1.0 - result.share[0]) * np.minimum(design.max_units, traffic.units_by(days))
+    ended = days[shipped | harmed]
+    median, p90 = np.quantile(ended, (0.5, 0.9)) if len(ended) else (math.nan, math.nan)
+    shares = float(shipped.mean()), float(harmed.mean())
+    return RolloutCase(name, *shares, float(median), float(p90), float(exposed.mean()))
 
 
-def _boundary(clocks: FloatArray, design: Design) -> FloatArray:
-    return np.array(_boundaries(tuple(clocks.tolist()), -math.log(design.procedure.end_error)))
-
-
-@lru_cache(maxsize=4)
-def _boundaries(clocks: tuple[float, ...], threshold: float) -> tuple[float, ...]:
-    return tuple(mixture_boundary(clock, threshold) for clock in clocks)
-
-
-def _first(crossed: NDArray[np.bool_]) -> IntArray:
-    """Return for each run the first look at which something is found; their number if never."""
-    return np.asarray(np.where(crossed.any(axis=1), crossed.argmax(axis=1), crossed.shape[1]))
-
-
-def _spread(metric: Metric) -> float:
-    spread = metric_spread(metric)
-    if spread is not None:
-        return spread
+def check_spread(metric: Metric) -> None:
+    """Refuse a guardrail of which nothing says how much its outcomes differ."""
+    if metric_spread(metric) is not None:
+        return
     if metric.outcome.limited:
         raise InputError(
             "baseline",
@@ -336,6 +306,38 @@ def _spread(metric: Metric) -> float:
             "outcomes within limits differ; write Metric(..., baseline=...)",
         )
     try:
-        return metric.outcome.noise((metric.baseline or 0.0,)).spread(metric.baseline or 0.0)
+        metric.outcome.noise((metric.baseline or 0.0,)).spread(metric.baseline or 0.0)
     except InputError as error:
         raise InputError(error.field, f"guardrail {metric.name}: {error}") from None
+
+
+def most_share(arms: int) -> float:
+    """Return the largest share that can get a new version, to three digits: 0.667 is two thirds."""
+    return round((arms - 1) / arms, 3)
+
+
+def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
+    """Return the shares of the traffic that are in the test, given those with a new version.
+
+    >>> traffic_of(((0.0, 0.05), (86400.0, 0.5)), 2)
+    ((0.0, 0.1), (86400.0, 1.0))
+    >>> traffic_of(((0.0, 0.05), (86400.0, 0.667)), 3)
+    ((0.0, 0.075), (86400.0, 1.0))
+    """
+    return tuple((at, min(1.0, tidy(share * arms / (arms - 1)))) for at, share in steps)
+
+
+def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
+    """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
+    steps, most = checked_ramp(ramp), most_share(arms)
+    if not steps or steps[0][0] != 0.0:
+        raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
+    wrong = next((share for _, share in steps if not 0.0 < share <= most), None)
+    if wrong is not None:
+        raise InputError(
+            "ramp",
+            f"shares of a ramp of {arms} arms must lie between 0 and {most:g} (got {wrong:g}): a "
+            "share is that of all new versions together, and the old version needs as many users "
+            "as each new one, for comparison, until the end",
+        )
+    return steps

@@ -81,7 +81,7 @@ def of_smallest(request: PlanRequest, weights: Mapping[str, float]) -> PlanReque
         error=request.error / parts,
         harm_error=request.harm_error / parts,
         metrics=tuple(replace(metric, error=metric.error / parts) for metric in request.metrics),
-        units_per_day=request.arrivals.scaled(least),
+        units_per_day=request.units_per_day * least,
     )
 
 

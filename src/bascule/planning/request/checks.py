@@ -168,24 +168,6 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
     return tuple(given)
 
 
-def check_returning(request: RequestFields) -> None:
-    """Refuse what a plan for users who come back does not answer."""
-    if request.traffic.steady is not None:
-        return
-    if request.outcome.recurring:
-        raise InputError(
-            "outcome",
-            f"{request.outcome!r} does not go with users who come back: use Ratio() with a window, "
-            "in which all requests of a user count",
-        )
-    if request.delay is not None:
-        raise InputError(
-            "delay",
-            "delay does not go with users who come back, of whom most are enrolled before the "
-            "first windows close: leave it out",
-        )
-
-
 def checked_delay(request: RequestFields) -> float | None:
     """Return how long conversions take on average, in seconds; None if nothing is known of it."""
     outcome, delay = request.outcome, request.delay
@@ -232,7 +214,7 @@ def check_deadline(request: RequestFields) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
     arms, deadline_days = len(request.names), request.deadline_days
     most = LONGEST if request.outcome.recurring else MOST_UNITS
-    come = replace(request.traffic, steps=((0.0, 1.0),)).units_after(deadline_days)
+    come = request.units_per_day * deadline_days
     if come > most:
         raise InputError(
             "units_per_day",
@@ -248,13 +230,6 @@ def check_deadline(request: RequestFields) -> None:
         )
     least = FIRST_UNITS * arms
     least_days = request.traffic.known_after(least)
-    if math.isinf(least_days):
-        raise InputError(
-            "units_per_day",
-            f"{arms} arms need {least} enrolled users for their first blocks, and fewer are active "
-            "(--active-users, `Returning.users`): plan for more users, a larger share or fewer "
-            "arms",
-        )
     if request.max_units < least:
         raise InputError(
             "deadline_days",

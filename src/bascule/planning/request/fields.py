@@ -15,9 +15,9 @@ from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.outcomes import Bernoulli, Outcome, Recurrent
 from bascule.core.procedures.blocks.signals import EarlySignals
-from bascule.planning.request.arrivals import Arrivals, Returning, Steady, Traffic
 from bascule.planning.request.options import AcceptedGuarantee, Lift
 from bascule.planning.request.sample import Sample
+from bascule.planning.request.traffic import Traffic
 
 BASELINE, LIFT = 0.05, "20%"
 """The question that is answered when none is asked: 5 % against 6 %."""
@@ -41,9 +41,8 @@ class RequestFields:
     """Number of arms, or their names."""
     error: float = DEFAULT_ERROR
     """Bound on the probability that either of two equal arms wins (with `sides=1`, a worse arm)."""
-    units_per_day: float | Returning = 5000.0
-    """New units a day, of all arms together, or `Returning(users, requests_per_day)` for users who
-    come back: no more than these can be enrolled. Ratios that are shares then need no spread."""
+    units_per_day: float = 5000.0
+    """New units a day, of all arms together."""
     deadline_days: float = 28.0
     """Days by which a decision is needed."""
     window: float | str | None = None
@@ -142,15 +141,9 @@ class RequestFields:
         return min(MOST_UNITS, math.floor(self.traffic.units_after(days)))
 
     @property
-    def arrivals(self) -> Arrivals:
-        """Who comes: new units at a steady rate, or users who come back."""
-        given = self.units_per_day
-        return given if isinstance(given, Returning) else Steady(given)
-
-    @property
     def traffic(self) -> Traffic:
-        """Who comes, the share that gets in, and how long each takes to be known."""
-        return Traffic(self.arrivals, ((0.0, self.share),), self.window_days)
+        """Units a day, the share that is enrolled, and the days until an outcome is known."""
+        return Traffic(self.units_per_day, ((0.0, self.share),), self.window_days)
 
     @property
     def window_days(self) -> float:
@@ -182,9 +175,9 @@ class RequestFields:
         if not self.outcome.recurring:
             return self.outcome
         assert self.outcomes_per_day is not None
-        assert self.traffic.steady is not None
         between, within = self.outcome.unit_spreads
-        return Recurrent(between, within / math.sqrt(self.outcomes_per_day / self.traffic.steady))
+        outcomes = self.outcomes_per_day / self.traffic.enrolled_per_day
+        return Recurrent(between, within / math.sqrt(outcomes))
 
     @property
     def usual_spread(self) -> float:

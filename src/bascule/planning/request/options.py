@@ -18,7 +18,6 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.procedures.blocks.signals import EarlySignals
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.sample import Sample
 
 Number = float | str
@@ -84,7 +83,7 @@ class PlanOptions(TypedDict, total=False):
         ),
     ]
     units_per_day: Annotated[
-        Number | Returning,
+        Number,
         Option(
             "Traffic of the test, all arms together.",
             group="basics",

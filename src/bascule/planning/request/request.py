@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from bascule.core.calendar import DAY, announced_after
@@ -16,7 +16,6 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.options import check_given
 from bascule.core.outcomes import OUTCOMES, Beta, Outcome
 from bascule.planning.request import checks
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import PLAN, AcceptedGuarantee
 from bascule.simulation import Delay, World
@@ -46,7 +45,7 @@ class PlanRequest(RequestFields):
             if name in AS_GIVEN or not (option.numeric or option.kind == "choice"):
                 continue
             given = getattr(self, name, None)
-            if given is not None and not isinstance(given, Returning):
+            if given is not None:
                 put(self, name, option.read(given))
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checks.checked_window(self))
@@ -58,11 +57,6 @@ class PlanRequest(RequestFields):
             )
         put(self, "arms", checks.arm_names(self.arms, self.lift))
         put(self, "metrics", checks.checked_metrics(self))
-        checks.check_returning(self)
-        parts = (self.outcome, self.baseline, self.window)
-        put(self, "outcome", self.arrivals.spread_in(*parts, "the primary metric"))
-        expected = (self.arrivals.expected(metric, self.window) for metric in self.metrics)
-        put(self, "metrics", tuple(expected))
         put(self, "lift", checks.lifts_of(self.lift, self.baseline, len(self.names), self.goal))
         checks.check_means(self)
         checks.check_deadline(self)
@@ -93,7 +87,7 @@ class PlanRequest(RequestFields):
         >>> PlanRequest().unwon_per_day
         50.0
         """
-        return tidy(self.arrivals.daily(self.window_days) * self.gap)
+        return tidy(self.units_per_day * self.gap)
 
     def announced_days(self, days: float) -> float:
         """Return after how many days a decision is announced that is reached after `days`.
@@ -171,7 +165,7 @@ class PlanRequest(RequestFields):
                 "traffic, such as a tenth",
             )
         delay = None if self.window is None else Delay(self.waiting_units, events=self.delay_units)
-        daily = self.traffic.steady if self.withholds else None
+        daily = self.traffic.enrolled_per_day if self.withholds else None
         world = World(means, delay=delay, correlation=self.correlation, units_per_day=daily)
         if self.spread is None or self.spread_is_usual:
             return world
@@ -203,7 +197,6 @@ class PlanRequest(RequestFields):
                 for name, one in PLAN.items()
                 if one.numeric and name not in AS_GIVEN
             },
-            **({} if self.traffic.steady else {"units_per_day": asdict(self.arrivals)}),
             "window": self.window,
             "whole_weeks": self.whole_weeks,
             "delay": self.delay,

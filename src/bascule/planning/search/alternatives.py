@@ -26,7 +26,6 @@ from bascule.planning.forecast import (
     predicted,
     prediction,
 )
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest, with_horizon
 from bascule.planning.search.choose import Candidate, cheapest_of, soonest_of
@@ -45,7 +44,7 @@ class Reach:
 
     lift: float | None
     deadline_days: float | None
-    units_per_day: float | Returning | None
+    units_per_day: float | None
 
 
 def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
@@ -62,7 +61,7 @@ def reach(request: PlanRequest, factor: float = 1.0) -> Reach:
     return Reach(
         _lift_for(request, needed, factor) if known else None,
         days if math.isfinite(days) else None,
-        request.arrivals.scaled(needed / by_then) if known else None,
+        request.units_per_day * needed / by_then if known else None,
     )
 
 

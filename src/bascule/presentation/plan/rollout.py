@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import TYPE_CHECKING
 
 from bascule.core.approximate import two_digits
 from bascule.core.calendar import DAY
-from bascule.planning.request.arrivals import Returning
 from bascule.presentation.guarantees import sentence
 from bascule.presentation.numbers import count, duration, percent
-from bascule.presentation.plan.question import arrival_words, column_words, grace_days, windows
+from bascule.presentation.plan.question import traffic_words
 from bascule.presentation.report import Cells, Report, Table
 
 if TYPE_CHECKING:
-    from bascule.planning.rollout_result import Rollout
+    from bascule.planning.rollout import Rollout
 
 DAYS = "days: the median of the rollouts that ended by the deadline; none if fewer than half did"
 
@@ -27,14 +25,7 @@ def report(plan: Rollout) -> Report:
     end = f"in about {duration(unchanged.shown_days)}, {chance}"
     if math.isnan(unchanged.shown_days):
         end = "by the deadline in fewer than half of the cases"
-    tables = [Table(tuple(_cases(plan)))]
-    notes = [*_promises(plan), DAYS, origin(plan)]
-    if isinstance(plan.arrivals, Returning):
-        needed = partial(plan.arrivals.users_needed, plan.design)
-        grace = grace_days(plan.design)
-        tables.append(windows(plan.arrivals, plan.traffic, plan.deadline_days, needed, grace))
-        notes.append(arrival_words(plan.arrivals, plan.deadline_days))
-        notes.append(column_words("an unchanged version is out on average"))
+    notes = [*_promises(plan), *_needs(plan), DAYS, _origin(plan)]
     pairs = zip(plan.ramp, plan.traffic, strict=True)
     steps = ", ".join(
         f"{percent(share)} after {at / DAY:g} d ({percent(traffic)} in the test)"
@@ -42,8 +33,8 @@ def report(plan: Rollout) -> Report:
     )
     return Report(
         f"Guarded rollout: {' or '.join(plan.design.arms[1:])} is out {end} if it is unchanged",
-        f"Share with a new version: {steps}; {plan.arrivals.words}.",
-        tables=tuple(tables),
+        f"Share with a new version: {steps}; {traffic_words(plan.units_per_day)}.",
+        tables=(Table(tuple(_cases(plan))),),
         notes=tuple(map(sentence, notes)),
     )
 
@@ -77,16 +68,16 @@ def _promises(plan: Rollout) -> list[str]:
     ]
 
 
-def origin(plan: Rollout) -> str:
+def _needs(plan: Rollout) -> list[str]:
+    """Say how many users it takes to show that an unchanged version is within each margin."""
+    return [
+        f"to show that an unchanged version is within its margin on {name} takes about "
+        f"{two_digits(users)} users, of all versions together"
+        for name, users in plan.users_needed.items()
+        if users is not None
+    ]
+
+
+def _origin(plan: Rollout) -> str:
     """Say where the figures of the cases come from."""
-    each = f"{count(plan.runs)} rollouts of each kind"
-    if plan.played:
-        return f"{each}, played unit by unit"
-    unknown = [one.name for one in plan.design.guardrails if not one.outcome.known_spread]
-    words = f"{each}, by normal paths of the evidence"
-    if not unknown:
-        return words
-    return (
-        f"{words}; approximate, because the spread of {' and '.join(unknown)} is not known "
-        "and playing so many units takes long: set runs to play that many unit by unit"
-    )
+    return f"{count(plan.runs)} simulated rollouts of each kind"

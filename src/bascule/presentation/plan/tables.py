@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from bascule.planning.forecast import Forecast
@@ -32,7 +31,7 @@ def comparison(plan: Plan) -> list[Cells]:
     ]
     if not chosen.even:
         rows.append(("even split", *_design_cells(plan.even_point, plan.even_point.zero)))
-    days = amount(fixed.days) if math.isfinite(fixed.days) else "never"
+    days = amount(fixed.days)
     return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from bascule.core.design import Design
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import lift_words, question_of
 from bascule.presentation.guarantees import guarantee
@@ -18,7 +16,7 @@ from bascule.presentation.numbers import (
     duration,
     percent,
 )
-from bascule.presentation.plan.question import conditions, plan_windows, plan_words
+from bascule.presentation.plan.question import conditions
 from bascule.presentation.plan.tables import (
     comparison,
     frontier,
@@ -136,12 +134,6 @@ def guardrail_lines(plan: Plan) -> list[str]:
                 "metric a baseline, or an outcome model with a spread."
             )
             continue
-        if math.isinf(days):
-            said.append(
-                f"Guardrail {name} (margin {margin}): there are too few users to show that an "
-                "unchanged arm is within its margin."
-            )
-            continue
         more = days - plan.expected_days.mean
         wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
         said.append(
@@ -179,9 +171,7 @@ def limits(plan: Plan) -> list[str]:
     if lift is not None:
         wanted.append(f"a {name} of {lift}")
     more = reach.units_per_day
-    if isinstance(more, Returning):
-        wanted.append(f"{amount(more.users)} active users")
-    elif more is not None and more > (request.traffic.steady or 0.0) / request.share:
+    if more is not None and more > request.units_per_day:
         wanted.append(f"{amount(more)} units a day")
     if wanted:
         said.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
@@ -215,15 +205,13 @@ def _fixed_fits(plan: Plan) -> str:
 def design_in_words(design: Design, request: PlanRequest) -> str:
     """Say what the design does with the next unit, and when it ends."""
     assert design.max_units is not None
-    days, traffic = request.traffic.days_until(design.max_units).item(), request.arrivals.words
-    if request.traffic.steady is not None:
-        traffic = f"{request.traffic.steady:,.6g} a day"
+    days = request.traffic.days_until(design.max_units).item()
     end = "it ends undecided"
     if request.window is not None:
         end = f"nobody is enrolled, and {duration(request.window_days)} later {end}"
     return (
         f"{design.rule.explain(len(design.arms))} After {count(design.max_units)} units, which is "
-        f"{days:.4g} days at {traffic}, {end}."
+        f"{days:.4g} days at {request.traffic.enrolled_per_day:,.6g} a day, {end}."
     )
 
 
@@ -233,16 +221,12 @@ def report(plan: Plan) -> Report:
     if not plan.possible:
         parts += limits(plan)
     parts.append(guarantee(plan.design))
-    tables = [Table(tuple(comparison(plan)), strong=(0,))]
-    if (other_windows := plan_windows(plan)) is not None:
-        tables.append(other_windows)
-        parts[-1:-1] = plan_words(plan)
     parts.insert(1, signal_words(plan))
     notes = tuple(part for part in parts if part)
     return Report(
         headline(plan),
         question(plan),
-        tables=tuple(tables),
+        tables=(Table(tuple(comparison(plan)), strong=(0,)),),
         notes=notes,
         figures=(plan,),
         details=details(plan),

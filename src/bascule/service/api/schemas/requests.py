@@ -26,7 +26,6 @@ from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
 from bascule.live.api import LONGEST_DESCRIPTION, checked_unit
-from bascule.planning.request.arrivals import Returning
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
@@ -315,7 +314,7 @@ class RolloutRequest(Model):
     ramp: list[tuple[float | str, float]] = Field(
         min_length=1, max_length=50, examples=[[["0d", 0.01], ["1d", 0.1], ["3d", 0.5]]]
     )
-    units_per_day: Number | Returning = _field(PLAN["units_per_day"])
+    units_per_day: Number = _field(PLAN["units_per_day"])
     deadline_days: Number = _field(PLAN["deadline_days"])
     harm_error: Number = _field(PLAN["harm_error"])
     arms: int | list[str] | None = None
