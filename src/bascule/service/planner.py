@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
+import signal
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
+
 from bascule.core.errors import InputError
-from bascule.service.api.schemas import requests as models
 from bascule.service.responses import Problem, unavailable
 
 SECONDS = 30.0
@@ -24,39 +27,91 @@ ALONE_SECONDS = 120.0
 START_SECONDS = 180.0
 """How long the process may take to start, when it compiles what most plans need."""
 
-LOOK_EVERY = 1.0
-"""Seconds between checks whether another plan has begun to wait."""
+LOOK_EVERY, LOOK_FOR_CALLER = 1.0, 0.5
+"""Seconds between checks whether another plan has begun to wait, and whether a caller is there."""
+
+GRACE = 5.0
+"""Seconds in which a plan that nobody waits for ends; then its process is killed."""
 
 MOST_ASKED, MOST_OF_ONE = 8, 2
-"""Plans that are asked for at once: by all, and by one key."""
+"""Plans that are asked for at once: by all, and by one caller."""
+
+MOST_SERVED = 1000
+"""Callers whose last turn is remembered."""
 
 SPAWN = multiprocessing.get_context("spawn")
+
+
+class Turns:
+    """Turns at something that one caller uses at a time: who had one longest ago is next."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        self._waiting: dict[asyncio.Future[None], str] = {}
+        self._served: dict[str, None] = {}
+        """The callers who had a turn, the last one at the end."""
+
+    @asynccontextmanager
+    async def turn(self, who: str) -> AsyncIterator[None]:
+        """Wait for a turn and have it inside this block."""
+        if self._is_taken:
+            called = asyncio.get_running_loop().create_future()
+            self._waiting[called] = who
+            try:
+                await called
+            except asyncio.CancelledError:
+                if self._waiting.pop(called, None) is None:
+                    # It was called, and leaves.
+                    self._call_next()
+                raise
+        self._is_taken = True
+        self._served.pop(who, None)
+        self._served[who] = None
+        if len(self._served) > MOST_SERVED:
+            del self._served[next(iter(self._served))]
+        try:
+            yield
+        finally:
+            self._call_next()
+
+    def _call_next(self) -> None:
+        """Call who had a turn longest ago; of several, who has waited longest."""
+        served = list(self._served)
+        order = {
+            called: served.index(who) if who in served else -1
+            for called, who in self._waiting.items()
+        }
+        self._is_taken = bool(order)
+        if order:
+            called = min(order, key=order.__getitem__)
+            del self._waiting[called]
+            called.set_result(None)
 
 
 class Planner:
     """One process that plans, one plan at a time; one that takes too long is ended.
 
-    A thread waits for the process, and is the only one that uses it. To end the wait, the process
-    is killed: the thread then comes to the end of the pipe.
+    A thread waits for the process, and is the only one that uses it. A plan that nobody waits for
+    is interrupted, and the process goes on with the next. If that takes too long, the process is
+    killed: the thread then comes to the end of the pipe.
     """
 
     def __init__(self) -> None:
-        self._lock = asyncio.Lock()
+        self._turns = Turns()
         self._asked: Counter[str] = Counter()
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
 
-    async def make(self, asked: models.Model, who: str = "") -> Any:
-        """The plan for a request of any kind, for the key `who`, or for a person on the page."""
-        most_of_one = MOST_OF_ONE if who else MOST_ASKED
-        if self._asked.total() >= MOST_ASKED or self._asked[who] >= most_of_one:
+    async def make(self, who: str, do: Callable[..., Any], *given: Any) -> Any:
+        """The result of `do(*given)` in the process, for a caller."""
+        if self._asked.total() >= MOST_ASKED or self._asked[who] >= MOST_OF_ONE:
             raise unavailable("too many plans are asked for at once: wait for one")
         self._asked[who] += 1
         try:
-            async with self._lock:
+            async with self._turns.turn(who):
                 if self._process is None:
                     await self._in_time(START_SECONDS, self._start)
-                made = await self._in_time(SECONDS, self._ask, asked)
+                made = await self._in_time(SECONDS, self._ask, do, given)
         finally:
             self._asked[who] -= 1
             # Without those who wait for nothing, which would be kept for ever.
@@ -65,15 +120,28 @@ class Planner:
             raise made
         return made
 
+    async def make_for(
+        self, request: Request, who: str, do: Callable[..., Any], *given: Any
+    ) -> Any:
+        """The result of `do(*given)` in the process, unless the client hangs up meanwhile."""
+        making = asyncio.ensure_future(self.make(who, do, *given))
+        try:
+            while not (await asyncio.wait([making], timeout=LOOK_FOR_CALLER))[0]:
+                if await request.is_disconnected():
+                    raise ClientDisconnect
+            return making.result()
+        finally:
+            making.cancel()
+
     async def close(self) -> None:
         """End the process, whatever it does at the time."""
         self._kill()
         # Whoever waits for its answer gets none.
-        async with self._lock:
+        async with self._turns.turn(""):
             self._end()
 
     async def _in_time(self, limit: float, do: Callable[..., Any], *given: object) -> Any:
-        """Call something in a thread; if it takes too long or nobody waits, end the process."""
+        """Call something in a thread; if it takes too long or nobody waits, end the call."""
         call = asyncio.get_running_loop().run_in_executor(None, do, *given)
         try:
             await asyncio.wait([call], timeout=limit)
@@ -83,9 +151,8 @@ class Planner:
                 waited += LOOK_EVERY
             is_late = not call.done()
         finally:
-            while not call.done():
-                self._kill()
-                await asyncio.wait([call], timeout=0.1)
+            if not call.done():
+                await self._give_up(call, do == self._start)
             failed = call.exception()
         if is_late:
             raise Problem(
@@ -97,6 +164,19 @@ class Planner:
             raise failed
         return call.result()
 
+    async def _give_up(self, call: asyncio.Future[Any], is_start: bool) -> None:
+        """Wait until a call has ended: one that plans is interrupted, and killed if need be."""
+        try:
+            if is_start:
+                # Others wait for the process too.
+                await asyncio.wait([call], timeout=START_SECONDS)
+            elif self._interrupt():
+                await asyncio.wait([call], timeout=GRACE)
+        finally:
+            while not call.done():
+                self._kill()
+                await asyncio.wait([call], timeout=0.1)
+
     def _start(self) -> None:
         self._pipe, theirs = SPAWN.Pipe()
         process = SPAWN.Process(target=_work, args=(theirs,), daemon=True)
@@ -105,9 +185,9 @@ class Planner:
         self._process = process
         self._receive()
 
-    def _ask(self, asked: models.Model) -> Any:
+    def _ask(self, do: Callable[..., Any], given: tuple[Any, ...]) -> Any:
         assert self._pipe is not None
-        self._pipe.send(asked)
+        self._pipe.send((do, given))
         return self._receive()
 
     def _receive(self) -> Any:
@@ -117,6 +197,15 @@ class Planner:
         except (EOFError, OSError):
             self._end()
             raise Problem(422, "planning failed: ask for less extreme numbers") from None
+
+    def _interrupt(self) -> bool:
+        """Interrupt what the process does; False where it cannot be interrupted."""
+        process, number = self._process, getattr(signal, "SIGUSR1", None)
+        if process is None or process.pid is None or number is None:
+            return False
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+        return True
 
     def _kill(self) -> None:
         # The thread may have ended and closed it a moment ago.

@@ -1,4 +1,4 @@
-"""What the process beside the service does: it reads requests for plans and sends the plans."""
+"""What the process beside the service does: it calls functions and sends their results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
 from bascule.planning.segments import plan_segments
 from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest, SegmentsRequest
+from bascule.service.responses import encode
 
 WARM_RUNS = 20
 
-PLANNERS: dict[type[Model], Callable[..., object]] = {
+PLANNERS: dict[type[Model], Callable[..., Any]] = {
     NewPlan: partial(plan, threads=1),
     SegmentsRequest: partial(plan_segments, threads=1),
     RolloutRequest: plan_rollout,
@@ -34,11 +35,20 @@ def arguments(asked: Model) -> dict[str, Any]:
     return given
 
 
-def answer(asked: Model) -> object:
-    """The plan for a request, or the error in the request."""
+def plan_json(asked: Model) -> bytes:
+    """The plan for a request as JSON, as the command line prints it."""
+    # As many runs as on the command line, so that the same question has the same answer.
+    return encode(PLANNERS[type(asked)](**arguments(asked)).to_dict())
+
+
+class Interrupted(BaseException):
+    """Nobody waits for the result any more."""
+
+
+def result_of(do: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    """The result of a call, or the error in what was given."""
     try:
-        # As many runs as on the command line, so that the same question has the same answer.
-        return PLANNERS[type(asked)](**arguments(asked))
+        return do(*given)
     except InputError as problem:
         return problem
     except Exception:
@@ -50,12 +60,29 @@ def answer(asked: Model) -> object:
 
 
 def answer_all(pipe: Connection) -> None:
-    """Say that it is ready, then answer requests until there are no more."""
+    """Say that it is ready, then make calls and send their results until there are no more."""
+    is_calling = False
+
+    def interrupt(*_: object) -> None:
+        # A signal that comes when the result is on its way has nothing to interrupt.
+        if is_calling:
+            raise Interrupted
+
     # Ctrl+C is for the service, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(AttributeError):
+        signal.signal(signal.SIGUSR1, interrupt)
     # What most plans need is compiled now, and not in the time of whoever asks first.
     plan(runs=WARM_RUNS, threads=1)
     with suppress(EOFError, OSError):
         pipe.send(None)
         while True:
-            pipe.send(answer(pipe.recv()))
+            do, given = pipe.recv()
+            result = None
+            try:
+                is_calling = True
+                result = result_of(do, given)
+                is_calling = False
+            except Interrupted:
+                is_calling = False
+            pipe.send(result)

@@ -21,6 +21,7 @@ from bascule.service.auth.keys import create_key
 from bascule.service.auth.oidc import role_of
 from bascule.service.notifications.webhooks import Delivery, send
 from bascule.service.planner import MOST_ASKED, MOST_OF_ONE, Planner
+from bascule.service.planner_process import plan_json
 from bascule.service.reading.store_calls import SHORT_THREADS
 from bascule.service.responses import Problem
 from bascule.service.server import background
@@ -275,15 +276,17 @@ def test_one_key_cannot_keep_the_planner_from_others() -> None:
 
     async def use() -> tuple[int, int]:
         planner = Planner()
-        await planner._lock.acquire()
-        waiting = [asyncio.ensure_future(planner.make(asked, "viewer")) for _ in range(5)]
-        waiting += [asyncio.ensure_future(planner.make(asked, f"key {i}")) for i in range(10)]
-        await asyncio.sleep(0)
-        refused = [one for one in waiting if one.done() and isinstance(one.exception(), Problem)]
-        assert {one.exception().status for one in refused} == {503}  # type: ignore[union-attr]
-        for one in waiting:
-            one.cancel()
-        await asyncio.wait(waiting)
+        keys = ["viewer"] * 5 + [f"key {i}" for i in range(10)]
+        async with planner._turns.turn("another"):
+            waiting = [asyncio.ensure_future(planner.make(key, plan_json, asked)) for key in keys]
+            await asyncio.sleep(0)
+            refused = [
+                one for one in waiting if one.done() and isinstance(one.exception(), Problem)
+            ]
+            assert {one.exception().status for one in refused} == {503}  # type: ignore[union-attr]
+            for one in waiting:
+                one.cancel()
+            await asyncio.wait(waiting)
         assert not planner._asked
         return sum(one in refused for one in waiting[:5]), len(waiting) - len(refused)
 

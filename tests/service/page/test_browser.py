@@ -100,6 +100,7 @@ def test_from_the_key_over_the_form_to_the_decision(browser: Any, service: Servi
     # The planner answers beside the form, and again when something else is typed.
     view.get_by_role("link", name="New test").first.click()
     answer = view.locator("#answer-title")
+    view.locator("#answer-title", has_text="a decision in").wait_for()
     # While the first window is open nobody knows which arm is better, and enrolment ends in it.
     assert answer.inner_text().startswith("Run an even split: a decision in 10 days")
     view.get_by_label("Name").fill("checkout-button")
@@ -185,6 +186,26 @@ def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Vis
     view.locator("#answer", has_text="5 % against 7 %").wait_for()
     view.locator("tr.chosen", has_text="(Tilt_3)").wait_for()
     assert chosen.is_checked()
+
+
+def test_a_plan_that_no_longer_fits_is_marked_and_asked_for_again(visit: Visit) -> None:
+    """As when the service is started again while somebody fills in the form."""
+    view, held = visit.view, list[Any]()
+    view.route("**/new/plan*", lambda route: held.append(route))
+    with view.expect_request("**/new/plan*"):
+        visit.go("/new")
+    view.locator("#answer-title", has_text="Planning").wait_for()
+    held.pop().continue_()
+    view.locator("#answer-title", has_text="a decision in").wait_for()
+    assert not view.locator("#answer.stale").count()
+    view.unroute("**/new/plan*")
+    view.route("**/new/plan*", lambda route: route.abort())
+    with view.expect_event("requestfailed"):
+        view.get_by_label("Minimum detectable effect").fill("70%")
+    view.locator("#answer.stale .busy", has_text="Planning").wait_for()
+    view.unroute("**/new/plan*")
+    view.locator("#answer:not(.stale)", has_text="5 % against 8.5 %").wait_for()
+    visit.complaints.clear()
 
 
 def test_what_is_renewed_while_a_button_is_pressed_loses_no_click(visit: Visit) -> None:

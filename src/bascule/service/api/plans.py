@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from fastapi import APIRouter, Request, Response
-from starlette.requests import ClientDisconnect
 
-from bascule.service.api.calls import read
+from bascule.service.api.calls import JSON, read
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import viewer
-from bascule.service.responses import DataResponse
-
-LOOK_EVERY = 0.5
-"""Seconds after which it is looked again whether a client has hung up."""
+from bascule.service.planner import Planner
 
 router = APIRouter(prefix="/v1", tags=["planning"])
 
@@ -57,11 +51,13 @@ for _path in PLANS:
 async def _answer(request: Request, model: type[models.Model]) -> Response:
     caller = await viewer(request)
     asked = await read(request, model)
-    planning = asyncio.ensure_future(request.app.state.planner.make(asked, caller.name))
-    try:
-        while not (await asyncio.wait([planning], timeout=LOOK_EVERY))[0]:
-            if await request.is_disconnected():
-                raise ClientDisconnect
-        return DataResponse(planning.result().to_dict())
-    finally:
-        planning.cancel()
+    planner: Planner = request.app.state.planner
+    content = await planner.make_for(request, caller.name, _plan_json, asked)
+    return Response(content, media_type=JSON)
+
+
+def _plan_json(asked: models.Model) -> bytes:
+    # What plans is loaded in the planner's process alone.
+    from bascule.service.planner_process import plan_json
+
+    return plan_json(asked)

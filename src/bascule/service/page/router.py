@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -16,7 +18,8 @@ from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
-from bascule.service.page.creation.plans import Plans, plan_mark, plan_view
+from bascule.service.page.creation.plans import Creations
+from bascule.service.page.planned import FormAnswer, answer_form, no_plan
 from bascule.service.page.render import (
     TestParts,
     changed,
@@ -30,6 +33,7 @@ from bascule.service.page.render import (
     test_parts,
 )
 from bascule.service.page.words import anchor, terms
+from bascule.service.planner import Planner
 from bascule.service.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
@@ -143,96 +147,68 @@ async def do(name: str, action: str, request: Request, caller: Changer) -> Respo
     return answer
 
 
-async def _answered(
-    request: Request, form: Form, whole: bool = False, tried: bool = False
-) -> dict[str, Any]:
-    """The form with the planner's answer, or with what keeps it from answering.
+async def _answer(request: Request, caller: Caller, form: Form, **how: Any) -> FormAnswer:
+    """The planner's answer to the form."""
+    planner: Planner = request.app.state.planner
+    ask = partial(answer_form, form.typed, **how)
+    try:
+        answered: FormAnswer = await planner.make_for(request, caller.name, ask)
+    except (InputError, Problem) as problem:
+        return no_plan(form.typed, f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    return answered
 
-    - `whole`: simulate, where theory alone would answer at once
-    - `tried`: also check what only a test that is created needs
-    """
-    plans: Plans = request.app.state.plans
-    ask, planner = plans.plan if whole else plans.first, request.app.state.planner
-    shown: dict[str, Any] = {"form": form, "plan": None, "problems": {}}
-    shown |= {"token": secrets.token_urlsafe(16), "tried": tried, "mark": ""}
-    problems = form.problems(tried)
-    shown["problems"] = problem_words(problems)
-    if not problems.keys() <= {"name", "description"}:
-        return shown
-    try:
-        plan = await ask(planner, form.request(), form.rules())
-    except InputError as error:
-        return {**shown, "problems": problem_words({error.field: error})}
-    except Problem as problem:
-        words = f"{problem.detail[:1].upper()}{problem.detail[1:]}."
-        return {**shown, "problems": {"": words}}
-    shown["mark"] = plan_mark(form, plan)
-    try:
-        return {**shown, "plan": plan_view(plan, form.choice)}
-    except InputError as error:
-        wrong = problem_words({error.field: error})
-        return {**shown, "plan": plan_view(plan), "problems": {**shown["problems"], **wrong}}
+
+def _form_page(
+    caller: Caller, form: Form, answer: FormAnswer, status: int = 200, tried: bool = False
+) -> Response:
+    token = secrets.token_urlsafe(16)
+    shown = {"form": form, "answer": answer, "problems": answer.problems}
+    return page("new.html", caller, status, token=token, tried=tried, **shown)
 
 
 @router.get("/new")
-async def blank(request: Request, caller: Admin) -> Response:
-    """Show the form for a new test."""
-    return page("new.html", caller, **await _answered(request, Form.read({})))
+async def blank(request: Request, caller: Admin) -> Response:  # noqa: ARG001
+    """Show the form for a new test; it asks for its plan when it is there."""
+    return _form_page(caller, Form.read({}), FormAnswer())
 
 
 @router.get("/new/plan")
 async def answer(request: Request, caller: Admin) -> Response:
     """Return the plan for what is in the form."""
     given = request.query_params
-    asked = {"whole": "whole" in given, "tried": "tried" in given}
-    shown = await _answered(request, Form.read(given), **asked)
-    return parts(render("parts/answered.html", caller=caller, **shown))
+    how = {"whole": "whole" in given, "tried": "tried" in given}
+    shown = await _answer(request, caller, Form.read(given), **how)
+    return parts(render("parts/answered.html", caller=caller, answer=shown))
 
 
 @router.post("/new")
 async def create(request: Request, caller: Changer) -> Response:
     """Create the test that the form describes, once however often it is sent."""
     given = await access.form_of(request)
-    form, token, plans = Form.read(given), given.get("token", ""), request.app.state.plans
+    form, token = Form.read(given), given.get("token", "")
+    creations: Creations = request.app.state.creations
     name = form["name"].strip()
     access.allow(caller, name)
-    async with plans.creating:
-        problems: Mapping[str, InputError] = {}
-        try:
-            if not token or token not in plans.created:
-                problems = form.problems(is_to_be_created=True)
-                if not problems:
-                    await _create(request, caller, form, given.get("shown", ""))
-                    plans.remember(token, name)
-        except InputError as error:
-            problems = {error.field: error}
-        if problems:
-            shown = await _answered(request, form, tried=True)
-            shown["problems"] = {**shown["problems"], **problem_words(problems)}
-            return page("new.html", caller, 422, **shown)
-    return RedirectResponse(f"/tests/{plans.created.get(token, name)}", 303)
-
-
-async def _create(request: Request, caller: Caller, form: Form, shown: str) -> None:
-    """Create a test with the design that the form shows, which is known: nothing is simulated.
-
-    `shown` is the mark of the plan on the screen; nothing is created from another one.
-    """
-    store, planner = request.app.state.store, request.app.state.planner
+    if token in creations.names:
+        return RedirectResponse(f"/tests/{creations.names[token]}", 303)
+    planned = await _answer(request, caller, form, tried=True, shown=given.get("shown", ""))
+    if planned.problems or planned.design is None:
+        return _form_page(caller, form, planned, 422, tried=True)
     more = {
         "start": bool(form["start"]),
         "description": form["description"],
-        "audience": form.audience(),
+        "audience": planned.audience,
     }
-    plans: Plans = request.app.state.plans
-    plan = await plans.first(planner, form.request(), form.rules())
-    if shown not in ("", plan_mark(form, plan)):
-        raise InputError(
-            "rule",
-            "the plan on the screen was not the plan of this form: look at this one, and create "
-            "the test again",
-        )
-    await change(request, caller, store.create, form["name"].strip(), form.design(plan), **more)
+    store = request.app.state.store
+    async with creations.lock:
+        try:
+            if not token or token not in creations.names:
+                await change(request, caller, store.create, name, planned.design, **more)
+                creations.remember(token, name)
+        except InputError as error:
+            wrong = replace(planned, problems=problem_words({error.field: error}))
+            return _form_page(caller, form, wrong, 422, tried=True)
+    return RedirectResponse(f"/tests/{creations.names.get(token, name)}", 303)
 
 
 @router.get("/sign-in")

@@ -7,7 +7,7 @@
 The page is in `bascule.service.page`, whose folder `static` is served at `/static`. Calls of the
 store wait for the disk: in endpoints they go through `app.state.calls`, and changes through
 `calls.change`, so that the audit log names the caller.
-`await app.state.planner.make(models.NewPlan(...))` plans.
+`await app.state.planner.make(caller.name, do, ...)` calls a function in the planner's process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from bascule.service.api.schemas.openapi import describe
 from bascule.service.auth import oidc
 from bascule.service.auth.keys import Keyring, write_probe
 from bascule.service.auth.rate_limits import Buckets
-from bascule.service.page.creation.plans import Plans
+from bascule.service.page.creation.plans import Creations
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
@@ -85,7 +85,7 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.oidc_provider = oidc.provider(settings)
     app.state.planner = Planner()
-    app.state.plans = Plans()
+    app.state.creations = Creations()
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)

@@ -16,8 +16,9 @@ from tests.outside import Explore, Rating, registered
 with registered():
     from bascule.service.page.creation import options
     from bascule.service.page.creation.form import Form, problem_words
-    from bascule.service.page.creation.plans import first_stage, new_plan, plan_view
+    from bascule.service.page.creation.plans import first_stage, plan_view
     from bascule.service.auth.access import Caller
+    from bascule.service.page.planned import answer_form
     from bascule.service.page.render import render
 
     assert options.outcomes_with("best") == ("rating",) and "best" in options.OF_SOME_OUTCOMES
@@ -35,16 +36,14 @@ with registered():
     assert answer.picked.rule.label == "Explore_0.1"
     assert form.design(plan).rule == Explore(0.1)
     assert Form.read({**typed, "rule": "fastest"}).design(plan).rule != Explore(0.1)
-    asked = type(new_plan(form.request())).model_validate_json(
-        new_plan(form.request(), form.rules()).model_dump_json()
-    )
-    assert asked.rules == [Explore(0.1)] and asked.outcome == Rating(7)
     said = problem_words(Form.read({**typed, "rule-epsilon": "2"}).problems())
     assert list(said) == ["rule-epsilon"], said
     assert said["rule-epsilon"].startswith("Epsilon must lie strictly between"), said
+    answered = answer_form(form.typed)
+    assert answered.design.rule == Explore(0.1) and not answered.problems
     shown = render(
-        "new.html", form=form, plan=answer, problems={}, token="t",
-        tried=False, mark="", caller=Caller("ann", "admin"),
+        "new.html", form=form, answer=answered, problems={}, token="t",
+        tried=False, caller=Caller("ann", "admin"),
     )
     assert 'name="rule-epsilon"' in shown and 'data-rules="explore"' in shown
     assert 'name="best"' in shown and "Best rating" in shown

@@ -2,56 +2,40 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from typing import Any, cast
+import re
+from typing import Any
 
 import pytest
 
-import bascule as bs
 from bascule.cli.main import main
-from bascule.planning.request.request import PlanRequest
 from bascule.service.api.schemas.requests import NewPlan
+from bascule.service.page import planned
 from bascule.service.page.creation.form import Form
-from bascule.service.page.creation.plans import Plans, first_stage, plan_view
-from bascule.service.planner import Planner
-
-
-class Asked:
-    """A planner that says who asked."""
-
-    def __init__(self) -> None:
-        self.requests: list[NewPlan] = []
-
-    async def make(self, request: NewPlan) -> str:
-        self.requests.append(request)
-        return f"plan {len(self.requests)}"
-
-
-def test_more_than_two_arms_are_planned_by_the_planner_and_once() -> None:
-    asked, plans = Asked(), Plans()
-
-    async def ask(request: PlanRequest) -> Any:
-        return await plans.plan(cast(Planner, asked), request)
-
-    three = PlanRequest(arms=["a", "b", "c"])
-    assert [asyncio.run(ask(three)) for _ in range(2)] == ["plan 1", "plan 1"]
-    assert asked.requests[0].arms == ["a", "b", "c"]
+from bascule.service.page.creation.plans import first_stage, plan_view
+from bascule.service.page.planned import answer_form
+from bascule.service.planner_process import plan_json
 
 
 def test_two_arms_are_answered_by_theory_until_they_have_been_simulated() -> None:
-    asked, plans = Asked(), Plans()
-    request = PlanRequest(bs.Gaussian(1), 0, 0.5, units_per_day=20)
+    form = Form.read({"baseline": "50%", "lift": "0.25", "units_per_day": "1k", "window": "7d"})
+    theory = answer_form(form.typed)
+    assert 'hx-trigger="load' in theory.html
+    simulated = answer_form(form.typed, whole=True)
+    assert 'hx-trigger="load' not in simulated.html
+    assert answer_form(form.typed) == simulated
 
-    async def ask() -> list[Any]:
-        planner = cast(Planner, asked)
-        found: list[Any] = [await plans.first(planner, request)]
-        found += [await plans.plan(planner, request), await plans.first(planner, request)]
-        return found
 
-    theory, *simulated = asyncio.run(ask())
-    assert not theory.complete
-    assert simulated == ["plan 1", "plan 1"]
+def test_a_plan_on_the_screen_is_made_again_after_a_restart() -> None:
+    """The process that kept the simulated plan is gone: it is simulated again to be compared."""
+    typed = Form.read({"baseline": "50%", "lift": "0.3", "units_per_day": "1k", "name": "a"}).typed
+    marks = re.findall(r'name="shown" value="(\w+)"', answer_form(typed, whole=True).html)
+    planned._KEPT.clear()
+    again = answer_form(typed, tried=True, shown=marks[0])
+    assert not again.problems
+    assert again.design is not None
+    other = answer_form(typed, tried=True, shown="another")
+    assert "was not the plan of this form" in other.problems["rule"]
 
 
 def test_the_page_the_service_and_the_command_line_give_the_same_answer(
@@ -61,15 +45,8 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
     question = {"baseline": "50%", "lift": "0.25", "units_per_day": "1k", "deadline_days": "14"}
     question["window"] = "7d"
 
-    async def ask() -> tuple[Any, Any]:
-        planner, plans = Planner(), Plans()
-        try:
-            page = await plans.plan(planner, Form.read(question).request())
-            return page, await planner.make(NewPlan.model_validate(question))
-        finally:
-            await planner.close()
-
-    page, service = asyncio.run(ask())
+    page = answer_form(Form.read({**question, "counts": "window"}).typed, whole=True)
+    service = json.loads(plan_json(NewPlan.model_validate(question)))
     with pytest.raises(SystemExit):
         main(["plan", "--json", *(f"--{k.replace('_', '-')}={v}" for k, v in question.items())])
     command = json.loads(capsys.readouterr().out)
@@ -83,8 +60,10 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
                 part.pop(field, None)
         return plan
 
-    assert comparable(service.to_dict()) == comparable(command)
-    assert comparable(page.to_dict())["design"] == comparable(command)["design"]
+    assert comparable(service) == comparable(command)
+    assert page.design is not None
+    rule = command["design"]["rule"]
+    assert {**page.design.to_dict()["rule"], **rule} == page.design.to_dict()["rule"]
 
 
 def test_hints_of_a_plan_are_spelled_as_the_fields_of_the_form() -> None:

@@ -1,15 +1,10 @@
-"""Plans for the form, as `bascule plan` makes them; for two arms first by theory, at once.
-
-Plans are kept, since the form asks again whenever something was typed.
-"""
+"""Plans as the form shows them: cards, names of designs, and the mark of a plan."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from hashlib import sha256
-
-from starlette.concurrency import run_in_threadpool
 
 from bascule.core.design import Design
 from bascule.core.rules import Rule
@@ -19,10 +14,8 @@ from bascule.planning.search.choose import Candidate
 from bascule.planning.search.stages import stages
 from bascule.presentation.plan import text as words
 from bascule.presentation.report import Report
-from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form, chosen
 from bascule.service.page.creation.options import TITLES
-from bascule.service.planner import Planner
 
 MOST_KEPT = 200
 
@@ -30,41 +23,20 @@ Rules = tuple[Rule, ...]
 """Rules that are planned beside the usual ones."""
 
 
-class Plans:
-    """A cache of plans."""
+class Creations:
+    """The tests that forms have created, so that a form that is sent twice creates one."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[PlanRequest, Rules], Plan] = {}
-        self.creating = asyncio.Lock()
+        self.lock = asyncio.Lock()
         """Held while a test is created, so that a second click waits for the first."""
-        self.created: dict[str, str] = {}
+        self.names: dict[str, str] = {}
         """The test that was created from each form, by the form's token."""
 
     def remember(self, token: str, name: str) -> None:
         """Keep which test a form has created."""
-        if len(self.created) >= MOST_KEPT:
-            self.created.clear()
-        self.created[token] = name
-
-    async def first(self, planner: Planner, request: PlanRequest, rules: Rules = ()) -> Plan:
-        """Return the plan if it is known, or else for two arms what theory says at once.
-
-        Theory says nothing of covariates, which are simulated.
-        """
-        is_kept = (request, rules) in self._kept
-        if is_kept or len(request.names) != 2 or request.covariate is not None:
-            return await self.plan(planner, request, rules)
-        return await run_in_threadpool(first_stage, request, rules)
-
-    async def plan(self, planner: Planner, request: PlanRequest, rules: Rules = ()) -> Plan:
-        """Return the plan for a request; it is simulated beside the process that serves."""
-        kept = self._kept.get((request, rules))
-        if kept is None:
-            kept = await planner.make(new_plan(request, rules))
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            self._kept[request, rules] = kept
-        return kept
+        if len(self.names) >= MOST_KEPT:
+            del self.names[next(iter(self.names))]
+        self.names[token] = name
 
 
 def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
@@ -74,21 +46,6 @@ def first_stage(request: PlanRequest, rules: Rules = ()) -> Plan:
     False
     """
     return next(stages(request, threads=1, rules=rules))
-
-
-def new_plan(request: PlanRequest, rules: Rules = ()) -> NewPlan:
-    """A request in the form that the planner of the service takes.
-
-    >>> new_plan(PlanRequest()).lift
-    [0.01]
-    """
-    # What a sample shows is in the baseline, the limits and the spread already.
-    shared = ({field.name for field in fields(PlanRequest)} & set(NewPlan.model_fields)) - {
-        "sample"
-    }
-    given = {name: getattr(request, name) for name in shared}
-    given["rules"] = list(rules)
-    return NewPlan(**{**given, "lift": list(request.lifts), "arms": list(request.names)})
 
 
 ROLES = {"fastest": "Fastest", "": "Recommended", "cheapest": "Cheapest"}

@@ -32,6 +32,28 @@
     }
   });
 
+  /* A plan that no longer fits the fields is marked until the next one comes. Where none comes, as
+     while the service is started again, it is asked for again. */
+  const UNPLANNED = ["rule", "name", "description", "start"];
+  let edits = 0, editsAsked = 0;
+  function isOfPlan(event) { return event.detail.target && event.detail.target.id === "answer"; }
+  function mark(isStale) {
+    const answer = document.getElementById("answer");
+    if (answer) { answer.classList.toggle("stale", isStale); }
+  }
+  document.addEventListener("input", function (event) {
+    if (event.target.closest("form.new") && !UNPLANNED.includes(event.target.name)) { edits += 1; mark(true); }
+  });
+  document.addEventListener("htmx:beforeRequest", function (event) { if (isOfPlan(event)) { editsAsked = edits; } });
+  document.addEventListener("htmx:afterSwap", function (event) { if (event.target.id === "answer") { mark(edits !== editsAsked); } });
+  ["htmx:sendError", "htmx:responseError"].forEach(function (name) {
+    document.addEventListener(name, function (event) {
+      if (!isOfPlan(event) || (event.detail.xhr && event.detail.xhr.status === 401)) { return; }
+      mark(true);
+      setTimeout(function () { htmx.trigger(document.querySelector(".new-grid"), "again"); }, 2000);
+    });
+  });
+
   /* Another outcome has other parameters, and the usual values of conversions say nothing of it. */
   function fitOutcome(form, clear) {
     const kind = form.querySelector("[name=outcome]:checked");
