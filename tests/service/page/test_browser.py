@@ -191,7 +191,11 @@ def test_a_rule_that_is_chosen_while_a_plan_is_under_way_stays_chosen(visit: Vis
 def test_a_plan_that_no_longer_fits_is_marked_and_asked_for_again(visit: Visit) -> None:
     """As when the service is started again while somebody fills in the form."""
     view, held = visit.view, list[Any]()
-    view.route("**/new/plan*", lambda route: held.append(route))
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    view.route("**/new/plan*", hold)
     with view.expect_request("**/new/plan*"):
         visit.go("/new")
     view.locator("#answer-title", has_text="Planning").wait_for()
