@@ -12,25 +12,7 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constrai
 install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index|proxy)=' \
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
-# Tests of minutes rather than seconds, beside those of optional engines and services.
-LONG := tests/research tests/live/test_rollout_arms.py tests/theory docs/research docs/using/worlds.md \
-	docs/using/real-trials.md docs/using/email-campaign.md docs/using/command-line.md \
-	tests/service/api/schemas/test_openapi.py tests/service/server/test_stalls.py \
-	tests/service/server/test_workers.py tests/service/test_planner.py tests/service/auth/test_strangers.py \
-	tests/live/storage/databases/test_postgresql.py \
-	tests/simulation tests/core/covariates/test_adjustment.py \
-	tests/analysis/evidence/test_adjusted.py tests/core/metrics/test_effects.py \
-	tests/live/test_knob.py tests/live/test_early_signals.py tests/live/storage/databases/test_attacks.py \
-	tests/live/test_meetings.py tests/core/evidence/test_own_estimate.py \
-	tests/live/test_shown_intervals.py tests/planning/search/test_stages.py \
-	tests/planning/test_played_windows.py tests/cli/test_frontier.py tests/test_contract.py \
-	tests/test_outside_rules.py tests/core/test_honesty.py tests/live/test_control.py \
-	tests/core/evidence/families/test_estimated_spread.py \
-	tests/analysis/test_probability.py \
-	tests/core/evidence/test_calibration.py tests/analysis/test_transcript.py \
-	tests/live/test_metrics.py tests/live/test_endings.py tests/live/test_enrolment_end.py \
-	tests/live/test_calendar.py
-
+TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -68,16 +50,16 @@ test:
 # A file's tests stay in one process, which compiles a loop once; pages, the slowest, come first.
 # The documentation is built by tests/docs, with warnings as errors.
 pytest: clients
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder \
-		$(foreach path,tests/engines $(LONG),--ignore=$(path))
+	$(TESTS) -m 'not slow and not engine'
 
 # Engines and services of others, which are optional: Dask, Spark, a simulated GPU, sign-in with
-# OpenID Connect, notifications and assistants; the tests that take longest; and a search
+# OpenID Connect, notifications and assistants (marked `engine`); the tests and pages that take
+# longest (marked `slow`); and a search
 # for holes with Bandit, whose warnings about comments are left out.
 test-engines: install java
 	@$(call install,engines)
 	$(BIN)/bandit -q -r src 2> /dev/null
-	$(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder tests/engines $(LONG)
+	$(TESTS) -m 'slow or engine'
 
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed

@@ -34,6 +34,7 @@ ROOT = Path(__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXIT_CODE = re.compile(r"^\[exit code (\d+)\]\n?", re.MULTILINE)
 SECONDS = 120
+SLOW_PAGE = "<!-- test: slow -->\n"
 SHELL = set("|&;<>$`")
 """What only a shell understands."""
 
@@ -145,8 +146,11 @@ class PageFile(pytest.File):
     """A Markdown file as pytest collects it."""
 
     def collect(self) -> Iterator[Page]:
-        """Its one test."""
-        yield Page.from_parent(self, name="blocks")
+        """Its one test, which is slow if the page begins with a comment that says so."""
+        page = Page.from_parent(self, name="blocks")
+        if self.path.read_text(encoding="utf-8").startswith(SLOW_PAGE):
+            page.add_marker(pytest.mark.slow)
+        yield page
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> PageFile | None:

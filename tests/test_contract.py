@@ -52,6 +52,9 @@ def registered() -> Any:
     RULES.forget("eager")
 
 
+QUICK = 3
+"""Rows of `OWN` that `make test` checks; it leaves the others to `make test-engines`."""
+
 OWN = [
     (bs.Tilt(3), bs.Gaussian(1), [0.0, 0.7]),
     (bs.Tilt(2, effect=0.5), bs.Gaussian(2), [0.0, 1.5]),
@@ -83,7 +86,11 @@ BROUGHT = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "outcome", "means"), OWN + BROUGHT, ids=repr)
+@pytest.mark.parametrize(
+    ("rule", "outcome", "means"),
+    [*OWN[:QUICK], *(pytest.param(*row, marks=pytest.mark.slow) for row in OWN[QUICK:] + BROUGHT)],
+    ids=repr,
+)
 def test_the_contract_holds(rule: Any, outcome: Any, means: list[float]) -> None:
     arms = [*ARMS, "blue"][: len(means)]
     design = bs.Design(arms, outcome=outcome, rule=rule, error=0.05)
@@ -101,6 +108,7 @@ def test_the_contract_holds(rule: Any, outcome: Any, means: list[float]) -> None
     assert set(passed) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [bs.Tilt(3), bs.UCB(2), Eager(4)], ids=repr)
 def test_every_outcome_that_a_rule_accepts_is_played_as_it_runs(rule: Any) -> None:
     assert check_rule(bs.Design(ARMS, bs.Gaussian(1), rule)) == (EVERY_OUTCOME,)

@@ -14,6 +14,8 @@ import bascule as bs
 from bascule.core.evidence.calibration import STATED
 from bascule.core.rules import RULES
 
+pytestmark = pytest.mark.slow
+
 Poisson = PAGE["Poisson"]
 
 

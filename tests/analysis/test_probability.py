@@ -16,6 +16,8 @@ from bascule.analysis.evidence.pairs import scored_days
 from bascule.analysis.reduce.moments import Scores
 from bascule.analysis.reduce.sums import Sums, days_between
 
+pytestmark = pytest.mark.slow
+
 ARMS = np.array(["a", "b", "c", "d"])
 
 

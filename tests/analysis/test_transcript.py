@@ -18,6 +18,8 @@ import bascule as bs
 from bascule.analysis.call import call_of
 from bascule.analysis.log.reading import Question
 
+pytestmark = pytest.mark.slow
+
 
 class Raw(NamedTuple):
     """A file: its bytes, what is asked, the options that answer, and the means of its arms."""

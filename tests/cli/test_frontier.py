@@ -10,6 +10,8 @@ import pytest
 import bascule as bs
 from bascule.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 QUICK = ["--means", "0", "1", "--runs", "20"]
 
 

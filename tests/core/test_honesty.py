@@ -14,6 +14,8 @@ from bench.honesty_pure import remove_after_looking, turn_the_knob, wrong_pair
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 
 def test_whoever_removes_arms_after_looking_is_not_rewarded() -> None:
     """With the threshold of a test without removals, this adversary has about twice the error."""

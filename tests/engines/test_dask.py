@@ -18,6 +18,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.engine
+
 distributed = pytest.importorskip("distributed")
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, sides=1)

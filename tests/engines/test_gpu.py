@@ -12,6 +12,8 @@ import pytest
 import bascule as bs
 from bascule.simulation.kernels import intervals
 
+pytestmark = pytest.mark.engine
+
 PLAY = """
 import json, sys, warnings
 warnings.simplefilter("ignore")

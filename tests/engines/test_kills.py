@@ -9,6 +9,8 @@ import pytest
 from tests.service.callers import check_answers, prepare
 from tests.service.kills import kill
 
+pytestmark = pytest.mark.engine
+
 KILLS = 3
 
 

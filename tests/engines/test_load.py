@@ -11,6 +11,8 @@ from tests.service.callers import prepare
 from tests.service.load import endure
 from tests.service.running import Program
 
+pytestmark = pytest.mark.engine
+
 SECONDS = float(os.environ.get("BASCULE_LOAD_SECONDS", "60"))
 
 LARGEST_GROWTH = 1.5

@@ -13,6 +13,8 @@ from tests.service.running import DESIGN, Service
 
 from bascule.service.mcp_server import calls_of
 
+pytestmark = pytest.mark.engine
+
 pytest.importorskip("mcp")
 
 

@@ -37,7 +37,7 @@ pytest.importorskip("apprise")
 __all__ = ["listener"]
 
 # Some of Apprise's services use modules that Python will drop.
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 
 def test_a_decision_is_told_in_plain_words_and_no_password_is_stored(

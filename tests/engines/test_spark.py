@@ -14,6 +14,7 @@ from bascule.analysis.call import call_of
 
 pytest.importorskip("pyspark")
 pytestmark = [
+    pytest.mark.engine,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),
     pytest.mark.filterwarnings("ignore"),
 ]

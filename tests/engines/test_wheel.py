@@ -19,6 +19,8 @@ import httpx
 import pytest
 import yaml
 
+pytestmark = pytest.mark.engine
+
 ROOT = Path(__file__).parents[2]
 CONTAINER = re.sub(r"\\\n", " ", (ROOT / "deploy" / "Containerfile").read_text("utf-8"))
 USER = "65532"

@@ -14,6 +14,8 @@ import bascule as bs
 from bascule.live.clock import ManualClock
 from bascule.live.reports.status import Status
 
+pytestmark = pytest.mark.slow
+
 DAY = 86_400.0
 START = 1_763_373_600.0
 """A Monday, 17 November 2025, 10:00 UTC."""

@@ -10,6 +10,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 DAY, NIGHT = 0.7, 0.3
 ERROR = 0.05
 

@@ -18,6 +18,8 @@ from bascule.live.storage import deals, statements
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import ExperimentState
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 300
 """Units that arrive while a window is open, one an hour."""
 

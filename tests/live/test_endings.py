@@ -15,6 +15,8 @@ import bascule as bs
 from bascule.core.rules import RULES
 from bascule.live.api import audit_words, export
 
+pytestmark = pytest.mark.slow
+
 LATENCY = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)
 
 

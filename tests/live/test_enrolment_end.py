@@ -11,6 +11,8 @@ import bascule as bs
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.live.clock import moment
 
+pytestmark = pytest.mark.slow
+
 WEEK = bs.Measure("7d", "last", missing=0)
 
 

@@ -11,6 +11,8 @@ import bascule as bs
 from bascule.core.progress import decision, next_arm, record
 from bascule.live.steps.folding import with_knob
 
+pytestmark = pytest.mark.slow
+
 RUNS, ERROR = 150, 0.2
 
 

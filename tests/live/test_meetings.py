@@ -13,6 +13,8 @@ from bench.honesty_meetings_table import COLUMNS, NAME, ROWS, Column, Row, allow
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 LOOK, CLOCK = (next(one for one in COLUMNS if one.name == name) for name in ("look", "clock"))
 REFUSED = [
     (row, column)

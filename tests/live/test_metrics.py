@@ -13,6 +13,8 @@ import bascule as bs
 from bascule.live.reports.export import export
 from bascule.live.reports.history import audit_words
 
+pytestmark = pytest.mark.slow
+
 LATENCY = bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)
 SPEND = bs.Metric("spend", bs.Bounded(0, 10), role="secondary")
 

@@ -10,6 +10,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 TESTS, PLANNED = 60, 4000
 LOSSES = (0.0, 2.0, 4.0)
 """No difference, the margin, and twice the margin."""

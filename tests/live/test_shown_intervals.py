@@ -11,6 +11,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 GUARD = [bs.Metric("latency", bs.Gaussian(1), goal="decrease", margin=1.0)]
 KINDS: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "known spread": (bs.Gaussian(1), bs.Tilt(3), {}),

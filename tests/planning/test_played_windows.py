@@ -15,6 +15,8 @@ import bascule as bs
 from bascule.planning.search.stages import stages
 from bascule.planning.segments import of_smallest
 
+pytestmark = pytest.mark.slow
+
 FAILED = bs.Metric("failed", bs.Bernoulli(), goal="decrease", margin=0.01, baseline=0.02)
 AMOUNTS = {"baseline": 20, "lift": "10%", "units_per_day": 40_000}
 

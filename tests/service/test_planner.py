@@ -19,6 +19,8 @@ from bascule.service.planner import Planner, Turns
 from bascule.service.planner_process import plan_json
 from bascule.service.responses import Problem
 
+pytestmark = pytest.mark.slow
+
 WISH = NewPlan.model_validate(
     {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "50%"}
 )

@@ -10,6 +10,8 @@ import pytest
 import bascule as bs
 from bascule.simulation.random import WORDS, ZERO_OR_ONE, seed_stream, ziggurat_table
 
+pytestmark = pytest.mark.slow
+
 
 def simulate(
     rule: Any, means: list[float], error: float = 0.05, **more: Any

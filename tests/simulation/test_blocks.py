@@ -10,6 +10,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 RUNS = 20_000
 
 TABLE = {

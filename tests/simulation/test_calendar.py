@@ -12,6 +12,8 @@ import bascule as bs
 from bascule.core.calendar import announced_after
 from bascule.simulation import Simulation
 
+pytestmark = pytest.mark.slow
+
 DAILY, RUNS = 100, 500
 PLAIN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
 MEANS = (0.0, 0.3)

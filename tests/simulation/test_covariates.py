@@ -9,6 +9,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3), covariates=[bs.Covariate("x")], sides=1)
 RUNS = 1000
 

@@ -10,6 +10,8 @@ import pytest
 import bascule as bs
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     (bs.Gaussian(1), bs.Tilt(3), [0.0, 0.0], 0.3),
     (bs.Bernoulli(), bs.Tilt(3), [0.1, 0.1], 0.1),

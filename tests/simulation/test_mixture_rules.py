@@ -10,6 +10,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 RULES: dict[str, Any] = {
     "radius": bs.UCB(2, radius="mixture"),
     "stop": bs.UCB(2, stop="mixture"),

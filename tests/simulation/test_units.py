@@ -10,6 +10,8 @@ from scipy import stats
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 TABLE = {
     # log(1/delta), alpha: regret, decision time; means 0 and 1, both sigmas 1, 1000 runs.
     (4, 1.5): (99.4, 3466),

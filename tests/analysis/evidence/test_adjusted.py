@@ -10,6 +10,8 @@ import pytest
 import bascule as bs
 from bascule.analysis.call import call_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def shop() -> Any:

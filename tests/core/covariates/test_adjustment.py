@@ -11,6 +11,8 @@ import pytest
 import bascule as bs
 from bascule.core.covariates import RIDGE, Adjustment, Sums
 
+pytestmark = pytest.mark.slow
+
 ONE = Adjustment((bs.Covariate("x"),), 0.0)
 TWO = Adjustment((bs.Covariate("x"), bs.Covariate("w")), 0.0)
 

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 import bascule as bs
 from bascule.core.evidence.calibration import level_for, peel, stretch
 
+pytestmark = pytest.mark.slow
+
 TABLE = [
     (0.05, 0.0170, 0.0117),
     (0.01, 3.2e-3, 2.2e-3),

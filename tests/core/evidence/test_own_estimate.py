@@ -15,6 +15,8 @@ from bascule.live.steps.maturity import Matured
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState
 
+pytestmark = pytest.mark.slow
+
 DAY = bs.Measure("1d", "mean", "exclude")
 GUARD = bs.Metric("guard", bs.Numeric(), margin=1.0, measure=DAY)
 HARM = bs.Metric("harm", bs.Gaussian(1), margin=5.0, measure=DAY, harm="any")

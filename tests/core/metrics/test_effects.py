@@ -16,6 +16,8 @@ from bascule.core.evidence.betting import BETS, LOG_PARTS, log_shifted_wealth
 from bascule.core.evidence.normal import mixture_boundary, mixture_radius
 from bascule.core.metrics.effects import beaten_by
 
+pytestmark = pytest.mark.slow
+
 RULES = [
     (bs.Gaussian(1), bs.Tilt(3)),
     (bs.Gaussian(1), bs.Tilt(3, effect=0.5)),

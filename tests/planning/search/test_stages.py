@@ -20,6 +20,8 @@ from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
 from bascule.presentation.report import lines
 
+pytestmark = pytest.mark.slow
+
 PROBLEMS = 20
 FRESH_RUNS = 500
 STANDARD_ERRORS = 3.5

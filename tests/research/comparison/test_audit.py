@@ -11,6 +11,8 @@ import pytest
 import bascule as bs
 from bascule.research.comparison.audit import BATTERY, usual_means
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def blocks() -> bs.research.Audit:

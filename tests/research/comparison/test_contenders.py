@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 import bascule as bs
 from bascule.research.comparison.contenders import (
     Family,
@@ -7,6 +9,8 @@ from bascule.research.comparison.contenders import (
     contenders,
     short_name,
 )
+
+pytestmark = pytest.mark.slow
 
 
 def test_no_two_rules_are_called_the_same() -> None:

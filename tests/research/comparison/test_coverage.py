@@ -9,6 +9,8 @@ import pytest
 import bascule as bs
 from bascule.research.comparison.coverage import promised_error, why_not_covered
 
+pytestmark = pytest.mark.slow
+
 WAITING = (bs.Tilt(3), bs.ETC(), bs.ETCPrime())
 EVERY = (*WAITING, bs.UCB(2))
 MEANS = [0.0, 0.1]

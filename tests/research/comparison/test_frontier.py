@@ -16,6 +16,8 @@ from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier, Point
 from bascule.theory import corollary_delta, delta_tilde, oracle_information
 
+pytestmark = pytest.mark.slow
+
 PUBLISHED_AND_TILT = (Family.PUBLISHED, Family.TILT)
 
 

@@ -13,6 +13,8 @@ from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier
 from bascule.research.comparison.frontier_report import draw_frontier
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def full() -> Frontier:

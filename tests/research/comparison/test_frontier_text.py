@@ -9,6 +9,8 @@ from bascule.research.comparison import frontier_report as words
 from bascule.research.comparison.contenders import Family, LeftOut
 from bascule.research.comparison.frontier import Frontier
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def played() -> Frontier:

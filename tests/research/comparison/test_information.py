@@ -6,6 +6,8 @@ import pytest
 import bascule as bs
 from bascule.research.comparison.information import information, oracle_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_nearest_rivals_count_and_the_others_do_not() -> None:
     design = bs.Design(["a", "b", "c", "d"], bs.Gaussian(1), bs.UCB(2), error=0.05, sides=1)

@@ -18,6 +18,8 @@ from bascule.core.rules import Knob, Rule
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NOBODY
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True)
 class Stars(Outcome):

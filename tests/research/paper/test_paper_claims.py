@@ -22,6 +22,8 @@ from bascule.research.paper.measure import Measurements, measure
 from bascule.research.paper.regenerate import SECTIONS
 from bascule.simulation import Estimate, Simulation, simulate
 
+pytestmark = pytest.mark.slow
+
 IID = SECTIONS[0]
 RUNS = 50
 

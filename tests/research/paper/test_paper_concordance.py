@@ -16,6 +16,8 @@ from bascule.cli.main import main
 from bascule.research.paper.concordance import ENTRIES, RECORDED, recorded
 from bascule.research.paper.regenerate import SECTIONS
 
+pytestmark = pytest.mark.slow
+
 PAGE = next(Path(__file__).parents[3].glob("docs/*/concordance.md"))
 
 

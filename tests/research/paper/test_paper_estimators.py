@@ -25,6 +25,8 @@ from bascule.research.paper.measure import Measurements
 from bascule.research.paper.regenerate import SECTIONS
 from bascule.simulation import Estimate, simulate
 
+pytestmark = pytest.mark.slow
+
 RUNS = 1000
 
 

@@ -4,11 +4,15 @@ import csv
 import io
 import math
 
+import pytest
+
 import bascule as bs
 from bascule.core.inputs.files import csv_text
 from bascule.research.paper.figures.curves import figure1
 from bascule.research.paper.iid import GRID
 from bascule.research.paper.measure import Measurements
+
+pytestmark = pytest.mark.slow
 
 COLUMNS = [
     "rule",

@@ -6,6 +6,8 @@ import bascule as bs
 from bascule.research.paper.figures.figure2 import RULE, draw, moments, table
 from bascule.research.paper.iid import MEANS, design
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_decision_intervals_overlap_before_and_part_at_the_decision(seed: int) -> None:

@@ -19,6 +19,8 @@ from bascule.research.paper.measure import Measurements, measure
 from bascule.research.paper.regenerate import SECTIONS
 from bascule.simulation import Simulation
 
+pytestmark = pytest.mark.slow
+
 CLAIMS = {claim.id: claim for section in SECTIONS[2:] for claim in section.claims}
 
 

@@ -13,6 +13,8 @@ import bascule as bs
 from bascule.core.inputs.files import write_whole
 from bascule.presentation.figures import SERIES, bar_edges, new_figure, save_figure
 
+pytestmark = pytest.mark.slow
+
 
 def lightness(colour: str) -> float:
     red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))

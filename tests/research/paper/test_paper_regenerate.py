@@ -11,6 +11,8 @@ from bascule.cli.main import main
 from bascule.research.paper import Regenerated, regenerate
 from bascule.research.paper.regenerate import SECTIONS
 
+pytestmark = pytest.mark.slow
+
 FIGURES = ("figure1", "figure2", "figure3", "figure4")
 NAMES = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "svg", "csv")} | {
     "claims.md",

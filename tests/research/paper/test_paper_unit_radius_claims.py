@@ -13,6 +13,8 @@ from bascule.research.paper.claims.unit_radii import (
 from bascule.research.paper.measure import Measurements
 from bascule.research.paper.regenerate import SECTIONS
 
+pytestmark = pytest.mark.slow
+
 NOTHING = Measurements({})
 
 

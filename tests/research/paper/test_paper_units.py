@@ -20,6 +20,8 @@ from bascule.research.paper.regenerate import SECTIONS
 from bascule.simulation import Estimate, Simulation, simulate
 from bascule.simulation.trace import trace_stages
 
+pytestmark = pytest.mark.slow
+
 KNOWN_RUNS = 1000
 KNOWN = {
     ("UCB_1.5", 4.0): (99.4, 3466),

@@ -8,6 +8,8 @@ import bascule as bs
 from bascule.research.comparison.contenders import Family
 from bascule.research.rivals import RIVALS, MixtureAdaptive, Thompson, TrackAndStop
 
+pytestmark = pytest.mark.slow
+
 
 def design(rule: bs.design.Rule, cap: int | None = None) -> bs.Design:
     return bs.Design(["a", "b"], bs.Gaussian(1), rule, error=0.05, max_units=cap, sides=1)

@@ -10,6 +10,8 @@ import pytest
 from bascule.core.types import NOBODY, FloatArray
 from bascule.research.rivals import steps
 
+pytestmark = pytest.mark.slow
+
 
 def sums_of(*arms: tuple[float, float, float]) -> FloatArray:
     """Sums for arms with these units, means and variances, assigned evenly."""

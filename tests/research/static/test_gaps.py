@@ -8,6 +8,8 @@ import pytest
 import bascule as bs
 from bascule.core.evidence.radius import lg
 
+pytestmark = pytest.mark.slow
+
 SPREADS = (1.0, 3.0)
 
 

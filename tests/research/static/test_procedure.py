@@ -10,6 +10,8 @@ import pytest
 import bascule as bs
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
+pytestmark = pytest.mark.slow
+
 
 def design(rule: bs.research.Static, arms: int = 2, **more: Any) -> bs.Design:
     names = ["control", "green", "blue"][:arms]

@@ -9,6 +9,8 @@ import pytest
 import bascule as bs
 from bascule.core.evidence.calibration import peel
 
+pytestmark = pytest.mark.slow
+
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 
 

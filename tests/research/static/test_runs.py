@@ -15,6 +15,8 @@ from bascule.research.static.procedure import static_procedure
 from bascule.research.static.thresholds import scale
 from bascule.simulation.trace import normals
 
+pytestmark = pytest.mark.slow
+
 STOPS: tuple[Any, ...] = ("horizon", "intervals", "looks", "mixture")
 EVERY_STAGE = STOPS[1:]
 

@@ -26,6 +26,8 @@ from bascule.research.static.thresholds import (
     winner,
 )
 
+pytestmark = pytest.mark.slow
+
 THRESHOLDS = (one_look, any_time, open_look, mixture)
 
 stages = st.integers(1, 10**6)

@@ -17,6 +17,8 @@ import bascule as bs
 from bascule.service.auth.access import COOKIE
 from bascule.service.auth.keys import create_key, open_session
 
+pytestmark = pytest.mark.slow
+
 ARMS = ["</script><script>alert(1)</script>", "'\"><img src=x onerror=alert(1)>"]
 UNIT = "<svg onload=alert(1)>"
 MARKUP = ("<script>alert", "<img src=x", "<svg onload", 'href="javascript:')

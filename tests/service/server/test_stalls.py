@@ -16,6 +16,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import sys, time
 from starlette.concurrency import run_in_threadpool

@@ -14,6 +14,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import os, signal, sys, time
 from pathlib import Path

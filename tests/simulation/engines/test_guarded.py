@@ -11,6 +11,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 RUNS = 2000
 NORMAL, SHARE, NUMBER = bs.Gaussian(1), bs.Bernoulli(), bs.Numeric(1)
 

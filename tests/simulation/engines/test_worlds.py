@@ -16,6 +16,8 @@ from bascule.simulation.kernels.worlds import intervals as world_interval_kernel
 from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
 from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
 
+pytestmark = pytest.mark.slow
+
 CERTAIN = bs.worlds.Discrete([0, 1], [[1, 0], [0, 1]])
 """The first arm always gives 0, the second always 1."""
 

@@ -20,6 +20,8 @@ from bascule.simulation.recurrent.exponential_sum import (
     fit_terms,
 )
 
+pytestmark = pytest.mark.slow
+
 HORIZONS = st.floats(0, 4).map(lambda exponent: round(10**exponent))
 ACCURACIES = st.floats(-6, -3).map(lambda exponent: 10**exponent)
 SHIFTS = st.just(0.0) | st.floats(-3, 9).map(lambda exponent: 10**exponent)

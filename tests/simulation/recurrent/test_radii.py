@@ -22,6 +22,8 @@ from bascule.core.types import FloatArray
 from bascule.simulation.recurrent.kernel import by_clock
 from bascule.simulation.recurrent.runs import Fast
 
+pytestmark = pytest.mark.slow
+
 LEVEL = math.log(40)
 MIXTURE = Fast(bs.Recurrent(1, 2), bs.UCB(2, radius="mixture").unit_shape(2).weight)
 

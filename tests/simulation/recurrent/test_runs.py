@@ -15,6 +15,8 @@ import bascule as bs
 from bascule.simulation.engines.backends import threads as engine
 from bascule.simulation.recurrent.runs import EngineName, Fast, Plain
 
+pytestmark = pytest.mark.slow
+
 WAYS: tuple[EngineName, ...] = ("fast", "plain")
 
 PLAIN_RULES: tuple[Any, ...] = (

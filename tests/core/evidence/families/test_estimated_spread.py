@@ -23,6 +23,8 @@ from bascule.core.evidence.families.estimated_spread import SHARE
 from bascule.core.evidence.normal import log_mixture
 from bascule.core.progress import fold_block
 
+pytestmark = pytest.mark.slow
+
 DESIGN = bs.Design(["a", "b"], bs.Numeric(1.0), bs.Tilt(3), sides=1)
 
 

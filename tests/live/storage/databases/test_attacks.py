@@ -30,6 +30,8 @@ from bascule.service.auth.keys import (
 )
 from bascule.service.notifications.webhooks import WAITS, claim, register, settle
 
+pytestmark = pytest.mark.slow
+
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
 SEGMENTED = bs.Design(

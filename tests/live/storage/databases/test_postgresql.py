@@ -18,6 +18,8 @@ from bascule.live.storage.databases import database, postgresql
 from bascule.live.storage.databases.postgresql import Limits
 from bascule.live.storage.statements import fetch
 
+pytestmark = pytest.mark.slow
+
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 ACTIVE = (
     "SELECT pid FROM pg_stat_activity "

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.service.running import DESIGN, Service
 
 import bascule as bs
+
+pytestmark = pytest.mark.slow
 
 CASES = int(os.environ.get("BASCULE_SCHEMATHESIS", "2"))
 """Cases for each operation beside those that cover its schema; more take longer."""

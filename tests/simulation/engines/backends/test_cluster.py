@@ -14,6 +14,8 @@ import bascule as bs
 from bascule.simulation.engines.backends import cluster
 from bascule.simulation.engines.backends.cluster import Task, chunk_answers
 
+pytestmark = pytest.mark.slow
+
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), error=0.05, max_units=2000, sides=1)
 MEANS = [0.0, 0.5]
 RUNS = 600

@@ -25,6 +25,8 @@ from bascule.simulation.kernels.compiled import STOP, Chunk, RunColumns, new_con
 from bascule.simulation.kernels.intervals import build
 from bascule.simulation.random import NORMAL
 
+pytestmark = pytest.mark.slow
+
 RULES = (
     *(bs.UCB(1.5), bs.UCB(2), bs.UCB(math.inf), bs.ETC(), bs.ETCPrime()),
     *(bs.UCB(2, radius="mixture"), bs.UCB(2, stop="mixture"), bs.ETC(stop="mixture")),

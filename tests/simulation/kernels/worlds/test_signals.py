@@ -12,6 +12,8 @@ import bascule as bs
 from bascule.core.procedures.base import Signals
 from bascule.core.procedures.blocks.signals import window_part
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 300
 
 
