@@ -133,7 +133,7 @@ outcomes so far, and play through the public interface: the pure functions, `sim
 live test in a store, or `analyze` on a log, where a winner on any of 20 days counts. Arms are
 equal, or a billionth apart, the first one best. A test is wrong if it declares a worse arm the
 winner (of the arms that were not removed); for pauses, if the lower end of one difference was ever
-above the truth; for `sides=2`, if it has any winner; and for guardrails, rollouts and segments, as
+above the truth; for `sides=2`, if it has any winner; and for guardrails and rollouts, as
 the row says. In the live metrics nobody acts: their worlds are hard for an estimate, and a test is
 wrong if it declares the second of two equal arms, which looks better at first, the winner. ± is one
 standard error if the true share equals the stated error. A cell fails if it is more than three

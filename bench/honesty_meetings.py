@@ -37,7 +37,7 @@ RAMP = bs.Audience(ramp=[("0d", 0.5), ("1d", 1)])
 
 @dataclass
 class Game:
-    """A test, or the tests of its segments, and all that its operator knows."""
+    """A test, and all that its operator knows."""
 
     row: Row
     column: Column
@@ -48,7 +48,7 @@ class Game:
     step: int = 0
     arms: dict[str, str] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
-    blocks: dict[int, list[str]] = field(default_factory=dict)
+    block: list[str] = field(default_factory=list)
     late: list[tuple[Any, ...]] = field(default_factory=list)
     folder: Path | None = None
     attack_works: bool = False
@@ -60,12 +60,8 @@ class Game:
         self.store = self.opened(":memory:")
         self.design = self.row.design(self.column)
         audience = RAMP if self.column.name == "ramp" else None
-        if self.design.segments is None:
-            self.tests = [self.store.create(NAME, self.design, audience=audience)]
-        else:
-            both = self.store.create_segments(NAME, self.design, audience=audience)
-            self.tests = [*both.tests.values()]
-        self.procedure = self.tests[0].design.procedure
+        self.test = self.store.create(NAME, self.design, audience=audience)
+        self.procedure = self.test.design.procedure
 
     def opened(self, location: str | Path) -> bs.Store:
         """Open a store with the clock of the game."""
@@ -81,10 +77,6 @@ class Game:
         """Whether units give an outcome every day."""
         return self.procedure.counts == "stages"
 
-    def test_of(self, unit: str) -> int:
-        """Return the place of the test that a unit belongs to."""
-        return int(unit.rsplit("-", maxsplit=1)[-1]) % len(self.tests)
-
     def arrivals(self) -> list[str]:
         """Return who arrives in this step."""
         first = EACH * self.step
@@ -92,47 +84,43 @@ class Game:
 
     def assign(self, units: list[str]) -> None:
         """Assign units; what each would give is drawn whatever its arm is."""
-        for place, test in enumerate(self.tests):
-            some = [unit for unit in units if self.test_of(unit) == place]
-            more: dict[str, Any] = {}
-            if self.design.covariates is not None:
-                more["covariates"] = [{"x": float(x)} for x in self.rng.normal(size=len(some))]
-            before = state_of(test).units
-            arms = test.assign_many(some, **more)
-            if state_of(test).units - before == len(some):
-                enrolled = [True] * len(some)
-            else:
-                enrolled = [test.assignment(unit) is not None for unit in some]
-            for unit, arm, is_in in zip(some, arms, enrolled, strict=True):
-                if is_in:
-                    self._joined(unit, arm, place)
+        more: dict[str, Any] = {}
+        if self.design.covariates is not None:
+            more["covariates"] = [{"x": float(x)} for x in self.rng.normal(size=len(units))]
+        before = state_of(self.test).units
+        arms = self.test.assign_many(units, **more)
+        if state_of(self.test).units - before == len(units):
+            enrolled = [True] * len(units)
+        else:
+            enrolled = [self.test.assignment(unit) is not None for unit in units]
+        for unit, arm, is_in in zip(units, arms, enrolled, strict=True):
+            if is_in:
+                self._joined(unit, arm)
 
     def assign_one(self, unit: str) -> None:
         """Assign a unit, which the test may turn away."""
-        place = self.test_of(unit)
         known = {"x": float(self.rng.normal())} if self.design.covariates is not None else None
-        shown = self.tests[place].evaluate(unit, covariates=known)
+        shown = self.test.evaluate(unit, covariates=known)
         if shown.enrolled:
-            self._joined(unit, shown.arm, place)
+            self._joined(unit, shown.arm)
 
-    def _joined(self, unit: str, arm: str, place: int) -> None:
+    def _joined(self, unit: str, arm: str) -> None:
         hour = (1.0 if self.is_day else -1.0) * self.row.swings
         if self.attack_works:
             hour = 1.0 if arm == "b" else -1.0
         self.arms[unit], self.values[unit] = arm, self.row.draw(self.rng, hour)
-        block = self.blocks.setdefault(place, [])
-        block.append(arm)
-        if len(block) >= len(self.design.arms):
-            block.clear()
+        self.block.append(arm)
+        if len(self.block) >= len(self.design.arms):
+            self.block.clear()
 
-    def known_next(self, place: int) -> str | None:
+    def known_next(self) -> str | None:
         """Return the arm of the next place where only one is left, in blocks of one unit an arm."""
-        left = [arm for arm in self.design.arms if arm not in self.blocks.get(place, ())]
-        return left[0] if len(left) == 1 and self.blocks.get(place) else None
+        left = [arm for arm in self.design.arms if arm not in self.block]
+        return left[0] if len(left) == 1 and self.block else None
 
-    def suits(self, place: int) -> bool:
+    def suits(self) -> bool:
         """Return whether the operator wants somebody at the next place now."""
-        arm = self.known_next(place)
+        arm = self.known_next()
         return arm is None or (arm != "a") == self.is_day
 
     def events(self, units: list[str]) -> list[tuple[Any, ...]]:
@@ -151,33 +139,28 @@ class Game:
         return found
 
     def record(self, events: list[tuple[Any, ...]]) -> None:
-        """Record events where their units belong."""
-        for place, test in enumerate(self.tests):
-            some = [event for event in events if self.test_of(event[0]) == place]
-            if some and test.state == "running":
-                test.record_many(some)
+        """Record events."""
+        if events and self.test.state == "running":
+            self.test.record_many(events)
 
-    def is_open(self, test: bs.Experiment) -> bool:
-        """Settle a test, and return whether it runs."""
-        test.settle()
-        return test.state in ("running", "paused")
+    def is_open(self) -> bool:
+        """Settle the test, and return whether it runs."""
+        self.test.settle()
+        return self.test.state in ("running", "paused")
 
-    def means(self, test: bs.Experiment) -> list[float]:
+    def means(self) -> list[float]:
         """Return the mean of each arm, minus infinity where it has none."""
-        seen = state_of(test).statistics
+        seen = state_of(self.test).statistics
         if isinstance(seen, bs.progress.Statistics):
             return [one.mean if one.units else -math.inf for one in seen.arms]
-        return [-math.inf if one.mean is None else one.mean for one in test.status().arms]
+        return [-math.inf if one.mean is None else one.mean for one in self.test.status().arms]
 
     def wrong(self) -> bool:
-        """Return whether some test has declared another arm than the best one left the winner."""
-        for test in self.tests:
-            state = state_of(test)
-            left = [i for i in range(len(self.design.arms)) if i not in state.statistics.removed]
-            verdict = state.ending.verdict
-            if verdict is not None and verdict.arm not in (None, left[0]):
-                return True
-        return False
+        """Return whether the test has declared another arm than the best one left the winner."""
+        state = state_of(self.test)
+        left = [i for i in range(len(self.design.arms)) if i not in state.statistics.removed]
+        verdict = state.ending.verdict
+        return verdict is not None and verdict.arm not in (None, left[0])
 
 
 def state_of(test: bs.Experiment) -> Any:
@@ -189,25 +172,25 @@ def state_of(test: bs.Experiment) -> Any:
 Step = Callable[[Game], None]
 
 
-def paused(game: Game, place: int) -> None:
+def paused(game: Game) -> None:
     """Pause a test while the next place had better wait, and start it again."""
-    test, wanted = game.tests[place], game.suits(place)
+    test, wanted = game.test, game.suits()
     if wanted and test.state == "paused":
         test.start()
     elif not wanted and test.state == "running":
         test.pause()
 
 
-def shared(game: Game, place: int) -> None:
+def shared(game: Game) -> None:
     """Set the share to 0 while the next place had better wait, and to 1 again."""
-    test, wanted = game.tests[place], float(game.suits(place))
+    test, wanted = game.test, float(game.suits())
     audience = test.audience
     is_changed = (1.0 if audience is None else audience.share) != wanted
     if is_changed and test.state == "running":
         test.set_share(wanted)
 
 
-BEFORE: dict[str, Callable[[Game, int], None]] = {
+BEFORE: dict[str, Step] = {
     "pause": paused,
     "ramp": paused,
     "share": shared,
@@ -217,26 +200,24 @@ BEFORE: dict[str, Callable[[Game, int], None]] = {
 
 def turn_knob(game: Game) -> None:
     """Turn the knob towards the arm that leads by chance."""
-    for test in game.tests:
-        knob = test.design.rule.knob
-        name = "tilt" if knob is None else knob.name
-        if game.is_open(test):
-            means = game.means(test)
-            value = {"tilt": (1.0, 8.0), "alpha": (6.0, 2.0)}[name][max(means[1:]) > means[0]]
-            test.knob(**{name: value})
+    knob = game.test.design.rule.knob
+    name = "tilt" if knob is None else knob.name
+    if game.is_open():
+        means = game.means()
+        value = {"tilt": (1.0, 8.0), "alpha": (6.0, 2.0)}[name][max(means[1:]) > means[0]]
+        game.test.knob(**{name: value})
 
 
 def drop(game: Game) -> None:
     """Drop the arm that is furthest behind, so that the leader has fewer rivals."""
     control = game.design.control_index if game.design.metrics else None
-    for test in game.tests:
-        means = game.means(test)
-        removed = state_of(test).statistics.removed
-        left = [arm for arm in range(len(means)) if arm not in removed]
-        lowest = min(left, key=means.__getitem__)
-        is_early = game.step < 2 and not game.is_staged
-        if game.is_open(test) and len(left) > 2 and lowest != control and not is_early:
-            test.drop_arm(game.design.arms[lowest])
+    means = game.means()
+    removed = state_of(game.test).statistics.removed
+    left = [arm for arm in range(len(means)) if arm not in removed]
+    lowest = min(left, key=means.__getitem__)
+    is_early = game.step < 2 and not game.is_staged
+    if game.is_open() and len(left) > 2 and lowest != control and not is_early:
+        game.test.drop_arm(game.design.arms[lowest])
 
 
 def erase(game: Game) -> None:
@@ -251,7 +232,7 @@ def link(game: Game) -> None:
     arrived = [unit for unit in game.arrivals() if unit in game.arms]
     for first, second in zip(arrived[::4], arrived[2::4], strict=False):
         if game.rng.random() < 0.5:
-            game.tests[game.test_of(first)].link(first, second)
+            game.test.link(first, second)
 
 
 def restore(game: Game) -> None:
@@ -259,11 +240,11 @@ def restore(game: Game) -> None:
     if game.step != game.steps // 2:
         return
     assert game.folder is not None
-    before = [test.status() for test in game.tests]
+    before = game.test.status()
     game.store.backup(game.folder / "copy.db")
     game.store = game.opened(game.folder / "copy.db")
-    game.tests = [game.store.get(test.name) for test in game.tests]
-    if [test.status() for test in game.tests] != before:
+    game.test = game.store.get(game.test.name)
+    if game.test.status() != before:
         raise AssertionError(f"the copy of {game.row.name} differs from the store")
 
 
@@ -313,16 +294,14 @@ def play(
         game.begin()
         for step in range(steps):
             game.step = step
-            running = [game.is_open(test) for test in game.tests]
-            if not any(running):
+            if not game.is_open():
                 break
             _half_day(game)
         game.record(game.late)
         game.clock.advance("4d")
-        for test in game.tests:
-            test.settle()
-            if verify and not (found := test.verify()).agrees:
-                raise AssertionError(f"{row.name}, {column.name}: {found.differences}")
+        game.test.settle()
+        if verify and not (found := game.test.verify()).agrees:
+            raise AssertionError(f"{row.name}, {column.name}: {found.differences}")
         wrong = game.wrong()
         game.store.close()
         return wrong
@@ -333,7 +312,7 @@ def _half_day(game: Game) -> None:
     if name not in BEFORE:
         game.assign(game.arrivals())
     for unit in game.arrivals() if name in BEFORE else ():
-        BEFORE[name](game, game.test_of(unit))
+        BEFORE[name](game)
         game.assign_one(unit)
     if name in PENDING:
         PENDING[name](game)

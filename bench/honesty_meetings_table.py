@@ -129,13 +129,6 @@ ROWS = [
     Row("futility", bs.Tilt(1, **PLAN, futility=0.2), bs.Gaussian(1), normal, {}),
     Row("min_effect", bs.Tilt(1), bs.Gaussian(1), normal, {"min_effect": 0.2}),
     Row("guardrail", bs.Tilt(1), bs.Gaussian(1), normal, {"metrics": [guard()]}),
-    Row(
-        "segment",
-        bs.Tilt(1),
-        bs.Bernoulli(),
-        coin,
-        {"segments": bs.Segments("x", ["0", "1"]), "measure": bs.Measure("1d", "any")},
-    ),
     Row("window", bs.Tilt(1), NUMBERS, amount, {"measure": bs.Measure("2d", "sum", grace="12h")}),
     Row(
         "missing",
@@ -202,13 +195,9 @@ COLUMNS = [
 def stated(row: Row, column: Column) -> tuple[float, str]:
     """Return the error that a cell states, and whether it is proven."""
     design = row.design(column)
-    parts = [*design.by_segment.values()] or [design]
-    total = 0.0
-    for one in parts:
-        seen = one.procedure.empty()
-        removed = frozenset({1}) if column.name == "drop" else frozenset[int]()
-        total += declared_error(one, replace(seen, removed=removed))
-    return total, parts[0].calibration.guarantee
+    removed = frozenset({1}) if column.name == "drop" else frozenset[int]()
+    seen = replace(design.procedure.empty(), removed=removed)
+    return declared_error(design, seen), design.calibration.guarantee
 
 
 def allowed() -> list[tuple[Row, Column]]:

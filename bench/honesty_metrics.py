@@ -1,7 +1,7 @@
 """Live tests of metrics that people have, many small ones in a store, for `bench.honesty`.
 
 A test takes its units in large batches, and a store holds many tests. Nobody acts here: the worlds
-are those in which estimates, guardrails, covariates and segments are most likely to go wrong. Most
+are those in which estimates, guardrails and covariates are most likely to go wrong. Most
 tests have a horizon, by which they spend all of their error, and every cell is also played by a
 rule that stops at 1.5 times its error: the page shows whether the cell would see such a rule.
 
@@ -163,27 +163,6 @@ def record(
     )
 
 
-def in_any_segment(segments: bs.Segments, units: int) -> Play:
-    """Return tests with segments in which it is wrong to declare the second arm anywhere."""
-    names_of = segments.all
-
-    def play(one: bs.Design, rng: np.random.Generator) -> bool:
-        store, _clock, order = shared_store()
-        order.seed(int(rng.integers(2**31)))
-        assert one.error is not None
-        whole = replace(one, segments=segments, error=len(segments.all) * one.error)
-        tests = store.create_segments(f"segmented-{next(NUMBERS)}", whole).tests
-        for first in range(0, units, 250):
-            for segment in names_of:
-                names = [f"{segment} {i}" for i in range(first, min(units, first + 250))]
-                tests[segment].assign_many(names)
-                outcomes = rng.normal(size=len(names)).tolist()
-                tests[segment].record_many(zip(names, outcomes, strict=True))
-        return any(winner(one) == 1 for one in tests.values())
-
-    return play
-
-
 def loosened(design: bs.Design) -> bs.Design:
     """Return the design with `LOOSE` times every error."""
     metrics = [replace(one, error=LOOSE * one.error) for one in design.metrics]
@@ -222,8 +201,6 @@ def named_cells(times: Callable[[int], int]) -> dict[str, Cell]:
     watch = bs.Metric(GUARD, bs.Gaussian(1), margin=MARGIN, error=ERROR, harm="any")
     given: dict[str, Any] = {"harm_error": ERROR, "decides": "guardrails"}
     unchanged = of(bs.Tilt(1, batch=2), bs.Gaussian(1), metrics=[watch], **given)
-    places = bs.Segments("place", ["s0", "s1"])
-    parted = of(bs.Tilt(3, batch=2, effect=0.5, power=0.9), bs.Gaussian(1), segments=places)
     # Of two unlike arms the second one looks better while the first has not shown its tail.
     return {
         "normal": numeric("normal", (one, one), 8, 0.3),
@@ -240,11 +217,6 @@ def named_cells(times: Callable[[int], int]) -> dict[str, Cell]:
         "covariate-trend": cell(x, "correlation .7, a trend", declared(related(0.7, 1.0))),
         **{f"margin-tilt-{tilt}": at_margin(tilt) for tilt in (1, 3, 8)},
         "rollout": cell(unchanged, "an unchanged rollout is rolled back", ramped((0.0, 0.0))),
-        "segments": cell(
-            parted.by_segment["s0"],
-            "2 segments, a wrong winner in any",
-            in_any_segment(places, 180),
-        ),
     }
 
 

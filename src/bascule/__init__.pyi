@@ -8,7 +8,6 @@ from .core.covariates import Covariate
 from .core.design import Design
 from .core.enrolment.audience import Audience, Holdout, Layer
 from .core.enrolment.bucket import bucket, buckets
-from .core.enrolment.segments import Segments
 from .core.errors import InputError, StoreError
 from .core.metrics.measure import Measure
 from .core.metrics.metric import Metric
@@ -21,7 +20,6 @@ from .live.clock import ManualClock
 from .planning import plan
 from .planning.request.request import PlanRequest
 from .planning.rollout import plan_rollout
-from .planning.segments import plan_segments
 from .simulation import simulate, trace
 
 __version__: str
@@ -49,7 +47,6 @@ __all__ = [
     "PlanRequest",
     "Ratio",
     "Recurrent",
-    "Segments",
     "Store",
     "StoreError",
     "Tilt",
@@ -63,7 +60,6 @@ __all__ = [
     "open",
     "plan",
     "plan_rollout",
-    "plan_segments",
     "planning",
     "progress",
     "research",

@@ -256,30 +256,3 @@ def test_a_kill_switch_asks_first(store: Path, capsys: pytest.CaptureFixture[str
     )
     with bs.open(store) as opened:
         assert opened.get("button").assign("new") == "b"
-
-
-def test_a_test_with_segments(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    segments = bs.Segments("country", ["fr", "de"])
-    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
-    design.save("segments.json")
-    given = ("--design", "segments.json", "--reports", "always")
-    assert "None of 2 segments is decided yet" in run(capsys, "create", "button", *given)
-    with bs.open(store) as opened:
-        test = opened.get("button.fr")
-        for i in range(60):
-            test.record(i, float(test.assign(i) == "b"))
-    shown = json.loads(run(capsys, "status", "button", "--json"))
-    assert shown["segments"]["fr"]["decision"]["name"] == "b"
-    assert "fr: b; undecided: de" in run(capsys, "status", "button")
-    assert run(capsys, "verify", "button").count("to the last digit") == 2
-    assert len(json.loads(run(capsys, "verify", "button", "--json"))["segments"]) == 2
-    assert "paused" in run(capsys, "pause", "button")
-    assert "Ship b" in run(capsys, "status", "button.fr")
-    run(capsys, "export", "button", "--form", "store", "--out", "files")
-    run(capsys, "stop", "button", "--yes")
-    run(capsys, "delete", "button", "--yes")
-    for name in ("button.fr", "button.de"):
-        assert "keeps its name" in refused(capsys, "import", f"files/{name}.db", "--name", "other")
-        run(capsys, "import", f"files/{name}.db")
-    assert "fr: b; undecided: de" in run(capsys, "status", "button")
-    assert "has segments" in refused(capsys, "excluded", "button")

@@ -190,24 +190,3 @@ def test_a_metric_with_a_window_needs_one_of_the_primary_metric(
     metric = "quality; ratio; margin 2%; baseline 82%; window 3d"
     code, _, problem = run(capsys, "--metric", metric)
     assert (code, "quality has a window and the primary metric has none" in problem) == (2, True)
-
-
-def test_segments_have_one_design_planned_for_the_smallest(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    saved = tmp_path / "design.json"
-    asked = [*QUICK, "--runs", "50", "--by", "device"]
-    both = ["--segment", "mobile=3", "--segment", "tv=1"]
-    code, out, _ = run(capsys, *asked, *both, "--save", str(saved), "--json")
-    assert code == 0
-    data = json.loads(out)
-    assert data["smallest"]["request"]["units_per_day"] == 5
-    design = bs.Design.load(saved)
-    assert design == bs.Design.from_dict(data["design"])
-    assert [one.error for one in design.by_segment.values()] == [0.025, 0.025]
-    code, out, _ = run(capsys, *asked, *both)
-    assert (code, "2 segments, one design" in out, "smallest, tv" in out) == (0, True, True)
-    for wrong in ([], ["--segment", "tv=1", "--html", "x.html"], [*both, "--rollout", "0d:1%"]):
-        code, _, problem = run(capsys, *asked, *wrong)
-        assert code == 2
-        assert "segment" in problem or "--rollout does not go with" in problem

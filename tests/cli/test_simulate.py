@@ -391,14 +391,3 @@ def test_an_unknown_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "--version")[:2] == (0, f"bascule {bs.__version__}\n")
-
-
-def test_a_design_with_segments_is_several_tests(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    segments = bs.Segments("device", ["mobile", "tv"])
-    design = bs.Design(["A", "B"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
-    design.save(file := tmp_path / "design.json")
-    given = ["simulate", "--design", str(file), "--runs", "20", "--means", "0.2", "0.4"]
-    code, _, problem = run(capsys, *given)
-    assert (code, "has segments (mobile, tv)" in problem) == (2, True)

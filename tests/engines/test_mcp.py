@@ -90,7 +90,7 @@ def test_it_reads_only_unless_told_otherwise(service: Service) -> None:
         ("get_experiment_status", {"name": "../keys"}),
     ]
     names, answers = asyncio.run(use(service, "viewer", calls))
-    plans = {"post_plan", "post_plan_segments", "post_plan_rollout"}
+    plans = {"post_plan", "post_plan_rollout"}
     assert {name for name in names if not name.startswith("get_")} == plans
     # Nothing about single units.
     about_units = ("assign", "outcomes", "units", "link", "export", "excluded")

@@ -47,10 +47,7 @@ def test_a_clock_that_jumps_is_refused(
 ) -> None:
     design, real = row.design(CLOCK), time.time
     with bs.open(tmp_path / "tests.db") as store:
-        if design.segments is None:
-            test = store.create(NAME, design)
-        else:
-            test = store.create_segments(NAME, design).tests["0"]
+        test = store.create(NAME, design)
         for jump in (3 * 86400.0, -3 * 86400.0):
             with monkeypatch.context() as patched:
                 patched.setattr(time, "time", lambda jump=jump: real() + jump)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -15,8 +15,6 @@ from bascule.service.auth.keys import create_key
 
 ENDLESS = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")
 """A design that comes to no decision."""
-
-SEGMENTED = replace(ENDLESS, segments=bs.Segments("device", ["mobile", "desktop"]))
 
 LONGEST = 70.0
 """Seconds that a caller waits for an answer: the service refuses with 503 after 60."""
@@ -117,7 +115,6 @@ def prepare(location: object) -> dict[str, str]:
         units = [f"early {i}" for i in range(40)]
         test.assign_many(units)
         test.record_many([Event(unit, 1.0) for unit in units])
-        store.create_segments("parts", SEGMENTED)
         return {role: create_key(store, role) for role in ("client", "viewer", "admin")}
 
 
@@ -130,10 +127,6 @@ def check_answers(location: object, heard: Heard) -> None:
         events = {row[5] for row in rows(test, "outcomes")}
         assert test.verify().agrees
         assert test.status().units == len(stored)
-        for device, one in store.segments("parts").tests.items():
-            its = {f"{device} {row[0]}": row[1] for row in rows(one, "assignments")}
-            assert one.verify().agrees
-            stored |= its
     lost = {unit for unit, arm in heard.arms.items() if stored.get(unit) != arm}
     assert not lost
     assert heard.recorded <= events

@@ -33,8 +33,7 @@ class Load:
     async def run(self) -> None:
         """Make requests of every kind until the time is over."""
         kinds: list[tuple[int, Callable[[Caller, int, int], Awaitable[None]]]] = [
-            (12, self._assign),
-            (4, self._assign_in_segments),
+            (16, self._assign),
             (6, self._outcomes),
             (4, self._batch),
             (5, self._flag),
@@ -109,13 +108,6 @@ class Load:
         self.heard.seconds.append(time.monotonic() - since)
         if answer is not None:
             self.heard.arm(unit, answer["arm"])
-
-    async def _assign_in_segments(self, caller: Caller, number: int, turn: int) -> None:
-        unit, device = f"segment {number // 2} {turn}", ("mobile", "desktop")[turn % 2]
-        sent = {"unit": unit, "context": {"device": device}}
-        answer = await self._ask("segments", caller, path("parts", "assign"), sent, "client")
-        if answer is not None:
-            self.heard.arm(f"{device} {unit}", answer["arm"])
 
     async def _outcomes(self, caller: Caller, number: int, turn: int) -> None:
         unit = f"buyer {number} {turn}"

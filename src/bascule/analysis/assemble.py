@@ -39,12 +39,12 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     split = allocation.checked_weights(reduced.arms, weights)
     if names == [""]:
         return answer(request, reduced, "", split, request.error)
-    parts = []
     error = request.error / len(names)
     note = f"the error is split evenly between {len(names)} segments, those in the log"
-    for name in names:
-        part = answer(request, reduced, name, split, error)
-        parts.append(replace(part, segment=name or "(none)", excluded={}))
+    parts = [
+        replace(answer(request, reduced, name, split, error), segment=name or "(none)", excluded={})
+        for name in names
+    ]
     sums = added(reduced.table.segments.values())
     return over_segments(
         parts,

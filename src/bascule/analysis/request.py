@@ -39,9 +39,8 @@ class Request:
 
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
     the outcome `missing`, or is excluded with `exclude`.
-    With `by_day` outcomes that still grow are
-    compared as they stood on every day, not only on the last one. A `brief` answer has no
-    fixed-sample tests and no lifts.
+    With `by_day` outcomes that still grow are compared as they stood on every day, not only on the
+    last one. A `brief` answer has no fixed-sample tests and no lifts.
     """
 
     design: Design | None

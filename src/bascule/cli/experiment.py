@@ -12,7 +12,7 @@ import typer
 from bascule.cli.support.console import confirm, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option, switch
-from bascule.cli.support.stores import NAME, STORE, YES, parts, show_status, store_at
+from bascule.cli.support.stores import NAME, STORE, YES, show_status, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.measure import Aggregate
@@ -105,8 +105,7 @@ def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
     if "values" in given:
         parts["values"] = parse_json(given["values"], "values", "--values")
     with store_at(store) as opened:
-        create = opened.create if made.segments is None else opened.create_segments
-        show_status(create(name, made, **parts), "json" in given)
+        show_status(opened.create(name, made, **parts), "json" in given)
 
 
 @app.command("list")
@@ -143,7 +142,7 @@ def list_all(
 def status(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Show the status of an experiment and its diagnostics."""
     with store_at(store, there=True) as opened:
-        show_status(opened.find(name), as_json, diagnostics=True)
+        show_status(opened.get(name), as_json, diagnostics=True)
 
 
 @app.command("describe")
@@ -155,11 +154,10 @@ def describe(
 ) -> None:
     """Set the description of an experiment. Without one, show the present description."""
     with store_at(store, there=True) as opened:
-        tests = parts(opened.find(name))
+        test = opened.get(name)
         if description is not None:
-            for test in tests:
-                test.describe(description)
-        words = tests[0].description
+            test.describe(description)
+        words = test.description
     print_rows(as_json, {"description": words}, [words])
 
 
@@ -245,8 +243,7 @@ def delete(name: str = NAME, yes: bool = YES, store: str = STORE) -> None:
     """Delete a stopped experiment with all its data."""
     confirm(f"Delete {name} with all its data?", yes)
     with store_at(store, there=True) as opened:
-        for test in parts(opened.find(name)):
-            opened.delete(test.name)
+        opened.delete(name)
     print_line(f"{name} is deleted; the audit log says so")
 
 
@@ -292,9 +289,8 @@ def export(
     from bascule.live.api import export as write
 
     with store_at(store, there=True) as opened:
-        for test in parts(opened.find(name)):
-            for path in write(test, out, form, spreadsheet=spreadsheet):
-                print_line(f"written to {path}")
+        for path in write(opened.get(name), out, form, spreadsheet=spreadsheet):
+            print_line(f"written to {path}")
 
 
 @app.command("import")
@@ -314,21 +310,16 @@ def import_one(
 def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
     """Recompute everything from the raw log, and compare it with what is stored."""
     with store_at(store, there=True) as opened:
-        verifications = [test.verify() for test in parts(opened.find(name))]
-    several = len(verifications) > 1
-    rows = [
-        {
-            **({"experiment": one.name} if several else {}),
-            "agrees": one.agrees,
-            "units": one.units,
-            "outcomes": one.outcomes,
-            "erased": one.erased,
-            "differences": list(one.differences),
-        }
-        for one in verifications
-    ]
-    print_rows(as_json, {"segments": rows} if several else rows[0], map(str, verifications))
-    if not all(one.agrees for one in verifications):
+        verification = opened.get(name).verify()
+    data = {
+        "agrees": verification.agrees,
+        "units": verification.units,
+        "outcomes": verification.outcomes,
+        "erased": verification.erased,
+        "differences": list(verification.differences),
+    }
+    print_rows(as_json, data, [str(verification)])
+    if not verification.agrees:
         raise typer.Exit(1)
 
 
@@ -356,9 +347,7 @@ def _audience(given: Mapping[str, Any]) -> Audience | None:
 
 
 def _change(location: str, name: str, verb: str, **given: Any) -> None:
-    from bascule.live.api import SegmentTests
-
     with store_at(location, there=True) as opened:
-        test, do = opened.find(name), methodcaller(verb, **given)
-        test.each(do) if isinstance(test, SegmentTests) else do(test)
+        test = opened.get(name)
+        methodcaller(verb, **given)(test)
         show_status(test)

@@ -48,23 +48,11 @@ FORMS = named(
         metavar="0d:1%,1d:5%,...",
         excludes=(
             *(name for name in PLAN if name not in ROLLOUT),
-            *(*PARAMETERS, "segment", "by", "figure"),
+            *(*PARAMETERS, "figure"),
         ),
     ),
-    segment=Option(
-        "A segment and its share of the units; give the option once for each segment.",
-        metavar="NAME=PART",
-        many=True,
-        needs=("by",),
-        excludes=("figure", "html"),
-    ),
-    by=Option(
-        "The attribute of a unit's context that has the name of its segment.",
-        metavar="ATTRIBUTE",
-        needs=("segment",),
-    ),
 )
-"""Other forms of a test: a guarded rollout, and segments."""
+"""Another form of a test: a guarded rollout."""
 
 FILES = named(
     save=Option("Write the design, for simulations and live tests.", kind="file", group="output"),
@@ -87,7 +75,7 @@ def command(**given: Any) -> None:
     files = {name: given.get(name) for name in FILES}
     as_json = "json" in given
     prepare_files(**files)
-    make = _rollout if "rollout" in given else _segments if "by" in given else _test
+    make = _rollout if "rollout" in given else _test
     with designs.workers(given):
         answer, report = make(given, read(designs.RUNS, given))
     # Before anything is printed, because the reader of the output may close it.
@@ -166,23 +154,6 @@ def _test(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
     note_compilation(answer.compile_seconds)
     _note_measure(answer, given)
     return answer, lambda: answer.report(_names(answer))
-
-
-def _segments(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
-    """Plan one design for all segments of a test."""
-    from bascule.planning.segments import plan_segments
-    from bascule.presentation.report import Report
-
-    request = requested(given)
-    say_understood(given.get("lift"), request)
-    parts = designs.parsed_means(given["segment"], "segment") or {}
-    weights = {name: sum(part) for name, part in parts.items()}
-    whole = plan_segments(given["by"], weights, request, **runs)
-    least = min(weights, key=weights.__getitem__)
-    heading = f"{len(weights)} segments, one design. The plan of the smallest, {least}:"
-    smallest = whole.smallest
-    _note_measure(smallest, given)
-    return whole, lambda: Report(heading, parts=(smallest.report(_names(smallest)),))
 
 
 def _rollout(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:

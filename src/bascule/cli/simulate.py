@@ -64,10 +64,6 @@ def command(**given: Any) -> None:
         asked = designs.loaded_design(given)
     else:
         asked = designs.described_design(given, _arms(means, asked_world))
-    if asked.segments is not None:
-        names = ", ".join(asked.by_segment)
-        message = f"the design has segments ({names}): simulate the design of one of them"
-        raise InputError("design", message)
     daily = read(WORLD, given).get("units_per_day")
     if daily is not None:
         world, means = replace(world_of(asked, means, world), units_per_day=daily), None

@@ -30,7 +30,6 @@ from bascule.core.design_parts import (
     cost_unit,
     widened,
 )
-from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.evidence.radius import FIRST_UNITS
@@ -120,14 +119,7 @@ class Design(DesignFields):
             raise InputError(
                 "decides", 'decides "guardrails" needs at least one guardrail, and no min_effect'
             )
-        if self.segments is None:
-            self._check_blocks()
-            return
-        check_kind("segments", self.segments, Segments, 'Segments("country", ["fr", "de"])')
-        if self.error is None:
-            raise InputError("segments", "segments split the error: give it in place of delta")
-        # Raises if the error of a segment is too small for the rest of the design.
-        self.by_segment  # noqa: B018
+        self._check_blocks()
 
     def _check_blocks(self) -> None:
         """Refuse what is for rules in blocks where the rule is none of them."""
@@ -142,7 +134,7 @@ class Design(DesignFields):
             checks.accept(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
 
     def _check_covariates(self, covariates: Sequence[Covariate]) -> None:
-        without = replace(self, covariates=None, segments=None)
+        without = replace(self, covariates=None)
         check_covariates(covariates, without.procedure)
         try:
             # What the rule plans has to fit the adjusted outcomes too.
@@ -167,31 +159,6 @@ class Design(DesignFields):
                     f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
                     "Tilt(tilt)",
                 )
-
-    @cached_property
-    def by_segment(self) -> dict[str, Design]:
-        """The design of each segment, with its part of every error; empty without segments."""
-        segments = self.segments
-        if segments is None:
-            return {}
-
-        def one(name: str) -> Design:
-            metrics = tuple(
-                replace(metric, error=segments.part(metric.error, name)) for metric in self.metrics
-            )
-            error = segments.part(self.error or DEFAULT_ERROR, name)
-            harm = segments.part(self.harm_error, name) if metrics else self.harm_error
-            return replace(self, segments=None, error=error, metrics=metrics, harm_error=harm)
-
-        return {name: one(name) for name in segments.all}
-
-    def _refuse_segments(self) -> None:
-        if self.segments is not None:
-            raise InputError(
-                "segments",
-                "a design with segments is one test for each of them: use design.by_segment[NAME], "
-                "or Store.create_segments",
-            )
 
     @property
     def guardrails(self) -> tuple[Metric, ...]:
@@ -270,7 +237,6 @@ class Design(DesignFields):
 
         What a rule from outside promises is labelled so (`core.rules.allocation`).
         """
-        self._refuse_segments()
         error = None if self.error is None else self.error / (self.sides or 1)
         promise = self.rule.calibrate(self.outcome, len(self.arms), error, self.delta)
         if is_ours(self.rule) or promise.guarantee == "as published":
@@ -280,7 +246,6 @@ class Design(DesignFields):
     @cached_property
     def procedure(self) -> Procedure:
         """How a test of this design proceeds, on outcomes of which more is better (`oriented`)."""
-        self._refuse_segments()
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
         return self.rule.procedure(self.increasing)

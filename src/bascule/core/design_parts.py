@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates import REACH, Covariate
-from bascule.core.enrolment.segments import Segments
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.metrics.measure import Measure
@@ -139,9 +138,6 @@ class DesignFields(Declared):
     shipped, whatever the primary metric says."""
     covariates: Sequence[Covariate] | None = None
     """Numbers known of a unit before its assignment, by which outcomes are adjusted."""
-    segments: Segments | None = None
-    """Parts of the units that have a test and a winner each (`by_segment`). `error` bounds a wrong
-    decision in any of them; `max_units` and `deadline` apply to each."""
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
 
 

@@ -203,10 +203,10 @@ def _read_options(declaration: type[Any]) -> Options:
 def check_given(options: Options, given: Iterable[str]) -> None:
     """Raise `InputError` if an option was given without one that it needs, or beside one it bars.
 
-    >>> declared = {"by": Option(needs=("segment",)), "segment": Option()}
-    >>> check_given(declared, ["by"])
+    >>> declared = {"power": Option(needs=("effect",)), "effect": Option()}
+    >>> check_given(declared, ["power"])
     Traceback (most recent call last):
-    bascule.core.errors.InputError: by needs segment: give both, or neither
+    bascule.core.errors.InputError: power needs effect: give both, or neither
     """
     names = set(given)
     for name, option in options.items():

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bascule.live.api.backup import backup, restore
-from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.clock import Clock
 from bascule.live.reports.history import HistoryPoint
@@ -18,7 +17,6 @@ __all__ = [
     "ArmStatus",
     "HistoryPoint",
     "Receipt",
-    "SegmentTests",
     "Status",
     "StoreCheck",
     "backup",

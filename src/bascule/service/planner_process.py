@@ -14,15 +14,13 @@ from bascule.core.errors import InputError
 from bascule.planning import plan
 from bascule.planning.request.sample import Sample
 from bascule.planning.rollout import plan_rollout
-from bascule.planning.segments import plan_segments
-from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest, SegmentsRequest
+from bascule.service.api.schemas.requests import Model, NewPlan, RolloutRequest
 from bascule.service.responses import encode
 
 WARM_RUNS = 20
 
 PLANNERS: dict[type[Model], Callable[..., Any]] = {
     NewPlan: partial(plan, threads=1),
-    SegmentsRequest: partial(plan_segments, threads=1),
     RolloutRequest: plan_rollout,
 }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -222,15 +221,3 @@ def test_an_import_puts_no_unit_into_two_tests_of_a_layer(tmp_path: Path) -> Non
             store.import_experiment(tmp_path / "all.db")
         other.stop()
         store.import_experiment(tmp_path / "all.db", "first")
-
-
-def test_an_import_takes_no_name_of_a_test_with_segments(tmp_path: Path) -> None:
-    with bs.open(tmp_path / "first.db") as store:
-        store.create("button", DESIGN)
-        store.backup(tmp_path / "all.db")
-    by_country = replace(DESIGN, segments=bs.Segments("country", ["fr", "de"]))
-    with bs.open(tmp_path / "second.db") as store:
-        store.create_segments("button", by_country)
-        with pytest.raises(bs.InputError, match="there is an experiment 'button' already"):
-            store.import_experiment(tmp_path / "all.db")
-        assert store.import_experiment(tmp_path / "all.db", name="banner").name == "banner"

@@ -30,22 +30,6 @@ def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     assert admin.post("/v1/plan", json={**request, "metrics": [{"name": "x"}]}).status_code == 400
 
 
-def test_a_test_with_segments_is_planned_and_created(admin: httpx.Client) -> None:
-    asked = {"baseline": 0.2, "lift": "50%", "units_per_day": "2k"}
-    parts = {"attribute": "device", "weights": {"mobile": 3, "desktop": 1}}
-    plan = admin.post("/v1/plan/segments", json={**asked, **parts}).json()
-    assert plan["smallest"]["request"]["units_per_day"] == 500
-    design = {**plan["design"], "reports": "always"}
-    made = admin.post("/v1/experiments", json={"name": "parts", "design": design})
-    assert made.status_code == 201, made.text
-    given = {"unit": "ann", "context": {"device": "mobile"}}
-    assert admin.post(path("parts", "assign"), json=given).json()["segment"] == "mobile"
-    alone = admin.get(path("parts", "status"))
-    assert (alone.status_code, path("parts", "segments") in alone.text) == (404, True)
-    refused = admin.post("/v1/plan/segments", json={**asked, "attribute": "device"})
-    assert (refused.status_code, refused.json()["field"]) == (400, "weights")
-
-
 def test_a_guarded_rollout_is_planned_watched_and_rolled_back(
     admin: httpx.Client, service: Service
 ) -> None:

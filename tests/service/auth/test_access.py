@@ -32,7 +32,6 @@ DOORS: list[tuple[str, str, str]] = [
         ("GET", f"/v1/experiments/{{}}/{part}", "viewer")
         for part in ("status", "history", "audit", "diagnostics", "excluded", "export", "report")
     ],
-    ("GET", "/v1/experiments/{}/segments", "viewer"),
     *[
         ("POST", f"/v1/experiments/{{}}/{verb}", "admin")
         for verb in (
@@ -46,7 +45,6 @@ DOORS: list[tuple[str, str, str]] = [
             "share",
         )
     ],
-    ("POST", "/v1/experiments/{}/segments/{{action}}", "admin"),
     ("POST", "/v1/experiments/{}/assign", "client"),
     ("POST", "/v1/experiments/{}/outcomes", "client"),
     ("POST", FLAG, "client"),
@@ -55,7 +53,6 @@ DOORS: list[tuple[str, str, str]] = [
     ("POST", "/v1/units/data", "admin"),
     ("POST", "/v1/units/erase", "admin"),
     ("POST", "/v1/plan", "viewer"),
-    ("POST", "/v1/plan/segments", "viewer"),
     ("POST", "/v1/plan/rollout", "viewer"),
     ("GET", "/metrics", "viewer"),
 ]

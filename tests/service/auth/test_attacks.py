@@ -27,37 +27,22 @@ from bascule.service.responses import Problem
 from bascule.service.server import background
 from bascule.service.settings import Settings
 
-SEGMENTS = {"attribute": "device", "names": ["mobile", "desktop"]}
 SLOW_PLAN = {"outcome": {"kind": "gaussian", "sigma": 5}, "baseline": 20, "lift": "0.2%"}
 
 
-@pytest.fixture
-def segmented(service: Service, admin: httpx.Client) -> str:
-    """A test with segments, one unit of which is in."""
-    design = {**DESIGN, "segments": SEGMENTS}
-    made = admin.post("/v1/experiments", json={"name": "parts", "design": design})
-    assert made.status_code in (201, 409), made.text
-    sent = {"unit": "ann", "segment": "mobile"}
-    assert admin.post(path("parts", "assign"), json=sent).status_code == 200
-    return "parts"
-
-
-def test_a_key_for_a_test_is_valid_for_its_segments(service: Service, segmented: str) -> None:
-    service.store.create("parts.secret", bs.Design.from_dict(DESIGN)).assign("ann")
-    with service.caller(key=create_key(service.store, "admin", [segmented])) as caller:
+def test_a_key_for_a_test_is_valid_for_no_test_with_a_longer_name(service: Service) -> None:
+    for name in ("parts", "parts.secret"):
+        service.store.create(name, bs.Design.from_dict(DESIGN)).assign("ann")
+    with service.caller(key=create_key(service.store, "admin", ["parts"])) as caller:
         known = caller.post("/v1/units/data", json={"unit": "ann"}).json()["experiments"]
-        assert [one["experiment"] for one in known] == ["parts.mobile"]
+        assert [one["experiment"] for one in known] == ["parts"]
         names = [one["name"] for one in caller.get("/v1/experiments").json()["experiments"]]
-        assert names == ["parts.mobile", "parts.desktop"]
-        assert caller.get(path("parts.mobile", "status")).status_code == 200
-        # A test that only has a name like a segment's is another test.
+        assert names == ["parts"]
         assert caller.get(path("parts.secret", "status")).status_code == 403
         linked = caller.post("/v1/units/link", json={"unit": "ann", "other": "ann@work"}).json()
-        assert list(linked["arms"]) == ["parts.mobile", "parts.desktop"]
-        outcome = {"unit": "ann", "value": 1}
-        caller.post(path("parts", "outcomes"), json={"outcomes": [outcome]})
+        assert list(linked["arms"]) == ["parts"]
         erased = caller.post("/v1/units/erase", json={"unit": "ann"})
-        assert erased.json()["erased"] == ["parts.mobile"], erased.text
+        assert erased.json()["erased"] == ["parts"], erased.text
         assert caller.post("/v1/units/data", json={"unit": "ann"}).json()["experiments"] == []
     assert service.store.get("parts.secret").assignment("ann") is not None
 

@@ -349,27 +349,3 @@ def test_a_logged_mismatch_is_the_headline_of_page_and_list(service: Service, na
     with signed_in(service, "viewer") as browser:
         for path in ("/", f"/tests/{name}"):
             assert "Sample ratio mismatch: find the cause" in browser.get(path).text
-
-
-def test_a_test_with_segments_has_a_page_with_a_line_for_each(service: Service) -> None:
-    given = {"attribute": "country", "names": ["fr", "de"]}
-    design = bs.Design.from_dict({**DESIGN, "segments": given})
-    test = service.store.create_segments("by-country", design).tests["fr"]
-    for i in range(60):
-        test.record(i, float(test.assign(i) == "green"))
-    with signed_in(service, key=create_key(service.store, "viewer", ["by-country"])) as browser:
-        page = browser.get("/tests/by-country").text
-        assert "1 of 2 segments decided: fr: green; undecided: de" in page
-        assert "in all 2 segments together" in page
-        links = [its["href"] for its in Outline(page).all("a")]
-        assert {"/tests/by-country.fr", "/tests/by-country.de"} <= set(links)
-        assert "hx-swap-oob" in browser.get("/tests/by-country/live", headers=HTMX).text
-        assert browser.get("/tests/by-country.fr").status_code == 200
-        listed = [its["href"] for its in Outline(browser.get("/").text).all("a")]
-        assert "/tests/by-country" in listed
-        assert "/tests/by-country.fr" not in listed
-        assert "1 of 2 segments decided: fr: green" in browser.get("/").text
-    with signed_in(service) as browser:
-        one = browser.get("/tests/by-country.fr").text
-        assert 'href="/tests/by-country"' in one
-        assert "fr of by-country" in one

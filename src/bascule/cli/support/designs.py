@@ -216,8 +216,8 @@ def parsed_world(text: str) -> dict[str, Any] | str:
     return data
 
 
-def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, list[float]] | None:
-    """Return the means of metrics or segments from texts such as `latency=120,125`.
+def parsed_means(given: list[str] | None) -> dict[str, list[float]] | None:
+    """Return the means of metrics from texts such as `latency=120,125`.
 
     >>> parsed_means(["latency=120,125"])
     {'latency': [120.0, 125.0]}
@@ -231,8 +231,8 @@ def parsed_means(given: list[str] | None, option: str = "metric") -> dict[str, l
             means[name] = [float(number) for number in numbers.split(",")]
         except ValueError:
             raise InputError(
-                option,
-                f"--{option} must be NAME=MEAN,MEAN with one mean per arm (got {text!r:.60})",
+                "metric",
+                f"--metric must be NAME=MEAN,MEAN with one mean per arm (got {text!r:.60})",
             ) from None
     return means
 

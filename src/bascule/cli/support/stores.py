@@ -14,25 +14,11 @@ from bascule.cli.support.designs import switch
 from bascule.core.errors import InputError
 
 if TYPE_CHECKING:
-    from bascule.live.api import Experiment, SegmentTests, Store
+    from bascule.live.api import Experiment, Store
 
 
-def show_status(
-    test: Experiment | SegmentTests, as_json: bool = False, diagnostics: bool = False
-) -> None:
+def show_status(test: Experiment, as_json: bool = False, diagnostics: bool = False) -> None:
     """Print the status of a test, as text or as JSON."""
-    from bascule.live.api import SegmentTests, decided_headline
-
-    if isinstance(test, SegmentTests):
-        statuses = {name: one.status(diagnostics=diagnostics) for name, one in test.tests.items()}
-        if as_json:
-            print_json({"segments": {name: one.to_dict() for name, one in statuses.items()}})
-            return
-        print_line(decided_headline(statuses), style="bold")
-        print_line(f"Guarantee: {test.promise}\n")
-        for one in statuses.values():
-            print_line(f"{one.name:<30}  {one.state:<10}{one.headline}")
-        return
     status = test.status(diagnostics=diagnostics)
     if as_json:
         print_json(status.to_dict())
@@ -62,13 +48,6 @@ def store_at(location: str, there: bool = False) -> AbstractContextManager[Store
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
     return opened_store(location, acting_user())
-
-
-def parts(test: Experiment | SegmentTests) -> list[Experiment]:
-    """Return the experiments of a test: itself, or those of its segments."""
-    from bascule.live.api import SegmentTests
-
-    return [*test.tests.values()] if isinstance(test, SegmentTests) else [test]
 
 
 def acting_user() -> str:

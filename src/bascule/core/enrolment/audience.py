@@ -17,7 +17,6 @@ from reprlib import repr as shortened
 from typing import Any, ClassVar, NamedTuple
 
 from bascule.core.enrolment.bucket import POINTS, point
-from bascule.core.enrolment.segments import Member, Segments
 from bascule.core.enrolment.targeting import Context, Test, rule_of
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
@@ -192,23 +191,18 @@ WHY = {
 class Delivery(NamedTuple):
     """How a test reaches people: who gets in, and the values of the arms, or their names if None.
 
-    `member` says which segment of which test it is, if it is one. All of this is stored beside the
-    design, which is about statistics alone.
+    It is stored beside the design, which is about statistics alone.
     """
 
     audience: Audience | None = None
     values: tuple[Any, ...] | None = None
-    member: Member | None = None
 
     def to_json(self) -> str | None:
         """Return it as text; None where nothing is said."""
         if self == EVERYONE:
             return None
         audience = None if self.audience is None else self.audience.to_dict()
-        data: dict[str, Any] = {"audience": audience, "values": self.values}
-        if self.member is not None:
-            data["member"] = {**self.member._asdict(), "segments": asdict(self.member.segments)}
-        return json.dumps(data)
+        return json.dumps({"audience": audience, "values": self.values})
 
 
 EVERYONE = Delivery()
@@ -226,11 +220,8 @@ def delivery_from_json(text: str | None) -> Delivery:
         return EVERYONE
     data = json.loads(text)
     audience = None if data["audience"] is None else read_audience(data["audience"])
-    member = data.get("member")
-    if member is not None:
-        member = Member(**{**member, "segments": Segments(**member["segments"])})
     values = None if data["values"] is None else tuple(data["values"])
-    return Delivery(audience, values, member)
+    return Delivery(audience, values)
 
 
 def read_audience(data: object) -> Audience:

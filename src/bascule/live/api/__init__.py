@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bascule.live.api.erasure import ERASED
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segments import SegmentTests, decided_headline
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
@@ -42,7 +41,6 @@ __all__ = [
     "ManualClock",
     "MetricStatus",
     "Receipt",
-    "SegmentTests",
     "State",
     "Status",
     "Store",
@@ -55,7 +53,6 @@ __all__ = [
     "checked_unit",
     "columns_of",
     "csv_lines",
-    "decided_headline",
     "export",
     "gone",
     "knob_of",

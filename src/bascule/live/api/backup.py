@@ -32,7 +32,6 @@ from bascule.live.storage.queries import (
     all_experiments,
     check_free,
     load,
-    number_of,
 )
 from bascule.live.storage.records import log
 from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_problems
@@ -123,16 +122,7 @@ def import_experiment(
         wanted = chosen if name is None else name
         check_name(wanted)
         moved, _ = load(rows, numbers[chosen], chosen, None)
-        member = moved.delivery.member
-        if member is not None and wanted != chosen:
-            raise InputError(
-                "name", f"{chosen} is a segment of {member.test} and keeps its name: leave it out"
-            )
         with store.writing() as connection:
-            whole = "" if member is None else member.test
-            if number_of(connection, whole):
-                message = f"there is an experiment {whole!r} without segments: delete it first"
-                raise InputError("name", message, kind="conflict")
             check_free(connection, wanted)
             if moved.phase not in ENDED:
                 check_places(connection, chosen, moved.delivery)

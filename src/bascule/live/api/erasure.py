@@ -83,18 +83,18 @@ class ErasableStore(StoreContext):
     ) -> dict[str, Any]:
         """Return all that the store knows of a unit, as plain data: its right of access.
 
-        With `experiments`, only what these and their segments know.
+        With `experiments`, only what these know.
 
         >>> import bascule as bs
         >>> with bs.open(":memory:") as store:
         ...     store.unit_data("user-42")
         {'unit': 'user-42', 'experiments': []}
         """
-        named, meant = checked_unit(unit), self._covered(experiments)
+        named = checked_unit(unit)
         with self.reading() as connection:
             data = []
             for number, name in statements.fetch(connection, _WHERE, named, named, named):
-                if meant is None or name in meant:
+                if experiments is None or name in experiments:
                     with naming_damage(name, "what it knows of the unit cannot be shown"):
                         data.append(_in_experiment(self, connection, number, name, named))
         return {"unit": named, "experiments": data}
@@ -102,16 +102,16 @@ class ErasableStore(StoreContext):
     def erase(self, unit: str | int, experiments: Sequence[str] | None = None) -> tuple[str, ...]:
         """Erase a unit in all experiments, or in some; return the names of those that had it.
 
-        The name of a test stands for its segments too.
-
         Its name, event ids, times, covariates and excluded outcomes go; what it counted as stays as
         a number without a name, so that statistics and decisions stay and can be verified. On
         SQLite what goes is overwritten in the file.
         """
-        named, meant = checked_unit(unit), self._covered(experiments)
+        named = checked_unit(unit)
         with self.reading() as connection:
             rows = statements.fetch(connection, _WHERE, named, named, named)
-        names = {number: name for number, name in rows if meant is None or name in meant}
+        names = {
+            number: name for number, name in rows if experiments is None or name in experiments
+        }
         if not names:
             where = "this store" if experiments is None else ", ".join(experiments)
             message = f"there is no unit {named!r:.60} in {where}: check its name"
@@ -139,14 +139,6 @@ class ErasableStore(StoreContext):
             if erased or kept:
                 done.append(Expired(name, erased, kept))
         return tuple(done)
-
-    def _covered(self, experiments: Sequence[str] | None) -> set[str] | None:
-        """Return the names that some names stand for: a test's stands for its segments too."""
-        if experiments is None:
-            return None
-        with self.reading() as connection:
-            parts = queries.members(connection)
-        return {*experiments, *(name for _, name, one in parts if one.test in experiments)}
 
 
 def _in_experiment(

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from bascule.core.design import Design
-from bascule.core.enrolment.segments import Member
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segments import SegmentTests
 from bascule.live.api.store import Store
 from bascule.live.reports.status import Status, status_of
 from bascule.live.steps.serving import Evaluation, evaluation, served_arms
@@ -63,12 +61,6 @@ class Summary:
     def name(self) -> str:
         """The experiment's name."""
         return self.test.name
-
-    @property
-    def test_name(self) -> str:
-        """The name of the test: that of the whole, where this is one of its segments."""
-        member = self.loaded.delivery.member
-        return self.name if member is None else member.test
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -140,23 +132,6 @@ def readable_statuses(tests: Iterable[Experiment]) -> tuple[list[Status], dict[s
             # One row that was damaged must not hide all others.
             damaged[test.name] = f"{type(problem).__name__}: {problem}"[:200]
     return statuses, damaged
-
-
-def segment_tests(store: Store, summaries: Iterable[Summary]) -> dict[str, SegmentTests]:
-    """Return those of some experiments that are segments, by the names of the whole tests.
-
-    A test that lacks a segment is left out.
-    """
-    groups: dict[str, tuple[Member, dict[str, Experiment]]] = {}
-    for one in summaries:
-        member = one.loaded.delivery.member
-        if member is not None:
-            groups.setdefault(member.test, (member, {}))[1][member.segment] = one.test
-    return {
-        name: SegmentTests(store, member, tests)
-        for name, (member, tests) in groups.items()
-        if set(tests) == set(member.segments.all)
-    }
 
 
 def evaluations_of_unit(

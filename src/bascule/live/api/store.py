@@ -14,14 +14,12 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.core.design_parts import Reports
 from bascule.core.enrolment.audience import Audience, Delivery
-from bascule.core.enrolment.segments import Member, member_name
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.live.api.backup import import_experiment, write_copy
 from bascule.live.api.designs import check_readable, read_design
 from bascule.live.api.erasure import ErasableStore
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.segments import SegmentTests
 from bascule.live.clock import Clock
 from bascule.live.reports.verification.verify import Verification, verify_orphans
 from bascule.live.steps.inputs import check_name, checked_description
@@ -34,7 +32,6 @@ from bascule.live.storage.queries import (
     delete_experiment,
     gone,
     load,
-    members,
     number_of,
 )
 from bascule.live.storage.records import all_descriptions, audit_entries, describe, log
@@ -96,8 +93,6 @@ class Store(ErasableStore):
         """
         design = read_design(design, measure, reports)
         check_name(name)
-        if design.segments is not None:
-            raise InputError("segments", "the design has segments: use create_segments")
         check_live(design)
         check_readable(design)
         delivery = checked_delivery(design, audience, values)
@@ -105,69 +100,6 @@ class Store(ErasableStore):
         with self._database.writing() as connection:
             check_free(connection, name)
             return self._add(connection, name, design, placed(connection, delivery), start, words)
-
-    def create_segments(
-        self,
-        name: str,
-        design: Design | Mapping[str, Any] | str | Path,
-        *,
-        start: bool = True,
-        measure: Measure | None = None,
-        reports: Reports | None = None,
-        audience: Audience | Mapping[str, Any] | None = None,
-        values: Mapping[str, Any] | None = None,
-        description: str = "",
-    ) -> SegmentTests:
-        """Create a test for each segment of a design, `NAME.SEGMENT`, and return all of them.
-
-        The arguments are those of `create`. Each segment has its part of the design's error, its
-        own blocks and its own decision.
-
-        >>> import bascule as bs
-        >>> segments = bs.Segments("country", ["fr", "de"])
-        >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), segments=segments)
-        >>> with bs.open(":memory:") as store:
-        ...     by_country = store.create_segments("button", design, reports="always")
-        ...     by_country.test_of("user-42", {"country": "fr"}).name
-        'button.fr'
-        """
-        design = read_design(design, measure, reports)
-        check_name(name)
-        if design.segments is None:
-            raise InputError("segments", "the design has no segments: use create, or name them")
-        for segment, one in design.by_segment.items():
-            check_name(member_name(name, segment))
-            check_live(one)
-            check_readable(one)
-            delivery = checked_delivery(one, audience, values)
-        words = checked_description(description)
-        with self._database.writing() as connection:
-            check_free(connection, name)
-            # Placed once: all segments have the same part of a layer.
-            delivery = placed(connection, delivery)
-            tests = {}
-            error = sum(one.calibration.error for one in design.by_segment.values())
-            for segment, one in design.by_segment.items():
-                member = Member(name, segment, design.segments, error)
-                child = member_name(name, segment)
-                check_free(connection, child)
-                its = delivery._replace(member=member)
-                tests[segment] = self._add(connection, child, one, its, start, words)
-        return SegmentTests(self, member, tests)
-
-    def segments(self, name: str) -> SegmentTests:
-        """Return the tests of the segments of that name."""
-        with self.reading() as connection:
-            rows = members(connection, name)
-        if not rows:
-            raise gone(name)
-        tests = {one.segment: Experiment(self, number, child) for number, child, one in rows}
-        member = rows[0][2]
-        lacking = [segment for segment in member.segments.all if segment not in tests]
-        if lacking:
-            names = ", ".join(member_name(name, segment) for segment in lacking)
-            raise InputError("segments", f"{name} lacks {names}: import or restore all of it")
-        return SegmentTests(self, member, tests)
 
     def _add(
         self,
@@ -213,14 +145,13 @@ class Store(ErasableStore):
     ) -> dict[str, str | None]:
         """Link two names of one person in all open experiments; return the arm of both in each.
 
-        With `experiments`, only in these and their segments. Call it at every sign-in: one that is
+        With `experiments`, only in these. Call it at every sign-in: one that is
         created later knows nothing of it. If one cannot be read, it raises `InputError` after
         the names are linked in all others.
         """
-        meant = self._covered(experiments)
         with self.reading() as connection:
             tests = [one for one in all_experiments(connection) if one.phase in OPEN]
-        tests = [one for one in tests if meant is None or one.name in meant]
+        tests = [one for one in tests if experiments is None or one.name in experiments]
         arms: dict[str, str | None] = {}
         damaged: dict[str, Exception] = {}
         for first in range(0, len(tests), LINKED_TOGETHER):
@@ -251,19 +182,9 @@ class Store(ErasableStore):
         """Return the experiment of that name."""
         with self.reading() as connection:
             number = number_of(connection, name)
-            its = () if number is not None else members(connection, name)
-        if its:
-            message = f"{name} has segments: use store.segments, or name one: "
-            raise InputError("experiment", message + ", ".join(one for _, one, _ in its))
         if number is None:
             raise gone(name)
         return Experiment(self, number, name)
-
-    def find(self, name: str) -> Experiment | SegmentTests:
-        """Return the experiment of that name, or the tests of its segments."""
-        with self.reading() as connection:
-            has_segments = bool(members(connection, name))
-        return self.segments(name) if has_segments else self.get(name)
 
     def search(self, words: str) -> list[Experiment]:
         """Return the experiments whose name and description have all the words."""

@@ -11,7 +11,6 @@ from typing import Any, Concatenate, ParamSpec
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
-from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
@@ -359,11 +358,6 @@ class Units(Handle):
     def audience(self) -> Audience | None:
         """Who gets in, with the share as it is set now; None is everyone."""
         return self._loaded().delivery.audience
-
-    @property
-    def member(self) -> Member | None:
-        """The test and the segment that this experiment is; None if it is not a segment."""
-        return self._loaded().delivery.member
 
     @property
     def design(self) -> Design:

@@ -27,9 +27,9 @@ from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.serving import Served, served_arms
 from bascule.live.storage.databases.database import Database
 from bascule.live.storage.deals import Deal
-from bascule.live.storage.queries import Loaded, load, members
+from bascule.live.storage.queries import Loaded, load
 from bascule.live.storage.state_json import naming_damage
-from bascule.live.storage.statements import database_time, execute
+from bascule.live.storage.statements import database_time
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 MOST_BYTES = 32 * 2**20
@@ -128,7 +128,6 @@ class Runner:
         self._kept: dict[int, _Kept] = {}
         self._latest: dict[int, tuple[Loaded, float, Served]] = {}
         self._erased: dict[int, int] = {}
-        self._tests: dict[int, str] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
@@ -223,8 +222,6 @@ class Runner:
         jobs = sorted(by_job, key=lambda job: (job.experiment, not job.enrols))
         try:
             with self._database.writing() as connection:
-                if not self._database.is_sqlite:
-                    self._lock_tests(connection, jobs)
                 done = [
                     self._one(connection, {job: by_job[job] for job in its_jobs})
                     for _, its_jobs in groupby(jobs, EXPERIMENT)
@@ -239,19 +236,6 @@ class Runner:
             self._latest[experiment] = (kept.loaded, perf_counter(), served)
             self.notice_erasures(kept.loaded)
             self.memory.learn(experiment, work.arms)
-
-    def _lock_tests(self, connection: Connection, jobs: list[Job]) -> None:
-        """Let no other program enrol units in another segment of the same tests at the same time.
-
-        SQLite, which has one writer at a time, needs no such lock. Before any experiment is locked,
-        and in order, so that two programs never wait for each other.
-        """
-        enrolling = {job.experiment for job in jobs if job.enrols}
-        if enrolling - self._tests.keys():
-            self._tests |= dict.fromkeys(enrolling, "")
-            self._tests |= {number: one.test for number, _, one in members(connection)}
-        for test in sorted({self._tests[number] for number in enrolling} - {""}):
-            execute(connection, "SELECT pg_advisory_xact_lock(hashtext(?))", (test,))
 
     def _one(
         self, connection: Connection, jobs: Mapping[Job, list[Reply[Any]]]

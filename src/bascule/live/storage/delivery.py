@@ -68,8 +68,7 @@ def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
         return
     if connection.dialect.name != "sqlite":
         execute(connection, _LOCK, ())
-    test = "" if delivery.member is None else delivery.member.test
-    for other, audience in _others(connection, test):
+    for other, audience in _others(connection):
         its = audience.layer
         if its is None or its.name != layer.name:
             continue
@@ -83,8 +82,7 @@ def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
 
 
 def _placed(layer: Layer, others: list[Layer]) -> Layer:
-    # The segments of a test have the same slots.
-    taken = [*dict.fromkeys(slots for other in others for slots in other.slots)]
+    taken = [slots for other in others for slots in other.slots]
     free = free_slots(layer.needed, taken)
     if free is None:
         left = SLOTS - sum(last - first for first, last in taken)
@@ -97,11 +95,9 @@ def _placed(layer: Layer, others: list[Layer]) -> Layer:
     return replace(layer, slots=free)
 
 
-def _others(connection: Connection, test: str = "") -> Iterator[tuple[str, Audience]]:
-    """Return the audiences of all experiments that have not ended; not of segments of a test."""
+def _others(connection: Connection) -> Iterator[tuple[str, Audience]]:
+    """Return the audiences of all experiments that have not ended."""
     for name, phase, text in fetch(connection, _OTHERS):
-        delivery = delivery_from_json(text)
-        audience, member = delivery.audience, delivery.member
-        is_same = member is not None and member.test == test
-        if phase not in ("over", "stopped") and audience is not None and not is_same:
+        audience = delivery_from_json(text).audience
+        if phase not in ("over", "stopped") and audience is not None:
             yield name, audience

@@ -12,7 +12,6 @@ from sqlalchemy import Connection
 
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
-from bascule.core.enrolment.segments import Member
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
 from bascule.live.steps.assignment import Assignment
@@ -22,7 +21,6 @@ from bascule.live.storage.deals import Deal
 from bascule.live.storage.schema import OF_EXPERIMENT
 from bascule.live.storage.state import ExperimentState, Names, Phase
 from bascule.live.storage.state_json import (
-    names_from_json,
     run_from_json,
     run_to_json,
     state_from_json,
@@ -85,10 +83,8 @@ _NAMED = "SELECT number, unit FROM LISTED assignments WHERE experiment = ? AND n
 _ANSWERED = (
     "SELECT DISTINCT number, metric FROM LISTED outcomes WHERE experiment = ? AND number IS_LISTED"
 )
-_STATE = "SELECT state FROM experiments WHERE id = ?"
 _NUMBER = "SELECT id FROM experiments WHERE name = ?"
 _NAMES = "SELECT id, name, phase, version FROM experiments ORDER BY id"
-_DELIVERIES = "SELECT id, name, delivery FROM experiments WHERE delivery IS NOT NULL ORDER BY id"
 _IDENTITIES = "SELECT unit, identity FROM LISTED links WHERE experiment = ? AND unit IS_LISTED"
 _NAMES_OF = "SELECT unit FROM LISTED links WHERE experiment = ? AND identity IS_LISTED"
 _MOVE_LINKS = "UPDATE links SET identity = ? WHERE experiment = ? AND identity = ?"
@@ -348,46 +344,8 @@ def oldest_waiting(connection: Connection, loaded: Loaded) -> float | None:
     return rows[0].time if rows else None
 
 
-def homes(
-    connection: Connection, experiments: Sequence[int], units: Sequence[str]
-) -> dict[str, int]:
-    """Return which of some experiments each unit is in, by its own name or by its identity.
-
-    That is the name that it was linked to, or its pseudonym if it was erased.
-    """
-    numbers: dict[str, int] = {}
-    for experiment in experiments:
-        left = [unit for unit in units if unit not in numbers]
-        numbers |= dict.fromkeys(Rows(connection, experiment).find_arms(left), experiment)
-    for experiment in experiments:
-        left = [unit for unit in units if unit not in numbers]
-        states = fetch(connection, _STATE, experiment) if left else ()
-        for (state,) in states:
-            rows = Rows(connection, experiment)
-            names = rows.identify(left, names_from_json(state))
-            others = {unit: name for unit, name in names.items() if name != unit}
-            known = rows.find_arms([*others.values()])
-            numbers |= {unit: experiment for unit, name in others.items() if name in known}
-    return numbers
-
-
-def members(connection: Connection, test: str | None = None) -> list[tuple[int, str, Member]]:
-    """Return the experiments that are segments of a test, or of any, in the order of creation."""
-    rows = fetch(connection, _DELIVERIES)
-    # Nearly all are not, which is seen without reading them.
-    mark = '"member": {"test": ' + ("" if test is None else f'"{test}"')
-    rows_of_members = [
-        (*row[:2], delivery_from_json(row[2]).member) for row in rows if mark in row[2]
-    ]
-    return [
-        (number, name, one)
-        for number, name, one in rows_of_members
-        if one is not None and test in (None, one.test)
-    ]
-
-
 def check_free(connection: Connection, name: str) -> None:
-    """Raise `InputError` if an experiment or a test with segments has this name."""
-    if number_of(connection, name) is not None or members(connection, name):
+    """Raise `InputError` if an experiment has this name."""
+    if number_of(connection, name) is not None:
         message = f"there is an experiment {name!r} already: choose another name"
         raise InputError("name", message, kind="conflict")

@@ -18,7 +18,7 @@ from bascule.core.errors import InputError
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.statistics import Statistics
 from bascule.live.storage.deals import Deal, Parts, Struck, Used
-from bascule.live.storage.state import ExperimentState, Names
+from bascule.live.storage.state import ExperimentState
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -130,22 +130,6 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     data = {**json.loads(text), "statistics": statistics}
     state: ExperimentState = _read(ExperimentState, data)
     return state
-
-
-def names_from_json(text: str) -> Names:
-    """Return the counts of erased and linked names from a stored state.
-
-    Of a state that cannot be read, some links are assumed, so that names are looked up among the
-    links: an unreadable experiment must not stop calls for other experiments.
-
-    >>> names_from_json('{"names":{"links":2}}').links, names_from_json("{").links
-    (2, 1)
-    """
-    try:
-        names: Names = _read(Names, json.loads(text).get("names", {}))
-    except (ValueError, TypeError, AttributeError):
-        return Names(links=1)
-    return names
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:

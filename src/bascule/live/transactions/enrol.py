@@ -8,7 +8,6 @@ from typing import Any
 
 from bascule.core.covariates import Known, known_of
 from bascule.core.enrolment.audience import WHY, Audience
-from bascule.core.enrolment.segments import Member
 from bascule.core.enrolment.targeting import Context, checked_context
 from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
@@ -16,7 +15,6 @@ from bascule.live.control import ENROLLING, admission, for_next_block, places_le
 from bascule.live.steps.assignment import place
 from bascule.live.steps.inputs import is_erased
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
-from bascule.live.storage.queries import homes, members
 from bascule.live.storage.state import Control
 from bascule.live.transactions.settle import is_settled, settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
@@ -61,9 +59,6 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     is_known = work.design.covariates is not None or covariates.count(None) < len(covariates)
     if new and is_known:
         known, refused = _with_covariates(work, asked, covariates)
-    if new and work.delivery.member is not None:
-        pairs = zip(asked, contexts, strict=True)
-        refused = {**_in_another_segment(work, work.delivery.member, new, pairs), **refused}
     if refused:
         new = [unit for unit in new if unit not in refused]
     terms = work.state.control
@@ -118,39 +113,13 @@ def _admitted(
     return admitted.admitted, terms, refused
 
 
-def _in_another_segment(
-    work: UnitOfWork,
-    member: Member,
-    units: Sequence[str],
-    asked: Iterable[tuple[str, Context | None]],
-) -> dict[str, InputError]:
-    """Return those units that are in another segment of the test, or belong there by context."""
-    others = {
-        number: one.segment
-        for number, _, one in members(work.connection, member.test)
-        if number != work.before.id
-    }
-    numbers = homes(work.connection, [*others], units)
-    why = {unit: f"is in segment {others[number]} already" for unit, number in numbers.items()}
-    for unit, context in asked:
-        if unit not in why and context is not None and member.segments.attribute in context:
-            segment = member.segments.found(context)
-            if segment != member.segment:
-                why[unit] = f"belongs to segment {segment or '(none)'} by its context"
-    use = f"assign it there, not in {work.before.name}"
-    return {
-        unit: InputError("segment", f"unit {unit!r:.60} {reason}: {use}", kind="conflict")
-        for unit, reason in why.items()
-    }
-
-
 def _outside_answer(
     work: UnitOfWork, problem: InputError | None, served: Served
 ) -> Answer | InputError:
     """Return what a unit is served that is not in the test, or the error of its call."""
     assert problem is not None
     is_split = all(answer.reason == "SPLIT" for answer in served)
-    if problem.field in ("covariates", "segment") or (problem.field == "clock" and is_split):
+    if problem.field == "covariates" or (problem.field == "clock" and is_split):
         # A clock that is wrong is an error of the machine: nothing is known about the test now.
         return problem
     return not_enrolled(work.design, work.phase, work.state, problem)

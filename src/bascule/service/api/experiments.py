@@ -6,13 +6,12 @@ import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from operator import methodcaller
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 
 from bascule.core.approximate import error_words
-from bascule.live.api import Experiment, SegmentTests, Status, Store, decided_headline
+from bascule.live.api import Experiment, Status, Store
 from bascule.live.api.reads import Summary
 from bascule.presentation.guarantees import bound_words
 from bascule.service.api.calls import (
@@ -32,7 +31,7 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
 from bascule.service.reading.shared import ExperimentCache
-from bascule.service.responses import DataResponse, Problem, encode
+from bascule.service.responses import DataResponse, encode
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
 
@@ -40,14 +39,11 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 @router.post(
     "/experiments",
     status_code=201,
-    response_model=answers.ExperimentOut | answers.SegmentsOut,
+    response_model=answers.ExperimentOut,
     **described(sent=models.NewExperiment, experiment=False),
 )
 async def create(request: Request, caller: Admin) -> Response:
-    """Create a test, and start it unless `start` is false.
-
-    With segments in its design it is an experiment NAME.SEGMENT for each of them.
-    """
+    """Create a test, and start it unless `start` is false."""
     given = await with_body(request, models.NewExperiment, _new_experiment)
     allow(caller, given.name)
     store: Store = request.app.state.store
@@ -57,11 +53,6 @@ async def create(request: Request, caller: Admin) -> Response:
         "values": given.values,
         "description": given.description,
     }
-    if given.design.segments is not None:
-        do = store.create_segments
-        made = await change(request, caller, do, given.name, given.design, **more)
-        place = {"Location": f"/v1/experiments/{given.name}/segments"}
-        return await answer_long(request, segments_data, made, status=201, headers=place)
     await change(request, caller, store.create, given.name, given.design, **more)
     entry = await find(request, caller, given.name)
     place = {"Location": f"/v1/experiments/{given.name}"}
@@ -123,35 +114,6 @@ async def status(request: Request, name: str, caller: Viewer) -> Response:
     """The status of a test: arms, intervals, evidence, cost, and the decision if there is one."""
     entry = await find(request, caller, name)
     return await answer_long(request, _status_data, entry.test)
-
-
-@router.get("/experiments/{name}/segments", response_model=answers.SegmentsOut, **described())
-async def show_segments(request: Request, name: str, caller: Viewer) -> Response:
-    """Show a test with segments: what is decided so far, and the status of each."""
-    tests = await _segments(request, caller, name)
-    return await answer_long(request, segments_data, tests)
-
-
-@router.post(
-    "/experiments/{name}/segments/{action}",
-    response_model=answers.SegmentsOut,
-    **described(),
-)
-async def change_segments(
-    request: Request, name: str, action: Literal["start", "pause", "stop", "release"], caller: Admin
-) -> Response:
-    """Start, pause, stop or release a test in all of its segments that can be."""
-    tests = await _segments(request, caller, name)
-    await change(request, caller, tests.each, methodcaller(action))
-    return await answer_long(request, segments_data, tests)
-
-
-async def _segments(request: Request, caller: Caller, name: str) -> SegmentTests:
-    allow(caller, name)
-    segments: SegmentTests | None = await request.app.state.directory.segments(name)
-    if segments is None:
-        raise Problem(404, f"there is no test {name!r:.100} with segments", field="experiment")
-    return segments
 
 
 CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any, ...]]]] = {
@@ -259,19 +221,6 @@ def status_data(status: Status) -> dict[str, Any]:
         by_guardrails = data["decision"]["by"] == "guardrails"
         data["decision"]["meaning"] = status.promise if by_guardrails else meaning
     return {"headline": status.headline, **data}
-
-
-def segments_data(tests: SegmentTests) -> dict[str, Any]:
-    """The tests of segments as JSON data."""
-    statuses = {segment: test.status() for segment, test in tests.tests.items()}
-    return {
-        "name": tests.name,
-        "headline": decided_headline(statuses),
-        "attribute": tests.segments.attribute,
-        "error": tests.error,
-        "promise": tests.promise,
-        "segments": {segment: status_data(one) for segment, one in statuses.items()},
-    }
 
 
 def experiment_data(test: Experiment, created: float) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import readable_part
 from bascule.live.api import Evaluation
 from bascule.live.api.reads import Summary, evaluations_of_unit
-from bascule.service.api.calls import allow_test, checked, with_body
+from bascule.service.api.calls import checked, with_body
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import body
-from bascule.service.auth.access import client
+from bascule.service.auth.access import allow, client
 from bascule.service.responses import OFREP_PATH, DataResponse, Problem, encode
 
 PATH = OFREP_PATH
@@ -53,24 +53,19 @@ KNOWN = {
 async def evaluate(request: Request) -> Response:
     """Evaluate one flag, and enrol the unit if it is new.
 
-    Attributes of the context that have the name of a covariate of the design are taken as such, and
-    the segment of a test that has segments is taken from it.
+    Attributes of the context that have the name of a covariate of the design are taken as such.
     """
     key = request.path_params["key"]
-    await allow_test(request, await client(request), key)
+    allow(await client(request), key)
     unit, context = await _context(request)
     try:
         entry, evaluation = await request.app.state.directory.evaluate(key, unit, context=context)
     except InputError as problem:
         if problem.kind == "not_found":
             raise Problem(404, f"there is no experiment {key!r:.100}") from None
-        code = (
-            "INVALID_CONTEXT"
-            if problem.field in ("context", "covariates", "segment")
-            else "GENERAL"
-        )
+        code = "INVALID_CONTEXT" if problem.field in ("context", "covariates") else "GENERAL"
         raise Problem(400, str(problem), code=code) from None
-    return DataResponse(flag(entry, evaluation, key))
+    return DataResponse(flag(entry, evaluation))
 
 
 @router.post(
@@ -84,7 +79,7 @@ async def evaluate_all(request: Request) -> Response:
     caller = await client(request)
     unit, _ = await _context(request)
     entries: list[Summary] = await request.app.state.directory.all()
-    visible = [entry for entry in entries if caller.sees(entry.test_name)]
+    visible = [entry for entry in entries if caller.sees(entry.name)]
     state = request.app.state
     known = await state.calls.short(evaluations_of_unit, state.store, visible, unit)
     flags = [flag(entry, known[entry.test.id]) for entry in visible if entry.test.id in known]
@@ -96,10 +91,10 @@ async def evaluate_all(request: Request) -> Response:
     return Response(content, headers={"ETag": tag}, media_type="application/json")
 
 
-def flag(entry: Summary, evaluation: Evaluation, key: str | None = None) -> dict[str, Any]:
-    """A flag as the protocol has it; a test with segments is one flag."""
+def flag(entry: Summary, evaluation: Evaluation) -> dict[str, Any]:
+    """A flag as the protocol has it."""
     return {
-        "key": key or entry.test_name,
+        "key": entry.name,
         "value": evaluation.value,
         "reason": evaluation.reason,
         "variant": evaluation.arm,

@@ -18,11 +18,6 @@ PLANS: dict[str, tuple[type[models.Model], str, str]] = {
         "Choose a design for a request, with its expected duration and cost.",
         "bascule plan --json",
     ),
-    "/plan/segments": (
-        models.SegmentsRequest,
-        "Choose a design for all segments of a test, with the expected duration of each.",
-        "bascule plan --by NAME --json",
-    ),
     "/plan/rollout": (
         models.RolloutRequest,
         "Plan a guarded rollout: its design, who gets in, and how often it is rolled out or back.",

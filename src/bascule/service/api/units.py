@@ -15,10 +15,9 @@ from pydantic import ValidationError
 from bascule.core.inputs.serialization import readable
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
-from bascule.live.api import ERASED, Event, Experiment, Receipt, SegmentTests, Store
+from bascule.live.api import ERASED, Event, Experiment, Receipt, Store
 from bascule.service.api.calls import (
     Admin,
-    allow_test,
     answer_long,
     calls_of,
     change,
@@ -30,7 +29,7 @@ from bascule.service.api.calls import (
 from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
-from bascule.service.auth.access import client
+from bascule.service.auth.access import allow, client
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import DataResponse, Problem
 
@@ -54,17 +53,14 @@ async def assign(request: Request) -> Response:
     with `strict` it answers 409.
     """
     name = request.path_params["name"]
-    await allow_test(request, await client(request), name)
+    allow(await client(request), name)
     given = await read(request, models.Unit)
-    entry, evaluation = await request.app.state.directory.evaluate(
-        name, given.unit, given.context, given.covariates, given.segment
+    _, evaluation = await request.app.state.directory.evaluate(
+        name, given.unit, given.context, given.covariates
     )
     if given.strict and not evaluation.enrolled:
         raise Problem(409, evaluation.detail, field=evaluation.why)
     answer = {"arm": evaluation.arm, "value": evaluation.value, "reason": evaluation.reason}
-    member = entry.loaded.delivery.member
-    if member is not None:
-        answer["segment"] = member.segment
     return DataResponse(
         {"experiment": name, "unit": given.unit, **answer, "enrolled": evaluation.enrolled}
     )
@@ -96,11 +92,10 @@ async def link(request: Request) -> Response:
 async def record(request: Request) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
     name, caller = request.path_params["name"], await client(request)
-    await allow_test(request, caller, name)
+    allow(caller, name)
     most = request.app.state.settings.largest_batch
     events = await with_body(request, models.NewOutcomes, partial(events_of, most=most))
-    directory = request.app.state.directory
-    test = await directory.segments(name) or (await directory.find(name)).test
+    test = (await request.app.state.directory.find(name)).test
     receipts = await receipts_of(calls_of(request), test, events)
     results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
     for result, count in results.items():
@@ -129,7 +124,8 @@ async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
     given = await read(request, models.UnitToErase)
     wanted = given.experiments
-    await allow_test(request, caller, *(wanted or ()))
+    for name in wanted or ():
+        allow(caller, name)
     store: Store = request.app.state.store
     its = caller.experiments if wanted is None else wanted
     erased = await change(request, caller, store.erase, given.unit, its)
@@ -137,24 +133,14 @@ async def erase(request: Request, caller: Admin) -> Response:
 
 
 async def receipts_of(
-    calls: StoreCalls, test: Experiment | SegmentTests, events: list[Event | Receipt]
+    calls: StoreCalls, test: Experiment, events: list[Event | Receipt]
 ) -> list[Receipt]:
-    """The receipts of events, in order; those that could not be read have theirs already.
-
-    Where the test has segments, outcomes of unknown units are listed as excluded by the last.
-    """
+    """The receipts of events, in order; those that could not be read have theirs already."""
     fit = {at: event for at, event in enumerate(events) if isinstance(event, Event)}
     receipts = {at: event for at, event in enumerate(events) if isinstance(event, Receipt)}
-    if isinstance(test, SegmentTests):
-        homes = await calls.short(test.homes_of, [*fit.values()])
-    else:
-        homes = [test] * len(fit)
-    by_test: dict[int, tuple[Experiment, list[int]]] = {}
-    for at, its in zip(fit, homes, strict=True):
-        by_test.setdefault(its.id, (its, []))[1].append(at)
-    for its, places in by_test.values():
-        recording = its.soon.record_many([fit[at] for at in places])
-        receipts |= dict(zip(places, await calls.in_time(recording, "record"), strict=True))
+    if fit:
+        recording = test.soon.record_many([*fit.values()])
+        receipts |= dict(zip(fit, await calls.in_time(recording, "record"), strict=True))
     return [receipts[at] for at in range(len(events))]
 
 

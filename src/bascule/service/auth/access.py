@@ -87,15 +87,13 @@ class Caller:
         """
         return self.role in MAY[role]
 
-    def sees(self, *names: str) -> bool:
-        """Whether the caller's key is valid for an experiment by one of its names.
-
-        A segment of a test has two: its own, and that of the test.
+    def sees(self, name: str) -> bool:
+        """Whether the caller's key is valid for an experiment.
 
         >>> Caller("shop", "client", ("button",)).sees("banner")
         False
         """
-        return self.experiments is None or any(name in self.experiments for name in names)
+        return self.experiments is None or name in self.experiments
 
     @property
     def sees_names(self) -> bool:

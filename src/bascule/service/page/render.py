@@ -18,9 +18,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from bascule.core.approximate import at_most
-from bascule.core.enrolment.segments import Member
-from bascule.live.api import OPEN, SegmentTests, Status, Store, decided_headline, raised
+from bascule.live.api import OPEN, Status, Store, raised
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.figures import Intervals
 from bascule.presentation.numbers import Amounts, amount, duration, percent
@@ -146,27 +144,15 @@ def static_address(name: str) -> str:
 def list_fragments(
     directory: ExperimentCache, entries: Sequence[Summary], caller: Caller, search: str = ""
 ) -> dict[str, Fragment]:
-    """The list of tests that the caller may see, or of those that have the words of a search.
-
-    A test with segments is one line, unless only some of them may be seen or have the words.
-    """
+    """The list of tests that the caller may see, or of those that have the words of a search."""
     visible = directory.visible(entries, caller.sees, search)
     listing, by_name = directory.statuses(visible), {entry.name: entry for entry in visible}
     alarms = alarm_names(directory.store)
     lines: list[tuple[Status, views.ListEntry]] = []
-    parts: dict[str, tuple[Member, dict[str, tuple[Status, views.ListEntry]]]] = {}
     for status in listing.statuses:
         entry = by_name[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
-        line = views.line(entry.design, status, mismatch)
-        member = entry.loaded.delivery.member
-        if member is None or not caller.sees(member.test):
-            lines.append((status, line))
-        else:
-            parts.setdefault(member.test, (member, {}))[1][member.segment] = status, line
-    for member, tests in parts.values():
-        is_whole = len(tests) == len(member.segments.all)
-        lines += [views.whole_line(member, tests)] if is_whole else tests.values()
+        lines.append((status, views.line(entry.design, status, mismatch)))
     shown = {"lines": views.in_order(lines), "settling": listing.settling}
     return {"tests": fragment("tests", **shown, caller=caller, search=search)}
 
@@ -179,7 +165,6 @@ class TestParts:
     actions: Mapping[str, Any]
     facts: Sequence[Fact]
     description: str
-    whole: str | None = None
 
     def for_caller(self, caller: Caller) -> dict[str, Fragment]:
         """Return all fragments; the buttons carry the CSRF token of the caller's session."""
@@ -256,37 +241,10 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         "arms": list(by_arm.items()),
         "may": may,
     }
-    facts, audience, member = [*design_report(design).facts], test.audience, test.member
+    facts, audience = [*design_report(design).facts], test.audience
     if audience is not None:
         facts.append(Fact("who gets in", audience.words))
-    if member is not None:
-        share = f"the error of all segments together is {at_most(member.error)}"
-        facts.append(Fact("segment", f"{member.segment} of {member.test}; {share}"))
-    return TestParts(
-        {part.id: part for part in parts},
-        actions,
-        facts,
-        test.description,
-        None if member is None else member.test,
-    )
-
-
-def segment_fragments(directory: ExperimentCache, tests: SegmentTests) -> dict[str, Fragment]:
-    """Render what is decided in the tests of segments, and a line for each."""
-    statuses = {segment: test.status() for segment, test in tests.tests.items()}
-    lines, alarms = [], alarm_names(directory.store)
-    for segment, one in statuses.items():
-        its = tests.tests[segment]
-        mismatch = views.has_mismatch(alarms.get(its.id, ()))
-        lines.append((segment, views.line(its.design, one, mismatch)))
-    rendered = fragment(
-        "segments",
-        headline=decided_headline(statuses),
-        promise=tests.promise,
-        tone=words.tone_of_segments(statuses.values()),
-        lines=lines,
-    )
-    return {"segments": rendered}
+    return TestParts({part.id: part for part in parts}, actions, facts, test.description)
 
 
 def diagnostic_fragments(store: Store, name: str) -> dict[str, Fragment]:

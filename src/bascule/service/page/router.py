@@ -12,10 +12,9 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from bascule.core.errors import InputError
-from bascule.live.api import SegmentTests
-from bascule.service.api.calls import allow_test, calls_of, change, renders_of
+from bascule.service.api.calls import calls_of, change, renders_of
 from bascule.service.auth import access, oidc
-from bascule.service.auth.access import Caller
+from bascule.service.auth.access import Caller, allow
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Creations
@@ -28,7 +27,6 @@ from bascule.service.page.render import (
     page,
     parts,
     render,
-    segment_fragments,
     shared_caller,
     test_parts,
 )
@@ -65,31 +63,24 @@ async def renew_list(request: Request, caller: Viewer, search: Search = "") -> R
 
 @router.get("/tests/{name}")
 async def show_test(name: str, request: Request, caller: Viewer) -> Response:
-    """Show a test, or a test with segments."""
-    await allow_test(request, caller, name)
-    tests = await request.app.state.directory.segments(name)
-    if tests is not None:
-        parts, attribute = await _segment_parts(request, tests), tests.segments.attribute
-        return page("segments.html", caller, name=name, fragments=parts, attribute=attribute)
+    """Show a test."""
+    allow(caller, name)
     its = await _test_parts(request, name, caller)
-    shown: dict[str, Any] = {"facts": its.facts, "description": its.description, "whole": its.whole}
+    shown: dict[str, Any] = {"facts": its.facts, "description": its.description}
     return page("test.html", caller, name=name, fragments=its.for_caller(caller), **shown)
 
 
 @router.get("/tests/{name}/live")
 async def renew_test(name: str, request: Request, caller: Viewer) -> Response:
     """Return the parts of a test's page that have changed."""
-    await allow_test(request, caller, name)
-    tests = await request.app.state.directory.segments(name)
-    if tests is not None:
-        return _new_parts(request, await _segment_parts(request, tests))
+    allow(caller, name)
     return _new_parts(request, (await _test_parts(request, name, caller)).for_caller(caller))
 
 
 @router.get("/tests/{name}/diagnostics")
 async def renew_diagnostics(name: str, request: Request, caller: Viewer) -> Response:
     """Return the diagnostics of a test, if they have changed."""
-    await allow_test(request, caller, name)
+    allow(caller, name)
     entry = await request.app.state.directory.find(name)
     key, look = ("diagnostics", entry.test.id), diagnostic_fragments
     parts = await renders_of(request).get(key, look, request.app.state.store, name)
@@ -101,7 +92,7 @@ async def ask_first(
     name: str, action: str, request: Request, caller: Admin, value: str = "", arm: str = ""
 ) -> Response:
     """Ask for the confirmation of a change, saying what it will do."""
-    await allow_test(request, caller, name)
+    allow(caller, name)
 
     def look() -> Any:
         test = request.app.state.store.get(name)
@@ -123,7 +114,7 @@ async def ask_first(
 @router.post("/tests/{name}/do/{action}")
 async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
     """Make a change that was confirmed."""
-    await allow_test(request, caller, name)
+    allow(caller, name)
     given = await access.form_of(request)
     store = request.app.state.store
 
@@ -188,7 +179,7 @@ async def create(request: Request, caller: Changer) -> Response:
     form, token = Form.read(given), given.get("token", "")
     creations: Creations = request.app.state.creations
     name = form["name"].strip()
-    access.allow(caller, name)
+    allow(caller, name)
     if token in creations.names:
         return RedirectResponse(f"/tests/{creations.names[token]}", 303)
     planned = await _answer(request, caller, form, tried=True, shown=given.get("shown", ""))
@@ -280,12 +271,6 @@ async def _test_parts(request: Request, name: str, caller: Caller) -> TestParts:
     return await renders_of(request).get(
         ("test", entry.test.id, shared), test_parts, request.app.state.store, name, shared
     )
-
-
-async def _segment_parts(request: Request, tests: SegmentTests) -> Mapping[str, Any]:
-    directory = request.app.state.directory
-    key = ("segments", tests.name)
-    return await renders_of(request).get(key, segment_fragments, directory, tests)
 
 
 async def _caller_or_none(request: Request) -> Caller | None:

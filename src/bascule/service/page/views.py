@@ -7,19 +7,18 @@ line in the list, its cost beside that of an even split, its diagnostics and its
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.core.enrolment.segments import Member
-from bascule.live.api import OPEN, State, Status, Turn, audit_words, decided_headline
+from bascule.live.api import OPEN, State, Status, Turn, audit_words
 from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import difference_words
 from bascule.presentation.numbers import Amounts, amount, count, known, lost, percent, when
 from bascule.presentation.report import Table
-from bascule.presentation.status import MISMATCH, TELLING, diagnostic_lines, has_evidence, report
+from bascule.presentation.status import TELLING, diagnostic_lines, has_evidence, report
 from bascule.service.page import words
 from bascule.theory import Prediction
 
@@ -98,25 +97,6 @@ def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
         _arms_words(status, has_units=True),
         words.guarantee_kind(design, status),
         round(100 * status.evidence) if tone != "ended" and has_evidence(status) else None,
-    )
-
-
-def whole_line(
-    member: Member, parts: Mapping[str, tuple[Status, ListEntry]]
-) -> tuple[Status, ListEntry]:
-    """Return a test with segments as a line, and the status of a segment that may be decided."""
-    statuses = {segment: parts[segment][0] for segment in member.segments.all}
-    status, line = max(parts.values(), key=lambda one: one[0].is_open)
-    alarm = next((each for _, each in parts.values() if each.headline == MISMATCH), None)
-    return status, replace(
-        line,
-        name=member.test,
-        tone=words.tone_of_segments(statuses.values()) if alarm is None else alarm.tone,
-        headline=decided_headline(statuses) if alarm is None else MISMATCH,
-        detail=f"A test with segments by {member.segments.attribute}: each has its own decision.",
-        units=count(sum(one.units for one in statuses.values())),
-        arms=_arms_words(status, has_units=False),
-        evidence=None,
     )
 
 

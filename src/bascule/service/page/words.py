@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
@@ -46,14 +45,6 @@ def tone(status: Status, mismatch: bool = False) -> Tone:
     if status.state == "running":
         return "going"
     return "waiting" if status.state in ("ready", "paused") else "ended"
-
-
-def tone_of_segments(statuses: Iterable[Status]) -> Tone:
-    """The tone of the tests of segments."""
-    each = list(statuses)
-    if any(one.is_open for one in each):
-        return "going"
-    return "good" if all(one.decision is not None for one in each) else "ended"
 
 
 def guarantee_kind(design: Design, status: Status) -> str:

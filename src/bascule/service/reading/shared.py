@@ -13,12 +13,10 @@ import asyncio
 import math
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from functools import partial
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-from bascule.core.errors import InputError
-from bascule.live.api import OPEN, Evaluation, SegmentTests, Status, Store, gone
-from bascule.live.api.reads import Summary, read_summaries, segment_tests
+from bascule.live.api import OPEN, Evaluation, Status, Store, gone
+from bascule.live.api.reads import Summary, read_summaries
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.telemetry import LOGGER, log
 
@@ -49,7 +47,6 @@ class ExperimentCache:
         self.store = store
         self._calls = calls
         self._entries: SharedRead[dict[str, Summary]] = SharedRead(self._read, {})
-        self._segments: dict[str, SegmentTests] = {}
         self._statuses: dict[int, tuple[int, float, Status]] = {}
         self.damaged: dict[str, str] = {}
         """Experiments that cannot be read, with the reason."""
@@ -63,22 +60,9 @@ class ExperimentCache:
         if entry is None:
             # It may have been created a moment ago, by another program.
             entry = (await self._entries.newer_than(now)).get(name)
-        if entry is None and name in self._segments:
-            names = ", ".join(test.name for test in self._segments[name].tests.values())
-            message = (
-                f"{name} has segments, each of them an experiment: name one of {names}, or get all "
-                f"of them at /v1/experiments/{name}/segments"
-            )
-            raise InputError("experiment", message, kind="not_found")
         if entry is None:
             raise gone(name)
         return entry
-
-    async def segments(self, name: str) -> SegmentTests | None:
-        """The tests of the segments of a name; None if it has none."""
-        if name not in self._segments and name not in self._entries.value:
-            await self._entries.newer_than(time.monotonic())
-        return self._segments.get(name)
 
     async def evaluate(
         self,
@@ -86,46 +70,14 @@ class ExperimentCache:
         unit: str,
         context: Mapping[str, Any] | None = None,
         covariates: Mapping[str, Any] | None = None,
-        segment: str | None = None,
     ) -> tuple[Summary, Evaluation]:
         """Assign a unit in the experiment of a name; no query runs on the event loop.
 
-        Covariates that are not given are taken from the context, as far as they are there. A test
-        with segments assigns it in its `segment`, or in that of its context.
+        Covariates that are not given are taken from the context, as far as they are there.
         """
-        known = self._entries.value.get(name)
-        if known is not None and segment is None and name not in self._segments:
-            # The usual case: a known experiment without segments.
-            if self._entries.is_older_than(time.monotonic() - FRESH):
-                known = await self.find(name)
-            return await self._evaluate(known, unit, context, covariates)
-        tests = await self.segments(name)
-        if tests is None:
-            if segment is not None:
-                message = f"{name} has no segments: leave the segment out"
-                raise InputError("segment", message)
-            return await self._evaluate(await self.find(name), unit, context, covariates)
-        place = partial(tests.test_of, unit, context, segment=segment)
-        for attempt in (1, 2):
-            its = tests.remembered(unit)
-            if its is None:
-                its = await self._calls.short(place)
-            entry = await self.find(its.name)
-            try:
-                return await self._evaluate(entry, unit, context, covariates)
-            except InputError as problem:
-                # Another program may have assigned it in another segment since it was looked up.
-                if attempt == 2 or (problem.field, problem.kind) != ("segment", "conflict"):
-                    raise
-        raise AssertionError
-
-    async def _evaluate(
-        self,
-        entry: Summary,
-        unit: str,
-        context: Mapping[str, Any] | None,
-        covariates: Mapping[str, Any] | None,
-    ) -> tuple[Summary, Evaluation]:
+        entry = self._entries.value.get(name)
+        if entry is None or self._entries.is_older_than(time.monotonic() - FRESH):
+            entry = await self.find(name)
         if context is not None and covariates is None:
             declared = [one.name for one in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
@@ -142,13 +94,10 @@ class ExperimentCache:
         return sorted(entries.values(), key=lambda entry: entry.test.id)
 
     def visible(
-        self, entries: Iterable[Summary], sees: Callable[..., bool], search: str
+        self, entries: Iterable[Summary], sees: Callable[[str], bool], search: str
     ) -> list[Summary]:
-        """Return those of some experiments that a caller sees and that have all words of a search.
-
-        `sees` takes the names of an experiment: its own, and that of the test it is a segment of.
-        """
-        visible = [entry for entry in entries if sees(entry.name, entry.test_name)]
+        """Return the experiments that a caller sees and that have all words of a search."""
+        visible = [entry for entry in entries if sees(entry.name)]
         if not search.strip():
             return visible
         names = {test.name for test in self.store.search(search)}
@@ -193,7 +142,6 @@ class ExperimentCache:
             fields: dict[str, Any] = {"experiment": name, "detail": damaged[name]}
             log("experiment unreadable", "error", **fields)
         self.damaged = damaged
-        self._segments = segment_tests(self.store, entries.values())
         numbers = {entry.test.id for entry in entries.values()}
         self._statuses = {n: kept for n, kept in self._statuses.items() if n in numbers}
         return entries

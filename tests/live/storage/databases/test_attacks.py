@@ -34,13 +34,6 @@ pytestmark = pytest.mark.slow
 
 DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
 MEASURED = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any"))
-SEGMENTED = bs.Design(
-    ["a", "b"],
-    bs.Bernoulli(),
-    bs.Tilt(3),
-    reports="always",
-    segments=bs.Segments("device", ["mobile", "desktop"]),
-)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -68,7 +61,6 @@ REFUSED: dict[str, Callable[[bs.Store, bs.Experiment, str], object]] = {
     "a test": lambda store, _, text: store.create(text, DESIGN),
     "a test to get": lambda store, _, text: store.get(text),
     "a test to delete": lambda store, _, text: store.delete(text),
-    "a test with segments": lambda store, _, text: store.segments(text),
     "a description": lambda _, test, text: test.describe(text),
     "a key": lambda store, _, text: create_key(store, "viewer", label=text),
     "an actor": lambda _, test, text: acted(test, text),
@@ -100,22 +92,6 @@ def test_no_text_makes_a_database_fail(location: str) -> None:
             assert test.record(name, 1.0, id=name).accepted
             assert store.erase(name) == ("test",)
         assert [one.name for one in store.experiments()] == ["test"]
-        assert all(found.agrees for found in store.verify())
-
-
-def test_a_unit_of_a_segment_is_covered_by_the_test_s_name(location: str) -> None:
-    with bs.open(location) as store:
-        tests = store.create_segments("parts", SEGMENTED)
-        tests.test_of("ann", {"device": "mobile"}).assign("ann")
-        store.create("parts.secret", DESIGN).assign("ann")
-        assert [one["experiment"] for one in store.unit_data("ann", ["parts"])["experiments"]] == [
-            "parts.mobile"
-        ]
-        assert list(store.link("ann", "ann@work", ["parts"])) == ["parts.mobile", "parts.desktop"]
-        # Both know that the names are linked.
-        assert store.erase("ann@work", ["parts"]) == ("parts.mobile", "parts.desktop")
-        assert store.unit_data("ann", ["parts"])["experiments"] == []
-        assert store.get("parts.secret").assignment("ann") is not None
         assert all(found.agrees for found in store.verify())
 
 

@@ -50,11 +50,6 @@ _ERASED = (
     "ON a.experiment = e.experiment AND a.number = e.number WHERE e.experiment = ?"
 )
 _EXCLUDED = "SELECT count(*) FROM set_aside WHERE experiment = ?"
-_IN_BOTH = (
-    "SELECT a.unit FROM assignments a JOIN assignments b ON b.unit = a.unit "
-    "WHERE a.experiment = ? AND b.experiment = ? AND NOT EXISTS (SELECT 1 FROM erased e "
-    "WHERE e.experiment = a.experiment AND e.number = a.number) ORDER BY a.unit LIMIT 100"
-)
 AUDIT = "SELECT id, time, action, detail FROM audit WHERE experiment = ? ORDER BY id"
 
 
@@ -251,17 +246,6 @@ def check_excluded(connection: Connection, stored: Loaded, findings: Findings) -
     counts = stored.state.counts
     if listed != counts.excluded - counts.unlisted:
         findings.add(f"excluded stored as {counts.excluded}, but {listed} outcomes are listed")
-
-
-def check_segments(connection: Connection, stored: Loaded, findings: Findings) -> None:
-    """List units of a segment that are in another segment of the same test too."""
-    member = stored.delivery.member
-    if member is None:
-        return
-    for number, _, other in queries.members(connection, member.test):
-        if number != stored.id:
-            for (unit,) in statements.fetch(connection, _IN_BOTH, stored.id, number):
-                findings.add(f"unit {unit!r:.60} is in segment {other.segment} too")
 
 
 def check_orphans(connection: Connection, findings: Findings) -> None:

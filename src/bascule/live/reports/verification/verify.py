@@ -28,7 +28,6 @@ from bascule.live.reports.verification.row_checks import (
     check_leftovers,
     check_orphans,
     check_outcomes,
-    check_segments,
     check_state,
     readable_runs,
     reason,
@@ -87,7 +86,6 @@ def verify(connection: Connection, experiment: int, name: str) -> Verification:
     units, unchecked = 0, ""
     if stored is not None:
         check_state(stored, findings)
-        check_segments(connection, stored, findings)
         check_excluded(connection, stored, findings)
         staged = stored.design.procedure.counts == "stages"
         log = (_StageLog if staged else _UnitLog)(connection, stored, findings)

@@ -50,10 +50,7 @@ class ProblemDetails(BaseModel):
 
 
 class Assigned(BaseModel):
-    """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test.
-
-    `segment` is there where the test has segments.
-    """
+    """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test."""
 
     experiment: str
     unit: str
@@ -61,7 +58,6 @@ class Assigned(BaseModel):
     value: Any
     reason: Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
     enrolled: bool
-    segment: str | None = None
 
 
 class Linked(BaseModel):
@@ -166,20 +162,6 @@ class ExperimentOut(BaseModel):
     description: str
     audience: dict[str, Any] | None = None
     values: dict[str, Any] | None = None
-
-
-class SegmentsOut(BaseModel):
-    """The tests of segments: what is decided, what the error bounds, and the status of each.
-
-    The test of a segment is called NAME.SEGMENT.
-    """
-
-    name: str
-    headline: str
-    attribute: str
-    error: float
-    promise: str
-    segments: dict[str, StatusOut]
 
 
 @fields_of(HistoryPoint)

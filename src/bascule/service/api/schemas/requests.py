@@ -174,14 +174,12 @@ class Unit(OneUnit):
     """A unit to assign; with `strict`, 409 if it does not get in.
 
     `covariates` are those of the design, as far as they are known when the unit is assigned.
-    `context` has attributes of the unit, for the targeting rule of the test and for its segment, if
-    the test has any; or `segment` names it.
+    `context` has attributes of the unit, for the targeting rule of the test.
     """
 
     strict: bool = False
     covariates: dict[str, float | None] | None = None
     context: dict[str, Any] | None = None
-    segment: str | None = None
 
 
 class Link(PlainModel):
@@ -274,19 +272,6 @@ class NewPlan(_Plan):  # type: ignore[misc, valid-type]
     metrics: list[Metric] = Field([], max_length=50)
     sample: list[float] | None = Field(None, max_length=MOST_SAMPLED, fail_fast=True)
     seed: int = Field(0, ge=0, lt=2**63)
-
-
-class SegmentsRequest(NewPlan):
-    """A request for the plan of a test with segments, in the terms of `bascule.plan_segments`.
-
-    `attribute` is what a unit's context has its segment under, and `weights` are the parts of all
-    units that the segments have. All other fields are those of a plan, for the test as a whole.
-    """
-
-    attribute: str = Field(examples=["device"])
-    weights: dict[str, Number] = Field(
-        min_length=2, max_length=50, examples=[{"mobile": 0.7, "desktop": 0.3}]
-    )
 
 
 class RolloutRequest(Model):
