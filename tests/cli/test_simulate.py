@@ -281,7 +281,7 @@ def test_a_narrow_terminal_gets_lines_and_no_cut_table(
     code, out, _ = run(capsys, "simulate", "--means", "0", "1", "--runs", "20")
     assert code == 0
     assert "…" not in out
-    assert "guarantee        either arm wins by mistake in at most 5 % of test" in out
+    assert "guarantee        false positive rate at most 5 %" in out
 
 
 def test_at_a_tie_it_says_what_is_wrong_and_what_is_promised(
@@ -291,7 +291,7 @@ def test_at_a_tie_it_says_what_is_wrong_and_what_is_promised(
     code, out, _ = run(capsys, "simulate", *arguments)
     assert code == 0
     assert "the best arms are equal, so either of them as the winner counts as wrong" in out
-    assert "either arm wins by mistake in at most 5 % of test" in out
+    assert "false positive rate at most 5 %" in out
 
 
 def work_for(pid: int, seconds: float) -> None:

@@ -56,7 +56,7 @@ def test_a_decision_is_told_in_plain_words_and_no_password_is_stored(
         (_, body), *_ = listener.heard
         told = json.loads(body)
         assert told["title"].startswith("button: Ship b: +")
-        assert "either arm wins by mistake in at most 5 % of tests" in told["message"]
+        assert "false positive rate at most 5 %" in told["message"]
     finally:
         service.close()
     assert b"secret-word" not in _files(tmp_path)

@@ -53,9 +53,7 @@ def running() -> bs.Experiment:
 def test_a_design_is_a_table_that_says_what_its_error_bounds() -> None:
     assert {"table", "p"} <= tags_of(DESIGN)
     text = DESIGN._repr_html_()
-    assert (
-        "either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in text
-    )
+    assert "false positive rate at most 5 %, at most 2.5 % to ship the worse arm" in text
     assert "&lt;b&gt;green&lt;/b&gt;" in text
     assert "None" not in repr(DESIGN).replace("effect=None", "")
 

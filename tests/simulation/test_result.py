@@ -60,7 +60,7 @@ def test_the_frame_has_one_row_a_run(result: bs.simulation.Simulation) -> None:
 def test_it_reads_well(result: bs.simulation.Simulation) -> None:
     words = repr(result)
     assert words.startswith("UCB_2, 300 runs at means 0, 1")
-    assert "either arm wins by mistake in at most 10 % of tests" in words
+    assert "false positive rate at most 10 %" in words
     assert "green" in words
     assert "<table>" in result._repr_html_()
 

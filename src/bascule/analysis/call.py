@@ -308,7 +308,7 @@ class Asked:
     error: Annotated[
         float | None,
         Option(
-            "Largest probability that either of two equal arms wins.",
+            "False positive rate, at most; half of it to ship a worse arm.",
             kind="probability",
             group="basics",
             default="5%",

@@ -28,12 +28,14 @@ def error_words(error: float, arms: int = 2, among: str = "") -> str:
     """Say what an error bounds, where `error` is that of one side.
 
     >>> error_words(0.025)
-    'either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %'
+    'false positive rate at most 5 %, at most 2.5 % to ship the worse arm'
+    >>> error_words(0.025, arms=3)
+    'false positive rate at most 5 %, at most 2.5 % to ship a worse arm'
     """
-    which = "either arm" if arms == 2 else "an arm"
+    article = "the" if arms == 2 else "a"
     return (
-        f"{which}{among} wins by mistake in at most {at_most(min(1.0, 2.0 * error))} of tests, a "
-        f"worse arm in at most {at_most(error)}"
+        f"false positive rate{among} at most {at_most(min(1.0, 2.0 * error))}, at most "
+        f"{at_most(error)} to ship {article} worse arm"
     )
 
 

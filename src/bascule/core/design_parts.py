@@ -30,7 +30,7 @@ Reports = Literal["always"]
 """The statement that every unit of a live test reports an outcome, also where it is 0."""
 
 ERROR = Option(
-    "Largest probability that either of two equal arms wins, however often you look.",
+    "False positive rate, at most, however often you look; half of it to ship a worse arm.",
     kind="probability",
     group="basics",
     default="5%",
@@ -41,8 +41,8 @@ GOAL = Option(
 )
 CONTROL = Option("The arm that others are compared with.", unset="the first", metavar="ARM")
 SIDES = Option(
-    "2: the error bounds the probability that either of two equal arms wins; 5% gives 95 % "
-    "intervals. 1: it bounds the probability that a worse arm wins.",
+    "2: the error is the false positive rate; 5% gives 95 % intervals. 1: it is the "
+    "probability that a worse arm wins.",
     label="What the error bounds",
     kind="whole",
     limits=(1, 2),
@@ -178,7 +178,7 @@ def checked_sides(sides: object) -> int:
         raise InputError(
             "sides",
             f"sides must be 1 or 2 (got {sides!r}): with 1 the error bounds how often a worse arm "
-            "wins, with 2 how often either of two equal arms wins (a two-sided test)",
+            "wins, with 2 the false positive rate (a two-sided test)",
         )
     return TWO_SIDED if sides == TWO_SIDED else ONE_SIDED
 

@@ -168,7 +168,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> print(winner_promise(design, bs.progress.Statistics.empty(2)))
-    either arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 % (proven)
+    false positive rate at most 5 %, at most 2.5 % to ship the worse arm (proven)
     """
     promised = design.calibration
     if promised.error >= 1:

@@ -25,11 +25,11 @@ def sides_words(sides: int | None) -> str:
     """Say whether an error is one-sided or two-sided, and what it bounds.
 
     >>> sides_words(2)
-    'two-sided (either of two equal arms wins)'
+    'two-sided (false positive rate)'
     """
     if sides == TWO_SIDED:
-        return "two-sided (either of two equal arms wins)"
-    return "one-sided (a worse arm wins)"
+        return "two-sided (false positive rate)"
+    return "one-sided (to ship a worse arm)"
 
 
 def interval_name(error: float) -> str:

@@ -67,8 +67,8 @@ def test_a_two_sided_error_is_halved_for_every_rule() -> None:
         p.calibration.error for p in one.points
     ]
     assert (one.sides, both.sides, of_design.sides) == (1, 2, 2)
-    assert "error 10 %, two-sided (either of two equal arms wins)" in repr(both)
-    assert "wins by mistake in at most 10 % of tests, a worse arm in at most 5 %" in repr(both)
+    assert "error 10 %, two-sided (false positive rate)" in repr(both)
+    assert "alse positive rate at most 10 %, at most 5 % to ship the worse arm" in repr(both)
     assert both.to_dict()["sides"] == 2
     with pytest.raises(bs.InputError, match="sides is given twice"):
         bs.research.frontier([0.0, 1.0], design, sides=2)

@@ -63,9 +63,9 @@ def test_every_row_shows_its_uncertainty(played: Frontier) -> None:
 
 def test_the_title_says_what_is_compared(played: Frontier) -> None:
     assert words.title(played) == (
-        "means 0, 1, outcomes with a spread of 1, error 5 %, one-sided (a worse arm wins)"
+        "means 0, 1, outcomes with a spread of 1, error 5 %, one-sided (to ship a worse arm)"
     )
     clicks = replace(played, outcome=bs.Bernoulli(), means=(0.05, 0.06), error=0.001)
     assert words.title(clicks) == (
-        "means 0.05, 0.06, 0/1 outcomes, error 0.1 %, one-sided (a worse arm wins)"
+        "means 0.05, 0.06, 0/1 outcomes, error 0.1 %, one-sided (to ship a worse arm)"
     )

@@ -163,9 +163,7 @@ def test_intervals_and_decisions_say_what_they_bound(
     assert [effect[end] for end in ends] == [contrast[end] for end in ends]
     assert (effect["first"], effect["second"]) == (contrast["treatment"], contrast["control"])
     assert effect["meaning"] == "each bound fails with probability at most 2.5 %, at any time"
-    assert status["decision"]["meaning"].startswith(
-        "either arm wins by mistake in at most 5 % of tests"
-    )
+    assert status["decision"]["meaning"].startswith("false positive rate at most 5 %")
 
 
 def test_the_description_holds_all_that_it_refers_to(admin: httpx.Client) -> None:

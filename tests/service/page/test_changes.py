@@ -67,7 +67,7 @@ def test_the_question_about_the_knob_says_what_changes_and_what_does_not() -> No
     assert question.title == "Turn tilt from 3 to 9?"
     applies, stays, expected = question.lines
     assert "next block" in applies
-    assert "an arm wins by mistake in at most 5 % of tests, a worse arm in at most 2.5 %" in stays
+    assert "false positive rate at most 5 %, at most 2.5 % to ship a worse arm" in stays
     assert "in place of" in expected
 
 

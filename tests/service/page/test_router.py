@@ -302,7 +302,7 @@ def test_a_test_is_created_from_the_plan_on_the_screen_only(service: Service) ->
         assert (answer.status_code, answer.headers["location"]) == (303, "/tests/on-the-screen")
         assert service.store.get("on-the-screen").design.arms == ("grün", "b")
         # The design on the page says what its error bounds.
-        assert "either arm wins by mistake in" in browser.get("/tests/on-the-screen").text
+        assert "false positive rate at most" in browser.get("/tests/on-the-screen").text
 
 
 def test_what_was_excluded_is_counted_and_all_can_be_downloaded(

@@ -215,7 +215,7 @@ def test_a_test_that_guardrails_end_claims_nothing_about_its_primary_metric() ->
         {fact.name: fact.value for fact in design_report(one).facts}["error"]
         for one in (design, replace(design, decides="guardrails"))
     ]
-    assert said[0].startswith("either arm wins by mistake in at most 5 % of tests")
+    assert said[0].startswith("false positive rate at most 5 %")
     assert said[1].startswith("the guardrails decide; an arm worse by 1 or more on slow")
 
 

@@ -25,8 +25,7 @@ def conditions(request: PlanRequest) -> str:
     """Say what the test has to keep to.
 
     >>> conditions(PlanRequest())
-    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, two-sided (either of two equal arms \
-wins)'
+    '0/1 outcomes; 5,000 units a day for 28 days; error 5 %, two-sided (false positive rate)'
     """
     parts = [
         outcome_words(request),

@@ -42,7 +42,7 @@ def test_without_a_window_every_unit_reports_and_an_error_of_one_side_reaches_th
     assert design == replace(plan.design, reports="always")
     assert design.calibration.error == 0.05
     said = plan_view(plan).report.notes[-1]
-    assert "either arm wins by mistake in at most 10 % of tests, a worse arm in at most 5 %" in said
+    assert "false positive rate at most 10 %, at most 5 % to ship the worse arm" in said
 
 
 def test_a_window_makes_a_measure_that_suits_the_outcome(plan: bs.planning.Plan) -> None:
