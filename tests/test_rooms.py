@@ -18,6 +18,7 @@ ROOMS = (
     "cli",
     "service",
     "research",
+    "steering",
     "presentation",
     "planning",
     "analysis",

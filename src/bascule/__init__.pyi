@@ -21,6 +21,7 @@ from .planning import plan
 from .planning.request.request import PlanRequest
 from .planning.rollout import plan_rollout
 from .simulation import simulate, trace
+from .steering.run import steer
 
 __version__: str
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "research",
     "simulate",
     "simulation",
+    "steer",
     "theory",
     "trace",
     "worlds",

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from bascule import __version__
-from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, unit
+from bascule.cli import analyze, audit, experiment, frontier, paper, plan, simulate, steer, unit
 from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import visible
 from bascule.core.errors import InputError, StoreError
@@ -40,6 +40,7 @@ PANELS: dict[str, dict[str, Command]] = {
         "serve": serve.command,
         "experiment": experiment.app,
         "analyze": analyze.command,
+        "steer": steer.command,
         "simulate": simulate.command,
         "demo": demo.command,
         "key": key.app,

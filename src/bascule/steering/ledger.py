@@ -1,0 +1,168 @@
+"""The ledger of a steered test: which shares were in force when, and what was counted.
+
+It is a file of JSON lines that only grows. A line that ends without a line break was being written
+when the run was killed: it is removed before the next one is added.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+from bascule.core.errors import InputError
+
+Shares = Mapping[str, float]
+"""The share of the traffic that each arm gets."""
+
+Row = dict[str, Any]
+"""A line of the ledger; `what` says which kind it is, and `at` when it was written."""
+
+HAND = "hand"
+"""Who changed the shares, where it was not a run."""
+
+
+def read_time(text: str) -> datetime:
+    """Return a time of the ledger."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time of constant shares: units whose first exposure falls into it were split by them."""
+
+    since: datetime
+    until: datetime | None
+    """None while the shares are in force."""
+    shares: Shares
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part of a period whose units have counted, with their sums by arm: units and total."""
+
+    since: datetime
+    until: datetime
+    shares: Shares
+    sums: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+
+    @property
+    def units(self) -> int:
+        """Units of all arms."""
+        return sum(units for units, _ in self.sums.values())
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The lines of a ledger, and the open file if lines may be added."""
+
+    path: Path
+    rows: list[Row]
+    file: IO[bytes] | None = None
+
+    def add(self, what: str, at: datetime, **parts: Any) -> None:
+        """Add a line, and wait until the disk has it; without an open file only remember it."""
+        row = {"what": what, "at": at.isoformat(), **parts}
+        self.rows.append(row)
+        if self.file is not None:
+            self.file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            self.file.flush()
+            os.fsync(self.file.fileno())
+
+    def latest(self, *kinds: str) -> Row | None:
+        """Return the last line of some kinds."""
+        return next((row for row in reversed(self.rows) if row["what"] in kinds), None)
+
+    @property
+    def periods(self) -> list[Period]:
+        """The shares that were in force, in order; between two periods they were changing."""
+        rows = [row for row in self.rows if row["what"] == "in force"]
+        ends = [*(read_time(row["until"]) for row in rows[1:]), None]
+        return [
+            Period(read_time(row["since"]), ends[place], row["shares"])
+            for place, row in enumerate(rows)
+        ]
+
+    @property
+    def pending(self) -> Row | None:
+        """The intent to write shares of which nothing more is known."""
+        row = self.latest("intent", "in force", "void")
+        return row if row is not None and row["what"] == "intent" else None
+
+    @property
+    def verified(self) -> datetime:
+        """When the flag tool was last seen to have the shares in force."""
+        row = self.latest("in force", "checked")
+        assert row is not None
+        return read_time(row["at"])
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether somebody else has set the shares, and nobody has resumed the test."""
+        row = self.latest("in force", "resumed")
+        return row is not None and row.get("by") == HAND
+
+    @property
+    def blocks(self) -> list[Block]:
+        """What was counted, in order, with the sums that were last read."""
+        latest = {row["number"]: row for row in self.rows if row["what"] == "block"}
+        return [
+            Block(
+                read_time(row["since"]),
+                read_time(row["until"]),
+                row["shares"],
+                {arm: (int(units), float(total)) for arm, (units, total) in row["sums"].items()},
+            )
+            for row in latest.values()
+        ]
+
+
+@contextmanager
+def open_ledger(path: Path, *, dry_run: bool = False) -> Iterator[Ledger]:
+    """Open the ledger of a test, which one run at a time may write to.
+
+    A dry run reads it only, also while another run is under way.
+    """
+    if dry_run:
+        data = path.read_bytes() if path.exists() else b""
+        yield Ledger(path, _rows(path, data[: data.rfind(b"\n") + 1]))
+        return
+    import fcntl
+
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                "test",
+                f"another run of this test is under way (it holds {path}): nothing was done; "
+                "leave more time between two runs",
+                kind="conflict",
+            ) from None
+        file.seek(0)
+        data = file.read()
+        complete = data.rfind(b"\n") + 1
+        file.truncate(complete)
+        yield Ledger(path, _rows(path, data[:complete]), file)
+
+
+def _rows(path: Path, data: bytes) -> list[Row]:
+    """Return the lines of a ledger; refuse a file that is none."""
+    rows = []
+    for number, line in enumerate(data.splitlines(), 1):
+        try:
+            row = json.loads(line)
+            read_time(row["at"])
+            rows.append({**row, "what": str(row["what"])})
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                "ledger",
+                f"{path} is not the ledger of a test (line {number}): restore it from a copy; "
+                "without it nobody knows which shares were in force",
+            ) from None
+    return rows

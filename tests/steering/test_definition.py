@@ -1,0 +1,81 @@
+"""The file of a test: what is refused, and where secrets come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.steering.team import DESIGN, Team
+
+import bascule as bs
+from bascule.core.errors import InputError
+from bascule.steering.definition import SteeredTest, checked
+from bascule.steering.targets import Unleash
+
+MEASURE = DESIGN.measure
+ARMS, BINARY = DESIGN.arms, DESIGN.outcome
+GUARDRAIL = bs.Metric("latency", bs.Gaussian(30), margin=5, measure=bs.Measure("1h", "sum"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"targets": {}}, "targets is not a field of test"),
+        ({"exposures": {"query": "x"}}, "source is missing from exposures"),
+        ({"outcomes": "log.csv"}, "outcomes must be an object"),
+        ({"outcomes": {"source": "x.csv", "arm": "a"}}, "arm is not a field of outcomes"),
+        ({"target": {"kind": "statsig"}}, "kind of the target must be flagd, unleash, command"),
+        ({"target": {"kind": "flagd", "file": "x"}}, "flag is missing from the target flagd"),
+        ({"target": {"kind": "flagd", "file": "x", "flag": "y", "z": 1}}, "z is no part of"),
+        ({"target": {"kind": "command", "command": "run me"}}, "command must be a list of words"),
+        ({"settle": "soon"}, "settle must be a duration"),
+        ({"target": {"kind": "unleash", "token": "${NO_SUCH_TOKEN}"}}, "NO_SUCH_TOKEN, which is"),
+        ({"target": {"kind": "flagd", "file": "flags.json", "flag": "other"}}, "one fractional"),
+        ({"target": {"kind": "flagd", "file": "flags.json", "flag": "none"}}, "no such flag"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    team = Team(tmp_path)
+    team.describe(**changes)
+    with pytest.raises(InputError, match=message):
+        team.steer()
+
+
+@pytest.mark.parametrize(
+    ("design", "message"),
+    [
+        (bs.Design(ARMS, BINARY, bs.Tilt(3)), "plan it with a window"),
+        (bs.Design(ARMS, BINARY, bs.UCB(2), measure=MEASURE), "cannot be steered"),
+        (bs.Design(ARMS, BINARY, bs.Tilt(3), measure=MEASURE, metrics=[GUARDRAIL]), "guardrails"),
+        (
+            bs.Design(ARMS, bs.Gaussian(1), bs.Tilt(3), measure=bs.Measure("1d", "mean", 0)),
+            "without a value",
+        ),
+    ],
+)
+def test_designs_that_are_refused(design: bs.Design, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        checked(design)
+
+
+def test_secrets_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = Team(tmp_path)
+    target = {"url": "http://unleash", "flag": "b", "environment": "e", "token": "${TOKEN_HERE}"}
+    team.describe(target={"kind": "unleash", **target})
+    monkeypatch.setenv("TOKEN_HERE", "very-secret")
+    target_read = SteeredTest.load(team.path).target
+    assert isinstance(target_read, Unleash)
+    assert target_read.token == "very-secret"
+    assert "very-secret" not in team.path.read_text()
+
+
+def test_variants_must_have_the_names_of_the_arms(tmp_path: Path) -> None:
+    team = Team(tmp_path)
+    data = json.loads(team.flags.read_text())
+    rule = data["flags"]["button"]["targeting"]["if"][2]["fractional"]
+    rule[1:] = [["off", 50], ["on", 50]]
+    team.flags.write_text(json.dumps(data))
+    with pytest.raises(InputError, match="variants of the flag are off, on"):
+        team.steer()
