@@ -67,3 +67,7 @@ class StoreError(RuntimeError):
     Traceback (most recent call last):
     bascule.core.errors.StoreError: the disk is full: nothing of this call was kept
     """
+
+
+class ClockError(StoreError):
+    """The time cannot be right; the message says which clock to set, and nothing secret."""

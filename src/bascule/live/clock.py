@@ -28,7 +28,7 @@ from typing import Protocol
 
 from bascule.core.approximate import about
 from bascule.core.calendar import DAY
-from bascule.core.errors import StoreError
+from bascule.core.errors import ClockError
 from bascule.core.metrics.measure import seconds
 
 _BOOT_TIME = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
@@ -97,7 +97,7 @@ class ClockGuard:
         """
         now = self._clock.now()
         if not math.isfinite(now):
-            raise StoreError(
+            raise ClockError(
                 f"the clock gives {now}, which is not a time; nothing of this call was kept"
             )
         if self.kind != "machine" and kind != "machine":
@@ -105,12 +105,12 @@ class ClockGuard:
         machine = now if self.kind == "machine" else time.time()
         self._check_jump(machine)
         if database_time is not None and abs(machine - database_time) > TOLERANCE:
-            raise StoreError(
+            raise ClockError(
                 f"this machine's clock is {_apart(machine, database_time)} the database's: set it "
                 "right; nothing of this call was kept"
             )
         if self.kind != "machine" and abs(now - machine) > TOLERANCE:
-            raise StoreError(
+            raise ClockError(
                 f"the clock given to open() is {_apart(now, machine)} the machine's, on which this "
                 "experiment was created: open the store without a clock; nothing of this call was "
                 "kept"
@@ -122,7 +122,7 @@ class ClockGuard:
         running = _running()
         expected = last + running - running_then
         if abs(machine - expected) > TOLERANCE:
-            raise StoreError(
+            raise ClockError(
                 f"this machine's clock has jumped and is {_apart(machine, expected)} the time that "
                 "has passed: set it right, or open the store again if it is right now; nothing of "
                 "this call was kept"

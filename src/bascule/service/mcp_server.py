@@ -17,6 +17,7 @@ import httpx
 from bascule import __version__
 from bascule.core.errors import InputError
 from bascule.core.inputs.extras import require
+from bascule.live.api import NAME
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -112,6 +113,9 @@ async def make(
     for name, value in arguments.items():
         place = call.places[name]
         if place == "path":
+            # A slash would make another path of it: servers decode %2F.
+            if not NAME.fullmatch(str(value)):
+                return f"{name} {str(value)!r:.60} is no name of a test", True
             path = path.replace(f"{{{name}}}", quote(str(value), safe=""))
         elif place == "query":
             query[name] = value

@@ -14,7 +14,7 @@ from typing import Any
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Scope
 
-from bascule.core.errors import InputError, Kind
+from bascule.core.errors import ClockError, InputError, Kind
 from bascule.live.api import NAME
 from bascule.service.telemetry import log
 
@@ -119,6 +119,9 @@ def problem_of(error: Exception) -> Problem:
         return error
     if isinstance(error, InputError):
         return Problem(STATUS[error.kind], str(error), field=error.field)
+    if isinstance(error, ClockError):
+        log("clock is wrong", level="error", detail=str(error))
+        return unavailable(str(error))
     # The message names the database: that is for the log, not for callers.
     log("store failed", level="error", detail=str(error))
     return unavailable("the store did not answer: nothing of this request was kept, repeat it")
@@ -140,7 +143,8 @@ def refusal(
     path = scope["path"]
     if path.startswith("/ofrep/"):
         return ofrep_failure(path, problem)
-    if request is not None and wants_page(scope):
+    # A page for each of too many requests would take longer than they do.
+    if request is not None and wants_page(scope) and problem.status != 429:
         if problem.status == 401 and scope["method"] == "GET":
             return RedirectResponse("/sign-in", 303)
         if page is not None:

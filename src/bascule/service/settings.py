@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
@@ -78,6 +79,10 @@ class Settings:
                 )
         for proxy in self.proxies:
             _check_proxy(proxy)
+        if "*" in self.proxies and len(self.proxies) > 1:
+            others = ", ".join(proxy for proxy in self.proxies if proxy != "*")
+            message = f"* believes every proxy: give --proxy '*' alone, or only {others:.60}"
+            raise InputError("proxies", message)
         for url in self.webhooks:
             if _host(url) is None:
                 raise InputError(
@@ -199,10 +204,30 @@ def _host(url: str) -> str | None:
 
 
 def _check_proxy(proxy: str) -> None:
+    if proxy == "*":
+        return
     try:
-        if proxy != "*":
-            ip_network(proxy, strict=False)
+        network = ip_network(proxy, strict=False)
     except ValueError:
         raise InputError(
             "proxies", f"a proxy is an address or a network, as in 10.0.0.0/8 (got {proxy!r:.60})"
         ) from None
+    if "/" in proxy and str(network.network_address) != str(ip_address(proxy.partition("/")[0])):
+        raise InputError(
+            "proxies", f"{proxy} is no network: give {network}, or {proxy.partition('/')[0]}"
+        )
+
+
+def believed(proxies: Sequence[str]) -> list[str]:
+    """Proxies as a server compares them; IPv4 also as a socket that takes both kinds writes it.
+
+    >>> believed(["10.0.0.0/8"])
+    ['10.0.0.0/8', '::ffff:a00:0/104']
+    """
+    networks = [ip_network(proxy) for proxy in proxies if proxy != "*"]
+    mapped = [
+        str(ip_network((f"::ffff:{one.network_address}", 96 + one.prefixlen)))
+        for one in networks
+        if one.version == 4
+    ]
+    return [*proxies, *mapped]

@@ -186,7 +186,9 @@ def test_a_failed_attempt_is_described_without_the_url(
             async def tried(url: str = url) -> str | None:
                 calls, event = StoreCalls(), Delivery("key", 1, 1, b"{}")
                 with bs.open(":memory:") as store:
-                    return await attempt(Webhook(url, SECRET), store, calls, event)
+                    return await attempt(
+                        Webhook(url, SECRET, httpx.create_ssl_context()), store, calls, event
+                    )
 
             problem = asyncio.run(tried())
             assert problem

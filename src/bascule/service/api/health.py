@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from bascule.service.api.schemas import answers
 from bascule.service.auth.access import viewer
-from bascule.service.responses import DataResponse, Problem, encode, unavailable
+from bascule.service.responses import DataResponse, Problem, unavailable
 from bascule.service.telemetry import METRICS_TYPE
 
 PROBE_EVERY = 2.0
@@ -38,10 +38,8 @@ async def readyz(request: Request) -> Response:
 @router.get("/openapi.json", include_in_schema=False)
 async def openapi(request: Request) -> Response:
     """The OpenAPI description of the service."""
-    state = request.app.state
-    if not hasattr(state, "description"):
-        state.description = encode(request.app.openapi())
-    return Response(state.description, media_type="application/json")
+    content = await request.app.state.description.newer_than(float("-inf"))
+    return Response(content, media_type="application/json")
 
 
 @router.get(

@@ -7,11 +7,15 @@ or an admin; the provider has to say that the address is verified.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import secrets
 import time
 from collections.abc import Sequence
+from hashlib import sha256
+from ssl import SSLContext
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request, Response
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -36,6 +40,8 @@ PROVIDER_SECONDS = 10.0
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
 """Signatures that are accepted; never "none", nor one that a client secret would make."""
+
+SCOPE = "openid email"
 
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
@@ -76,15 +82,22 @@ def role_of(email: str, viewers: Sequence[str], admins: Sequence[str]) -> Role |
 
 async def begin(request: Request) -> Response:
     """Send the browser to the provider."""
-    from authlib.common.security import generate_token
-
     settings = _settings(request)
     about = await _discovered(request)
-    state, nonce, verifier = (generate_token(43) for _ in range(3))
-    client = _client(settings, request)
-    url, _ = client.create_authorization_url(
-        about["authorization_endpoint"], state=state, nonce=nonce, code_verifier=verifier
-    )
+    state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+    challenge = base64.urlsafe_b64encode(sha256(verifier.encode()).digest())
+    asked = {
+        "response_type": "code",
+        "client_id": settings.oidc_client,
+        "redirect_uri": _redirect_url(settings, request),
+        "scope": SCOPE,
+        "state": state,
+        "nonce": nonce,
+        "code_challenge": challenge.rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+    }
+    endpoint = about["authorization_endpoint"]
+    url = f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(asked)}"
     answer = RedirectResponse(url, 303)
     secure = request.url.scheme == "https"
     # The browser keeps them: a store that wrote a row for whoever comes by could be filled.
@@ -130,7 +143,7 @@ async def _claims(
 
     about = await _discovered(request)
     try:
-        async with asyncio.timeout(PROVIDER_SECONDS), _client(settings, request) as client:
+        async with asyncio.timeout(PROVIDER_SECONDS), _client(request) as client:
             token = await client.fetch_token(
                 about["token_endpoint"], code=code, code_verifier=verifier
             )
@@ -165,9 +178,9 @@ def _check_party(claims: dict[str, Any], client: str) -> None:
         raise ValueError("azp")
 
 
-def provider(settings: Settings) -> SharedRead[dict[str, Any]]:
+def provider(settings: Settings, tls: SSLContext | None) -> SharedRead[dict[str, Any]]:
     """Return the provider's description of itself, which all who sign in share."""
-    return SharedRead(lambda: _discover(settings), {})
+    return SharedRead(lambda: _discover(settings, tls), {})
 
 
 async def _discovered(request: Request) -> dict[str, Any]:
@@ -176,13 +189,16 @@ async def _discovered(request: Request) -> dict[str, Any]:
     return await shared.newer_than(time.monotonic() - DISCOVERED_SECONDS)
 
 
-async def _discover(settings: Settings) -> dict[str, Any]:
+async def _discover(settings: Settings, tls: SSLContext | None) -> dict[str, Any]:
     """Ask the provider for its description of itself."""
     import httpx
 
     url = f"{settings.oidc_issuer.rstrip('/')}/.well-known/openid-configuration"
     try:
-        async with asyncio.timeout(PROVIDER_SECONDS), httpx.AsyncClient() as client:
+        async with (
+            asyncio.timeout(PROVIDER_SECONDS),
+            httpx.AsyncClient(verify=tls or True) as client,
+        ):
             about: dict[str, Any] = dict((await client.get(url)).raise_for_status().json())
     except Exception:
         # An unusable proxy, a name that does not resolve, an answer that is not JSON, and so on.
@@ -194,18 +210,28 @@ async def _discover(settings: Settings) -> dict[str, Any]:
     return about
 
 
-def _client(settings: Settings, request: Request) -> Any:
+def _client(request: Request) -> Any:
+    """A client for one exchange with the provider: it may keep cookies, so it is not shared."""
     from authlib.integrations.httpx_client import AsyncOAuth2Client
 
+    settings = _settings(request)
     return AsyncOAuth2Client(
         settings.oidc_client,
         settings.oidc_secret,
-        scope="openid email",
-        # Not from the header Host, which whoever sends the request chooses.
-        redirect_uri=f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback",
-        code_challenge_method="S256",
+        scope=SCOPE,
+        redirect_uri=_redirect_url(settings, request),
         timeout=PROVIDER_SECONDS,
+        # Made once: certificates take a hundred times as long to load as a client to make.
+        verify=request.app.state.tls or True,
     )
+
+
+def _redirect_url(settings: Settings, request: Request) -> str:
+    """Where the provider sends people back to.
+
+    Not from the header Host, which whoever sends the request chooses.
+    """
+    return f"{settings.url.rstrip('/') or _local_url(request)}{PATH}/callback"
 
 
 def _local_url(request: Request) -> str:

@@ -58,13 +58,16 @@ def source(address: str) -> str:
 
     One address of an IPv6 network gives access to all of them.
 
-    >>> source("203.0.113.7"), source("2001:db8::1:2")
-    ('203.0.113.7', '2001:db8::')
+    >>> source("203.0.113.7"), source("2001:db8::1:2"), source("::ffff:203.0.113.7")
+    ('203.0.113.7', '2001:db8::', '203.0.113.7')
     """
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return address
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        # An IPv4 client of a socket that takes both.
+        return str(parsed.ipv4_mapped)
     if isinstance(parsed, IPv6Address):
         return str(ip_network((parsed, 64), strict=False).network_address)
     return str(parsed)

@@ -14,6 +14,7 @@ import json
 import time
 from dataclasses import dataclass
 from hashlib import sha256
+from ssl import SSLContext
 from typing import Any, Protocol
 
 import httpx
@@ -166,8 +167,8 @@ class Webhook:
 
     what = "webhook"
 
-    def __init__(self, url: str, secret: str) -> None:
-        self._url, self._secret = url, secret
+    def __init__(self, url: str, secret: str, tls: SSLContext) -> None:
+        self._url, self._secret, self._tls = url, secret, tls
         self.key, self.shown = key_of("webhook", url), shown_url(url)
 
     async def deliver(
@@ -177,7 +178,7 @@ class Webhook:
         sent: Delivery,
     ) -> str | None:
         """Send an event; None if it was received, or else why not."""
-        async with httpx.AsyncClient(timeout=DEADLINE) as client:
+        async with httpx.AsyncClient(timeout=DEADLINE, verify=self._tls) as client:
             return await send(client, self._url, sent, self._secret, time.time())
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, lru_cache, partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import HTMLResponse, RedirectResponse
+from markupsafe import escape
 
 from bascule.core.errors import InputError
 from bascule.service.api.calls import calls_of, change, renders_of
@@ -39,13 +40,28 @@ Search = Annotated[str, Query(max_length=200)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
+LONGEST_TOKEN = 200
+"""Characters of the token of a link."""
+
+TOKEN = "TOKEN-OF-THE-LINK"  # nosec B105: stands for one
+
 router = APIRouter()
 
 
 @router.get("/glossary")
 async def show_glossary(request: Request) -> Response:
     """Show the glossary, to everyone: the sign-in page links to it, and it names no test."""
-    return page("glossary.html", await _caller_or_none(request), terms=terms(), anchor=anchor)
+    caller = await _caller_or_none(request)
+    return HTMLResponse(_public_glossary() if caller is None else _glossary(caller))
+
+
+def _glossary(caller: Caller | None) -> str:
+    return render("glossary.html", caller=caller, terms=terms(), anchor=anchor)
+
+
+@cache
+def _public_glossary() -> str:
+    return _glossary(None)
 
 
 @router.get("/")
@@ -207,6 +223,8 @@ async def ask_key(request: Request, token: str | None = None) -> Response:
     """Ask for a key, or show the button of a one-time link."""
     # A link only shows a button: a token is used up by a form that a person sends, not by
     # whatever follows links (previews, scanners, an image on another site).
+    if token is not None and len(token) > LONGEST_TOKEN:
+        raise Problem(400, "this link is not valid: copy it again, or sign in with a key")
     return _sign_in_page(request, token=token)
 
 
@@ -292,7 +310,15 @@ def _sign_in_page(
 ) -> Response:
     status, detail = (200, None) if problem is None else (problem.status, problem.detail)
     has_oidc = bool(request.app.state.settings.oidc_issuer)
-    return page("sign-in.html", None, status, problem=detail, token=token, oidc=has_oidc)
+    text = _sign_in_text(detail, token is not None, has_oidc)
+    return HTMLResponse(text.replace(TOKEN, escape(token or "")), status)
+
+
+@lru_cache(maxsize=64)
+def _sign_in_text(problem: str | None, has_token: bool, has_oidc: bool) -> str:
+    """The page to sign in, rendered once, with `TOKEN` in place of the token of a link."""
+    token = TOKEN if has_token else None
+    return render("sign-in.html", caller=None, problem=problem, token=token, oidc=has_oidc)
 
 
 def _is_htmx(request: Request) -> bool:

@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
+import httpx
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
@@ -40,7 +41,7 @@ from bascule.service.page.creation.plans import Creations
 from bascule.service.planner import Planner
 from bascule.service.reading.shared import ExperimentCache, SharedRenders, UnitRequests
 from bascule.service.reading.store_calls import SharedRead, StoreCalls
-from bascule.service.responses import Problem, problem_of, refusal
+from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
 from bascule.service.settings import Settings
@@ -83,12 +84,17 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     app.state.probe = SharedRead(
         lambda: app.state.calls.short(write_probe, store, time.time()), None
     )
-    app.state.oidc_provider = oidc.provider(settings)
+    has_clients = bool(settings.oidc_issuer or settings.webhooks)
+    app.state.tls = httpx.create_ssl_context() if has_clients else None
+    app.state.oidc_provider = oidc.provider(settings, app.state.tls)
     app.state.planner = Planner()
     app.state.creations = Creations()
     app.state.metrics = Metrics()
     app.state.guesses = Buckets(settings.guesses / 60, settings.guesses)
     app.state.rates = Buckets(settings.rate, settings.rate)
+    app.state.description = SharedRead(
+        lambda: app.state.calls.compute(lambda: encode(app.openapi())), b""
+    )
     app.state.is_leaving = False
     # Set by those who serve in a process of its own.
     app.state.is_watched = False

@@ -39,7 +39,10 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         ("alarms", find_alarms, LOOK_EVERY),
     ]
     targets: list[webhooks.Recipient] = [
-        *(webhooks.Webhook(url, settings.webhook_secret) for url in settings.webhooks),
+        *(
+            webhooks.Webhook(url, settings.webhook_secret, app.state.tls)
+            for url in settings.webhooks
+        ),
         *map(notify.Target, settings.notify),
     ]
     # One task for each address, so that one that hangs delays no other.

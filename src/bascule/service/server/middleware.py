@@ -10,6 +10,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bascule.core.errors import InputError, StoreError
+from bascule.service.auth.rate_limits import Buckets, source
 from bascule.service.responses import Problem, problem_of, refusal, unavailable
 from bascule.service.settings import MOST_FIELDS
 from bascule.service.telemetry import LOGGER, Metrics, log
@@ -33,10 +34,17 @@ NOT_KEPT = (b"cache-control", b"no-store")
 
 QUIET = ("/healthz", "/readyz", "/metrics", "/ofrep", "/static")
 REFUSED = (401, 403, 413, 429)
+CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
 CLOSED = "the handler is closed"
 
-LARGEST_SIGN_IN = 10_000
-"""Bytes of a form that anybody may send: it has a key, or the token of a link."""
+LARGEST_SIGN_IN, LONGEST_QUERY = 10_000, 8_000
+"""Bytes of what anybody may send: a form with a key or the token of a link, and a query."""
+
+STRANGERS_RATE, STRANGERS_BURST = 20.0, 200.0
+"""Pages that an address may ask for without a key: a second, and at once."""
+
+PROGRAMS = ("/v1", "/ofrep", "/healthz", "/readyz", "/metrics", "/static")
+"""How the paths begin that strangers may ask for as often as others: they are quick to refuse."""
 
 
 class RequestMiddleware:
@@ -46,6 +54,7 @@ class RequestMiddleware:
         self._app = app
         self._metrics = metrics
         self._largest = largest
+        self._strangers = Buckets(STRANGERS_RATE, STRANGERS_BURST)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and its answer back."""
@@ -76,6 +85,8 @@ class RequestMiddleware:
                 raise ClientDisconnect from error
 
         try:
+            if not scope["path"].startswith(PROGRAMS) and _is_stranger(scope):
+                self._check_stranger(scope)
             length = _length(scope)
             largest = LARGEST_SIGN_IN if scope["path"] == "/sign-in" else self._largest
             if scope.get("query_string", b"").count(b"&") >= MOST_FIELDS:
@@ -109,6 +120,13 @@ class RequestMiddleware:
         finally:
             self._tell(scope, method, status or 500, time.perf_counter() - since)
 
+    def _check_stranger(self, scope: Scope) -> None:
+        """Raise if a request without a key or a session is too long, or one of too many."""
+        if len(scope.get("query_string", b"")) > LONGEST_QUERY:
+            raise Problem(414, f"the query is too long: send at most {LONGEST_QUERY:,} bytes")
+        client = scope.get("client")
+        self._strangers.take(source(client[0]) if client else "")
+
     def _tell(self, scope: Scope, method: str, status: int, seconds: float) -> None:
         route: Any = scope.get("route")
         path = getattr(route, "path", "other")
@@ -127,6 +145,11 @@ class RequestMiddleware:
                 seconds=round(seconds, 6),
                 address=client[0] if client else None,
             )
+
+
+def _is_stranger(scope: Scope) -> bool:
+    """Whether a request has neither a key nor a cookie."""
+    return not any(name in CREDENTIALS for name, _ in scope["headers"])
 
 
 def _length(scope: Scope) -> int:

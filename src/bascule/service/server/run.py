@@ -26,7 +26,7 @@ from bascule.service.reading.store_calls import THREADS
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
 from bascule.service.server.workers import end_with_parent, handled, keep_working
-from bascule.service.settings import Settings
+from bascule.service.settings import Settings, believed
 from bascule.service.telemetry import FOLDER, log, write_logs
 
 ACTOR = "service"
@@ -183,7 +183,7 @@ def options(settings: Settings) -> dict[str, Any]:
         "ws": "none",
         # By default Uvicorn believes every program on this machine, and an environment variable.
         "proxy_headers": bool(settings.proxies),
-        "forwarded_allow_ips": list(settings.proxies),
+        "forwarded_allow_ips": believed(settings.proxies),
     }
 
 
