@@ -27,7 +27,6 @@ SETTLE = "1m"
 NOT_STEERED = {
     "metrics": "guardrails and other metrics",
     "covariates": "covariates",
-    "segments": "segments",
 }
 """Parts of a design that steering does not have, in words."""
 
