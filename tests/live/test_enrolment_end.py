@@ -91,24 +91,6 @@ def test_enrolment_resumes_when_outcomes_vary_more_than_was_planned(
     assert test.verify().agrees
 
 
-def test_a_cap_on_pending_units_holds_without_a_horizon(
-    store: bs.Store, clock: bs.ManualClock
-) -> None:
-    design = bs.Design(
-        ["a", "b"], bs.Gaussian(1), bs.Tilt(3), measure=WEEK, max_pending=50, overflow="leader"
-    )
-    test = store.create("capped", design)
-    assert enrol(test, range(80)) == 50
-    assert test.evaluate("late").arm == "a"
-    for i in range(50):
-        arm = test.evaluate(f"unit {i}").arm
-        test.record(f"unit {i}", 0.2 if arm == "b" else 0.0)
-    clock.advance("8d")
-    assert 46 < enrol(test, range(80, 200)) <= 50
-    assert test.evaluate("later").arm == "b"
-    assert test.verify().agrees
-
-
 def test_a_winner_that_waits_for_its_guardrails_enrols_more(
     store: bs.Store, clock: bs.ManualClock
 ) -> None:
@@ -136,8 +118,6 @@ def test_a_winner_that_waits_for_its_guardrails_enrols_more(
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"max_pending": 3, "rule": bs.Tilt(3)}, "max_pending must be at least 5"),
-        ({"max_pending": 9, "rule": bs.UCB(2)}, "max_pending is for rules in blocks"),
         ({"overflow": "winner", "rule": bs.Tilt(3)}, "overflow must be"),
     ],
 )

@@ -123,15 +123,11 @@ class Design(DesignFields):
 
     def _check_blocks(self) -> None:
         """Refuse what is for rules in blocks where the rule is none of them."""
-        for name in ("max_pending", "min_days", "whole_weeks", "measure_on"):
+        for name in ("min_days", "whole_weeks", "measure_on"):
             if getattr(self, name) and self.procedure.counts != "blocks":
                 raise InputError(
                     name, f"{name} is for rules in blocks, not for {self.rule.label}: leave it out"
                 )
-        if self.max_pending is not None:
-            largest = self.procedure.largest_block or 1
-            remedy = f"a block has up to {largest} units"
-            checks.accept(self, "max_pending", checks.whole, largest, remedy, MOST_UNITS)
 
     def _check_covariates(self, covariates: Sequence[Covariate]) -> None:
         without = replace(self, covariates=None)

@@ -90,12 +90,6 @@ class DesignFields(Declared):
     measure: Measure | None = None
     """What a unit's outcome is in a live test: how the events of its conversion window are
     combined."""
-    max_pending: Annotated[
-        int | None,
-        Option("Enrol no unit while this many have not counted yet.", kind="whole"),
-    ] = None
-    """No unit is enrolled while this many have not counted yet. A test with a horizon also enrols
-    none while its pending units suffice."""
     overflow: Annotated[
         Overflow,
         Option("The arm for units that arrive while none is enrolled."),

@@ -64,13 +64,10 @@ def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: 
 
     `more` units were placed that the state does not have yet.
     """
-    pending, most = state.pending + more, math.inf
-    if design.max_pending is not None:
-        most = (design.max_pending - pending) // block.size
-    if pending > 0 or state.ending.held is not None:
-        left = blocks_left(design, state.latest_once, block, state.enrolment.under_way)
-        most = min(most, left if left == math.inf else math.ceil(left))
-    return max(0.0, most)
+    if state.pending + more <= 0 and state.ending.held is None:
+        return math.inf
+    left = blocks_left(design, state.latest_once, block, state.enrolment.under_way)
+    return left if left == math.inf else max(0.0, math.ceil(left))
 
 
 class Admission(NamedTuple):

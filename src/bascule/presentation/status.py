@@ -49,7 +49,6 @@ ENDED_BY: dict[EndReason | None, str] = {
     None: "",
     "horizon": ": it has reached its horizon",
     "futility": f": {FUTILE}",
-    "exhausted": ": those enrolled come back, but nobody new does, so that evidence cannot grow",
 }
 """Why a test is over, as the end of a sentence."""
 

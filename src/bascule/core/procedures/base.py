@@ -32,7 +32,7 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 AnyStatistics = Statistics | CohortStatistics
 """What a test has shown: one outcome per unit, or cohorts where outcomes recur."""
 
-EndReason = Literal["horizon", "futility", "exhausted"]
+EndReason = Literal["horizon", "futility"]
 """Why a test ends without a decision: by its plan, or as its units cannot grow any more."""
 
 UNKNOWN: Difference = (0.0, -math.inf, math.inf)

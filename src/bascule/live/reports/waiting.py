@@ -14,7 +14,7 @@ from bascule.core.metrics.effects import Contrast, advantages, contrasts, effect
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.procedures.base import EndReason
 from bascule.live.clock import moment
-from bascule.live.steps.assignment import is_complete, is_exhausted
+from bascule.live.steps.assignment import is_complete
 from bascule.live.steps.folding import due_announcement
 from bascule.live.storage.queries import Loaded
 from bascule.live.storage.state import OPEN, ExperimentState, Phase
@@ -103,8 +103,6 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
 
 def ended_by(test: Loaded) -> EndReason | None:
     """Return why a test is over that has no decision; None at a cap or a deadline."""
-    if is_exhausted(test.design, test.state, test.created):
-        return "exhausted"
     return end_reason(test.design, test.state.statistics)
 
 
@@ -115,10 +113,10 @@ def stalled_since(test: Loaded, now: float) -> str | None:
     them have counted: where users come back, all of them are in it then.
     """
     state = test.state
-    marks = state.enrolment.grown
+    marks = state.enrolment.marks
     if test.phase != "running" or state.ending.verdict is not None or not marks:
         return None
-    units, since, _ = marks[0]
+    units, since = marks[0]
     if units < STALLED_UNITS:
         return None
     if test.design.procedure.counts == "stages" or state.folding.folded < units:

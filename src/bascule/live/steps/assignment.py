@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, NamedTuple
 
-from bascule.core.calendar import DAY
 from bascule.core.cohorts import ArmCohorts, Cohort, CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -279,8 +278,8 @@ def _after(
     assigned = list(state.enrolment.assigned)
     for arm in arms:
         assigned[arm] += 1
-    grown = with_mark(state.enrolment.grown, sum(assigned), now, state.counts.days)
-    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now, grown=grown, **block)
+    marks = with_mark(state.enrolment.marks, sum(assigned), now)
+    enrolment = state.enrolment._replace(assigned=tuple(assigned), latest=now, marks=marks, **block)
     is_open = state.ending.verdict is None
     if design.procedure.counts == "stages":
         enrolment = joined(design, enrolment, arms, now) if is_open else enrolment
@@ -306,10 +305,10 @@ def is_complete(design: Design, state: ExperimentState) -> bool:
     """Return whether nobody is enrolled now, since the units that have not counted suffice.
 
     >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3), max_pending=5)
-    >>> start = ExperimentState.empty(design)
-    >>> is_complete(design, start._replace(enrolment=start.enrolment._replace(assigned=(2, 2))))
-    True
+    >>> rule = bs.Tilt(3, effect=0.5, power=0.9)
+    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), rule, reports="always")
+    >>> is_complete(design, ExperimentState.empty(design))
+    False
     """
     if (
         design.procedure.assigns != "blocks"
@@ -338,39 +337,20 @@ Marks from before the units last grew by the factor `GROWTH` are deleted. The ol
 whether enrolment has nearly stopped.
 """
 
-EXHAUSTED_UNITS, EXHAUSTED_DAYS = 100, 14.0
-"""With fewer units, or fewer days with late events, a test is not taken to be exhausted."""
 
-
-def with_mark(marks: tuple[Mark, ...], units: int, now: float, days: int) -> tuple[Mark, ...]:
+def with_mark(marks: tuple[Mark, ...], units: int, now: float) -> tuple[Mark, ...]:
     """Return the marks of an enrolment, with another one if the units have grown by a hundredth.
 
-    >>> with_mark((Mark(100, 0.0), Mark(200, 9.0)), 202, 60.0, 1)
-    (Mark(units=200, time=9.0, days=0), Mark(units=202, time=60.0, days=1))
+    >>> with_mark((Mark(100, 0.0), Mark(200, 9.0)), 202, 60.0)
+    (Mark(units=200, time=9.0), Mark(units=202, time=60.0))
     """
     if marks and units < MARKED * marks[-1].units:
         return marks
     recent = (mark for mark in marks if GROWTH * mark.units > units)
-    return (*recent, Mark(units, now, days))
-
-
-def is_exhausted(design: Design, state: ExperimentState, created: float) -> bool:
-    """Return whether only units already enrolled still come, so that evidence cannot grow.
-
-    All traffic gets in, the units grew by less than 1 % since the last mark, and all units up to it
-    have counted. Since then, late events (after a unit's window) came on at least 14 days, as many
-    days as two windows have, and as many as the test had lasted. An outage adds no such days.
-    """
-    marks, wait = state.enrolment.grown, design.matures(0.0)
-    if not marks or wait is None or state.control.share < 1.0:
-        return False
-    last = marks[-1]
-    is_known = max(EXHAUSTED_UNITS, state.control.first + 1) <= last.units <= state.folding.folded
-    least = max(EXHAUSTED_DAYS, 2.0 * wait / DAY, (last.time - created) / DAY)
-    return is_known and state.counts.days - last.days >= least
+    return (*recent, Mark(units, now))
 
 
 def marked_anew(state: ExperimentState, now: float) -> ExperimentState:
     """Return the state after a change of the traffic: growth is measured from now on."""
-    marks = (Mark(state.units, now, state.counts.days),) if state.units else ()
-    return state._replace(enrolment=state.enrolment._replace(grown=marks))
+    marks = (Mark(state.units, now),) if state.units else ()
+    return state._replace(enrolment=state.enrolment._replace(marks=marks))

@@ -88,11 +88,10 @@ class Control(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How many units there were at a time, and on how many days late events had come by then."""
+    """How many units there were at a time."""
 
     units: int
     time: float
-    days: int = 0
 
 
 class Enrolment(NamedTuple):
@@ -102,7 +101,7 @@ class Enrolment(NamedTuple):
     """The units of each arm."""
     latest: float = 0.0
     """When the last unit came."""
-    grown: tuple[Mark, ...] = ()
+    marks: tuple[Mark, ...] = ()
     """Marks at each growth by a hundredth in the last twentieth, or since traffic was changed."""
     origin: float | None = None
     """When the first unit came, where a calendar or stages begin with it."""
@@ -224,10 +223,7 @@ class Names(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Events that were counted, capped or refused.
-
-    Nothing but the status, and the end of a test whose units do not grow any more, goes by them.
-    """
+    """Events that were counted, capped or refused. Only the status goes by them."""
 
     clipped: tuple[tuple[int, ...], ...] = ()
     """For the primary metric and then for the others, the units of each arm whose outcome lay
@@ -236,10 +232,6 @@ class Counts(NamedTuple):
     """Events of folded units."""
     late: int = 0
     """Events that came after the windows of their units."""
-    days: int = 0
-    """Days on which such events came."""
-    day: int = 0
-    """The last of these days, since 1970."""
     unenrolled: int = 0
     """Outcomes of units that are not in the test."""
     excluded: int = 0

@@ -1,6 +1,7 @@
 """The state of a live test as it is stored: JSON, read by the declarations of its parts.
 
-In groups of the state, fields at their defaults are left out. A new field needs a default.
+In groups of the state, fields at their defaults are left out. A new field needs a default, and a
+field that an earlier version wrote and this one does not have is not read.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import fields
 from functools import cache, lru_cache
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.errors import InputError
@@ -127,9 +128,21 @@ def state_from_json(text: str, statistics: AnyStatistics) -> ExperimentState:
     >>> state_from_json(state_to_json(start), start.statistics) == start
     True
     """
-    data = {**json.loads(text), "statistics": statistics}
-    state: ExperimentState = _read(ExperimentState, data)
+    data = json.loads(text)
+    for name, fields_of_group in _groups().items():
+        if isinstance(data.get(name), dict):
+            data[name] = {key: part for key, part in data[name].items() if key in fields_of_group}
+    state: ExperimentState = _read(ExperimentState, {**data, "statistics": statistics})
     return state
+
+
+@cache
+def _groups() -> dict[str, frozenset[str]]:
+    """Return the fields of each group of the state."""
+    kinds = get_type_hints(ExperimentState)
+    return {
+        name: frozenset(kind._fields) for name, kind in kinds.items() if hasattr(kind, "_fields")
+    }
 
 
 def run_to_json(dealt: Iterable[tuple[Parts, Struck, Used | None]]) -> str:

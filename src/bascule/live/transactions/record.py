@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import cast
 
-from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
@@ -103,18 +102,14 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
             if receipt.reason == "late":
-                work.state = _with_late(work.state, now)
+                work.state = _with_late(work.state)
     settle(work)
     return receipts
 
 
-def _with_late(state: ExperimentState, now: float) -> ExperimentState:
+def _with_late(state: ExperimentState) -> ExperimentState:
     """Return the state with one more event that came after the window of its unit."""
-    counts, day = state.counts, int(now // DAY)
-    counts = counts._replace(late=counts.late + 1)
-    if day > counts.day:
-        counts = counts._replace(days=counts.days + 1, day=day)
-    return state._replace(counts=counts)
+    return state._replace(counts=state.counts._replace(late=state.counts.late + 1))
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:

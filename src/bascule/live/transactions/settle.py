@@ -14,7 +14,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
-from bascule.live.steps.assignment import Assignment, is_exhausted
+from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
@@ -62,8 +62,7 @@ def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
         decide(work)
     elif work.state.ending.held is None and not more and _has_ended(work):
         work.phase = "over"
-        reason = {"reason": "exhausted"} if _is_exhausted(work) else {}
-        work.log("end", after=work.state.progress, **reason)
+        work.log("end", after=work.state.progress)
     _show(work)
     if work.state.names.erasing:
         finish(work)
@@ -335,17 +334,12 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _end_reason(work, work.now) or _is_exhausted(work):
+    if _end_reason(work, work.now):
         return True
     if work.state.pending > 0 or work.design.max_units is None:
         return False
     counted = work.state.statistics.units == work.state.units
     return counted and cap_met(work.design, work.state.statistics)
-
-
-def _is_exhausted(work: UnitOfWork) -> bool:
-    is_running = work.phase in ("running", "over")
-    return is_running and is_exhausted(work.design, work.state, work.before.created)
 
 
 def _show(work: UnitOfWork) -> None:

@@ -21,7 +21,7 @@ from bascule.core.calendar import announced_after
 from bascule.core.covariates import adjusted, coefficients
 from bascule.core.covariates import fold as fold_covariates
 from bascule.core.covariates import observe as observe_covariates
-from bascule.core.design import MOST_UNITS, Design
+from bascule.core.design import Design
 from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
@@ -173,7 +173,6 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         count: int,
         chunk: Chunk,
         settings: BlockSettings,
-        max_pending: int,
         calendar: Calendar,
         source: Source,
         columns: RunColumns,
@@ -238,10 +237,9 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     below_cap = units + left * size <= max_units
                     frozen = False
                     if left == rounds:
-                        frozen = units - counted + left * size > max_pending or (
-                            (units > counted or held != NOBODY)
-                            and blocks_left(arms, pairs, count, pending, params) <= 0.0
-                        )
+                        frozen = (units > counted or held != NOBODY) and blocks_left(
+                            arms, pairs, count, pending, params
+                        ) <= 0.0
                     if frozen:
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
@@ -362,7 +360,6 @@ class WorldBlockRuns(WorldRuns):
         self.largest_block = procedure.largest_block
         params = compiled_params(procedure)
         self.settings = block_settings(self, procedure, params)
-        self.max_pending = design.max_pending or MOST_UNITS
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
         daily = world.units_per_day or 0.0
         self.least = daily * (design.min_days or 0.0)
@@ -397,7 +394,6 @@ class WorldBlockRuns(WorldRuns):
             self.arms,
             chunk,
             self.settings,
-            self.max_pending,
             Calendar(self.least, self.week, np.empty(self.arms)),
             source_of(self.world),
             columns,
