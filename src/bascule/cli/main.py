@@ -77,6 +77,7 @@ app = typer.Typer(
     context_settings={"help_option_names": HELP_OPTIONS},
     pretty_exceptions_enable=False,
 )
+experiment.app.command("sync")(steer.sync_command)
 for _panel, _commands in PANELS.items():
     for _name, _command in _commands.items():
         if isinstance(_command, typer.Typer):

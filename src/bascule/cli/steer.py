@@ -1,4 +1,4 @@
-"""`bascule steer`: one run of a test on the flags of another tool."""
+"""`bascule steer` and `bascule experiment sync`: tests whose flags or outcomes are elsewhere."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import Any
 
 import typer
 
-from bascule.cli.support.console import prepare_files, print_result, say_written, write_files
+from bascule.cli.support.console import (
+    prepare_files,
+    print_result,
+    print_rows,
+    say_written,
+    write_files,
+)
 from bascule.cli.support.declared import declared, named
 from bascule.cli.support.designs import JSON
+from bascule.cli.support.stores import NAME, STORE, store_at
 from bascule.core.options import Option
 
 DECIDED = 3
@@ -49,3 +56,38 @@ def command(
         say_written(given.get("html"))
     if run.state == "decided":
         raise typer.Exit(DECIDED)
+
+
+WAREHOUSE = named(
+    source=Option(
+        "A file, or the URL of a database.", group="basics", required=True, metavar="PLACE"
+    ),
+    query=Option("Rows with the outcomes.", group="basics", metavar="SQL"),
+    id=Option(
+        "What tells one outcome from another: it counts once, however often it is read.",
+        group="basics",
+        required=True,
+        metavar="COLUMN",
+    ),
+    unit=Option("The unit; usual names are found.", group="basics", metavar="COLUMN"),
+    value=Option("The value.", group="basics", metavar="COLUMN", unset="1 for every row"),
+    time=Option("The time; usual names are found.", group="basics", metavar="COLUMN"),
+    metric=Option("The metric of the design.", group="basics", unset="the primary one"),
+)
+
+
+@declared(WAREHOUSE, JSON)
+def sync_command(name: str = NAME, store: str = STORE, **given: Any) -> None:
+    """Record the outcomes that a query returns, each once; for cron, daily or hourly."""
+    from bascule.steering.sync import Columns, sync
+
+    columns = Columns(given["id"], *(given.get(part) for part in ("unit", "value", "time")))
+    with store_at(store, there=True) as opened:
+        synced = sync(
+            opened.get(name),
+            given["source"],
+            columns,
+            query=given.get("query"),
+            metric=given.get("metric"),
+        )
+    print_rows("json" in given, synced.to_dict(), synced.lines())

@@ -1,0 +1,137 @@
+"""Outcomes of a live test from a warehouse: the rows of a query, each recorded once by its id."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC
+from typing import Any
+
+from bascule.analysis.api import one_line
+from bascule.analysis.log.naming import named, usual
+from bascule.analysis.log.times import moment, times_of
+from bascule.analysis.source.open import MEMORY, connections, open_tables
+from bascule.analysis.source.places import Source, run
+from bascule.core.errors import InputError
+from bascule.live.api.experiment import Experiment
+
+DUPLICATE = "duplicate"
+"""The reason of a receipt for an outcome that was recorded before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a query; usual names of `unit` and `time` are found.
+
+    Without a `value` every row counts as 1. `id` makes a row count once, however often it is read.
+    """
+
+    id: str
+    unit: str | None = None
+    value: str | None = None
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What became of the rows of a query."""
+
+    rows: int
+    recorded: int
+    """Outcomes that are new."""
+    before: int
+    """Outcomes that were recorded by an earlier run."""
+    strangers: int
+    """Rows of units that the test does not have."""
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    """Outcomes that do not count, by reason."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain data."""
+        return {
+            "rows": self.rows,
+            "recorded": self.recorded,
+            "before": self.before,
+            "strangers": self.strangers,
+            "excluded": dict(self.excluded),
+        }
+
+    def lines(self) -> list[str]:
+        """Return the counts in words."""
+        said = [
+            f"{self.recorded:,} of {self.rows:,} rows are new outcomes; {self.before:,} were "
+            f"recorded before, {self.strangers:,} are of units that the test does not have"
+        ]
+        return said + [f"{n:,} do not count: {reason}" for reason, n in self.excluded.items()]
+
+
+def sync(
+    test: Experiment,
+    source: object,
+    columns: Columns,
+    *,
+    query: str | None = None,
+    metric: str | None = None,
+) -> Synced:
+    """Record the outcomes that a query returns; a row that was recorded before is not again.
+
+    Rows of units that the test has not assigned are counted and left out: a warehouse has the
+    events of everyone. A row that arrives after its unit has counted is late: the `grace` of the
+    measure is how long units wait for the warehouse.
+    """
+    rows = _rows(Source(source, query, "source"), columns)
+    enrolled = {unit for unit in {row["unit"] for row in rows} if test.assignment(unit) is not None}
+    outcomes = [
+        (row["unit"], row["value"], row["at"].replace(tzinfo=UTC), row["id"], metric)
+        for row in rows
+        if row["unit"] in enrolled
+    ]
+    receipts = test.record_many(outcomes)
+    refused = Counter(str(one.reason) for one in receipts if not one.accepted)
+    before = refused.pop(DUPLICATE, 0)
+    recorded = sum(one.accepted for one in receipts)
+    return Synced(len(rows), recorded, before, len(rows) - len(outcomes), refused)
+
+
+def _rows(source: Source, columns: Columns) -> list[dict[str, Any]]:
+    """The rows of a query: unit, value, time and id; refuse those that lack one of them."""
+    with connections(MEMORY) as opened, one_line():
+        (table,) = open_tables(opened, [source])
+        there = list(table.columns)
+        name = named("id", columns.id, there)
+        unit = _column("unit", columns.unit, [other for other in there if other != name])
+        time = _column("time", columns.time, there)
+        values = {}
+        if columns.value is not None:
+            values["value"] = table[named("value", columns.value, there)].cast("float64")
+        rows = run(
+            table.select(
+                unit=table[unit].cast("string"),
+                **values,
+                at=moment(table, times_of(table, time, None)),
+                id=table[name].cast("string"),
+            )
+        )
+    for place, row in enumerate(rows, 1):
+        row.setdefault("value", 1.0)
+        lacking = [part for part in ("unit", "value", "at", "id") if row[part] is None]
+        if lacking:
+            raise InputError(
+                "query",
+                f"query: row {place} has no {' and no '.join(lacking)}, so that nothing was "
+                "recorded: leave such rows out, as in WHERE ... IS NOT NULL",
+            )
+    return rows
+
+
+def _column(field: str, name: str | None, there: list[str]) -> str:
+    """The column that was named, or the one with a usual name."""
+    if name is not None:
+        return named(field, name, there)
+    likely = usual(field, there)
+    if len(likely) != 1:
+        raise InputError(
+            field, f"{field}: which column is it, of {', '.join(likely or there)}? Name it"
+        )
+    return likely[0]
