@@ -316,7 +316,7 @@ def test_forms_that_anybody_may_send_are_small_and_of_one_kind(service: Service)
         ):
             answer = caller.post("/sign-in", content=content, headers=headers)
             assert answer.status_code == status, answer.text
-        assert caller.get("/sign-in?" + "token=x&" * 1001).status_code == 400
+        assert caller.get("/sign-in?" + "a=&" * 1001).status_code == 400
         assert caller.get("/sign-in?" + "token=x&" * 200).status_code == 200
 
 
