@@ -136,6 +136,7 @@ class Metrics:
         self.deliveries = counter(
             "bascule_webhook_deliveries", "Webhooks sent, by what became of them.", ["result"]
         )
+        self.stalls = counter("bascule_stalls", "Times the event loop did not turn for seconds.")
         self._seconds = Histogram(
             "bascule_request_seconds",
             "How long an answer took.",

@@ -24,7 +24,8 @@ from tests.service.running import Program
 import bascule as bs
 from bascule.cli.main import main
 from bascule.service.auth.keys import create_key
-from bascule.service.server.run import FREEZES, check, freezing_callback
+from bascule.service.server.run import check
+from bascule.service.server.tuning import FREEZES, freezing_callback
 from bascule.service.settings import Settings
 
 DESIGN = bs.Design(["a", "b"], bs.Gaussian(100), bs.Tilt(3, batch=2), error=1e-6, reports="always")

@@ -21,6 +21,7 @@ from bascule.core.evidence.families.rows import Difference
 from bascule.core.outcomes import Outcome, Pair
 from bascule.core.procedures.intervals.state import (
     MOST_ARMS,
+    STEPS_PER_E_FOLD,
     Bounds,
     intersected,
     is_due,
@@ -37,6 +38,9 @@ EndReason = Literal["horizon", "futility"]
 
 UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""
+
+FEW_PAIRS = 10
+"""Pairs of arms, up to which their intervals are kept as often as those of two arms."""
 
 OWN_STEPS = "own steps"
 """The kind of a procedure that states none."""
@@ -361,7 +365,10 @@ class Procedure(ABC):
     def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
         if isinstance(after, CohortStatistics):
             return is_due(after.stage - 1, after.stage)
-        return is_due(before.units, after.units)
+        # All intervals are computed when they are kept: those of many arms are kept less often.
+        pairs = self.arms * (self.arms - 1) // 2
+        steps = max(1, STEPS_PER_E_FOLD * FEW_PAIRS // max(FEW_PAIRS, pairs))
+        return is_due(before.units, after.units, steps)
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""

@@ -33,6 +33,9 @@ from bascule.service.auth.access import allow, client
 from bascule.service.reading.store_calls import StoreCalls
 from bascule.service.responses import DataResponse, Problem
 
+PART = 200
+"""Outcomes of a batch that are committed together: others write between two parts."""
+
 router = APIRouter(prefix="/v1", tags=["units"])
 """Calls about a unit in all experiments."""
 
@@ -138,9 +141,11 @@ async def receipts_of(
     """The receipts of events, in order; those that could not be read have theirs already."""
     fit = {at: event for at, event in enumerate(events) if isinstance(event, Event)}
     receipts = {at: event for at, event in enumerate(events) if isinstance(event, Receipt)}
-    if fit:
-        recording = test.soon.record_many([*fit.values()])
-        receipts |= dict(zip(fit, await calls.in_time(recording, "record"), strict=True))
+    places = list(fit)
+    for first in range(0, len(places), PART):
+        part = places[first : first + PART]
+        recording = test.soon.record_many([fit[at] for at in part])
+        receipts |= dict(zip(part, await calls.in_time(recording, "record"), strict=True))
     return [receipts[at] for at in range(len(events))]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 
 import httpx
 from fastapi import FastAPI, Request, Response
@@ -44,6 +44,7 @@ from bascule.service.reading.store_calls import SharedRead, StoreCalls
 from bascule.service.responses import Problem, encode, problem_of, refusal
 from bascule.service.server import background
 from bascule.service.server.middleware import RequestMiddleware
+from bascule.service.server.tuning import tuned
 from bascule.service.settings import Settings
 from bascule.service.telemetry import Metrics
 
@@ -97,7 +98,8 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
     )
     app.state.is_leaving = False
     # Set by those who serve in a process of its own.
-    app.state.is_watched = False
+    app.state.has_process = False
+    app.state.at_end = None
     app.state.routers = [
         units.calls,
         *[part.router for part in (operation, units, ofrep, experiments, logs, plans)],
@@ -124,14 +126,17 @@ def make_app(store: Store, settings: Settings | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    tasks = background.start(app)
-    try:
-        yield
-    finally:
-        app.state.is_leaving = True
-        await background.stop(tasks)
-        await app.state.planner.close()
-        await app.state.calls.close()
+    with tuned() if app.state.has_process else nullcontext():
+        tasks = background.start(app)
+        try:
+            yield
+        finally:
+            app.state.is_leaving = True
+            await background.stop(tasks)
+            await app.state.planner.close()
+            await app.state.calls.close()
+    if app.state.at_end is not None:
+        app.state.at_end()
 
 
 def _answer_problems(app: FastAPI) -> None:

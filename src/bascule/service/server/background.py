@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -25,8 +26,8 @@ from bascule.service.telemetry import LOGGER, STDERR, log
 SETTLE_EVERY, LOOK_EVERY, SEND_EVERY, RETAIN_EVERY = 2.0, 300.0, 2.0, 3600.0
 """Seconds between two rounds of each task."""
 
-STALLED, LIFE_EVERY = 10.0, 1.0
-"""Seconds after which a process whose event loop does not turn ends, and between signs of life."""
+STALLED, LIFE_EVERY = 2.0, 0.5
+"""Seconds after which an event loop that does not turn is logged, and between signs of life."""
 
 Round = Callable[[FastAPI], Awaitable[None]]
 
@@ -49,9 +50,14 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
     rounds += [(to.what, partial(deliver, target=to), SEND_EVERY) for to in targets]
     if settings.retention:
         rounds.append(("retention", erase_old_units, RETAIN_EVERY))
-    if app.state.is_watched:
+    tasks: list[asyncio.Task[None]] = []
+    if app.state.has_process:
         rounds.append(("life", show_life, LIFE_EVERY))
-    return [asyncio.create_task(_repeat(app, name, do, every)) for name, do, every in rounds]
+        # It takes a second, which whoever asks first need not wait.
+        tasks.append(asyncio.create_task(app.state.description.newer_than(float("-inf"))))
+    for name, do, every in rounds:
+        tasks.append(asyncio.create_task(_repeat(app, name, do, every)))
+    return tasks
 
 
 async def stop(tasks: list[asyncio.Task[None]]) -> None:
@@ -64,15 +70,21 @@ async def stop(tasks: list[asyncio.Task[None]]) -> None:
     faulthandler.cancel_dump_traceback_later()
 
 
-async def show_life(_: FastAPI) -> None:
-    """Put off the end of this process, which comes when its event loop has not turned for long.
+async def show_life(app: FastAPI) -> None:
+    """Log and count a stall of the event loop.
 
     The timer runs in a thread of the interpreter's own, which also notices a loop that never gives
-    up its lock. It writes what all threads do to the log and ends the process with exit code 1.
-    The program that started the worker, systemd or a container's restart policy then starts
-    another one.
+    up its lock, and writes what all threads do to the log. Nothing is ended: the loop goes on when
+    what holds it is done. One that never is does not answer `/healthz`, by which systemd or a
+    container's orchestrator starts the service again.
     """
-    faulthandler.dump_traceback_later(STALLED, exit=True, file=STDERR)
+    now = time.monotonic()
+    stalled = now - getattr(app.state, "alive_at", now) - LIFE_EVERY
+    app.state.alive_at = now
+    if stalled > STALLED:
+        app.state.metrics.stalls.inc()
+        log("event loop stalled", level="error", seconds=round(stalled, 1))
+    faulthandler.dump_traceback_later(LIFE_EVERY + STALLED, file=STDERR)
 
 
 async def settle(app: FastAPI) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import gc
 import logging
+import multiprocessing
 import os
+import signal
 import socket
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
 
 from bascule.core.errors import InputError, StoreError
 from bascule.live.api import Store, opened_store
@@ -25,7 +28,6 @@ from bascule.service.notifications.notify import check_targets
 from bascule.service.reading.store_calls import THREADS
 from bascule.service.server.app import make_app
 from bascule.service.server.connection import guarded
-from bascule.service.server.workers import end_with_parent, handled, keep_working
 from bascule.service.settings import Settings, believed
 from bascule.service.telemetry import FOLDER, log, write_logs
 
@@ -33,6 +35,11 @@ ACTOR = "service"
 
 LEAVING = 5
 """Seconds in which accepted requests are answered before the service ends."""
+
+HEALTH_SECONDS = 60
+"""Seconds in which a worker has to show that its process runs, or be replaced."""
+
+STOPS = (signal.SIGTERM, signal.SIGINT)
 
 MOST_CONNECTIONS = 4000
 
@@ -111,7 +118,7 @@ def address(settings: Settings, listening: socket.socket) -> str:
 
 def run(app: FastAPI, listening: socket.socket) -> None:
     """Serve an application on a socket until a signal to stop; return when all was answered."""
-    app.state.is_watched = True
+    app.state.has_process = True
     server = uvicorn.Server(uvicorn.Config(app, **options(app.state.settings)))
 
     def stop(*_: object) -> None:
@@ -119,40 +126,8 @@ def run(app: FastAPI, listening: socket.socket) -> None:
 
     # Uvicorn sends the signal that ended it again to the handlers that it found: they must not end
     # the process before the store is closed.
-    with handled(stop):
-        sys.setswitchinterval(SWITCH)
-        gc.freeze()
-        callback = freezing_callback()
-        gc.callbacks.append(callback)
+    with _handled(stop):
         server.run(sockets=[listening])
-        # DuckDB complains of leaks at exit if what it made stays exempt.
-        gc.callbacks.remove(callback)
-        gc.unfreeze()
-
-
-SWITCH = 0.0005
-"""Seconds after which a thread that computes lets others run: a page that is rendered must not hold
-up assignments for Python's usual 5 ms at a time."""
-
-FREEZES = 3
-"""How often objects are exempted from garbage collection: modules are loaded when first needed."""
-
-
-def freezing_callback() -> Callable[[str, Mapping[str, int]], None]:
-    """Return a callback of `gc` that exempts what the first full collections have found in use.
-
-    That is nearly all modules, which stay for as long as the process. To go through them again and
-    again kept the event loop for 90 ms every few seconds.
-    """
-    left = FREEZES
-
-    def collected(phase: str, info: Mapping[str, int]) -> None:
-        nonlocal left
-        if phase == "stop" and info["generation"] == 2 and left:
-            left -= 1
-            gc.freeze()
-
-    return collected
 
 
 @contextmanager
@@ -189,7 +164,21 @@ def options(settings: Settings) -> dict[str, Any]:
 
 def _exit_on_stop() -> Any:
     """End with exit code 0 on a signal to stop that comes before the server runs."""
-    return handled(lambda *_: sys.exit(0))
+    return _handled(lambda *_: sys.exit(0))
+
+
+@contextmanager
+def _handled(handler: Callable[..., Any]) -> Iterator[None]:
+    """Handle the signals to stop inside this block, in the main thread; others get none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in STOPS}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 def _leave() -> None:
@@ -203,24 +192,63 @@ def _leave() -> None:
         os._exit(0)
 
 
+class WorkerConfig(uvicorn.Config):
+    """The configuration of Uvicorn's workers, which is sent to their processes.
+
+    The protocol is a class that is made for the settings, so it is made again in each of them.
+    """
+
+    def __init__(self, app: Any, settings: Settings, workers: int) -> None:
+        given = options(settings)
+        del given["http"]
+        super().__init__(
+            app,
+            factory=True,
+            workers=workers,
+            timeout_worker_healthcheck=HEALTH_SECONDS,
+            **given,
+        )
+        self._largest_body = settings.largest_body
+
+    def load(self) -> None:
+        """Load the application and the protocol."""
+        super().load()
+        self.http_protocol_class = guarded(self._largest_body)
+
+
 def _serve_together(
     location: str, settings: Settings, workers: int, level: str, listening: socket.socket
 ) -> None:
+    """Serve in several processes, which Uvicorn starts, replaces when they die, and ends."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ[FOLDER] = folder
-        keep_working(_work, (location, settings, level, listening), workers, LEAVING)
+        config = WorkerConfig(partial(_worker, location, settings, level), settings, workers)
+        Multiprocess(config, [listening]).run()
 
 
-def _work(location: str, settings: Settings, level: str, listening: socket.socket) -> None:
-    """Serve in one of several worker processes."""
-    end_with_parent()
+def _worker(location: str, settings: Settings, level: str) -> FastAPI:
+    """Make the application of one of several processes."""
+    parent = multiprocessing.parent_process()
+    threading.Thread(target=_outlive, args=(parent,), daemon=True).start()
     write_logs(level)
-    with _exit_on_stop():
-        try:
-            store = Store(location, ACTOR)
-        except StoreError as problem:
-            log("worker cannot start", level="error", detail=str(problem))
-            raise SystemExit(1) from None
-        with store:
-            run(make_app(store, settings), listening)
-    _leave()
+    try:
+        store = Store(location, ACTOR)
+    except StoreError as problem:
+        log("worker cannot start", level="error", detail=str(problem))
+        raise SystemExit(1) from None
+    app = make_app(store, settings)
+    app.state.has_process = True
+
+    def end() -> None:
+        store.close()
+        _leave()
+
+    app.state.at_end = end
+    log("worker started", process=os.getpid())
+    return app
+
+
+def _outlive(parent: Any) -> None:
+    """Send this process a signal to stop when the one that started it is gone."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
