@@ -49,7 +49,7 @@ def days_in(answer: object, under: tuple[str, ...] = ()) -> Iterator[float]:
     [
         {"delay": "1d"},
         {"arms": 3, "metrics": [FAILED]},
-        {"share": 0.3, "waiting_cost": 5.0},
+        {"share": 0.3},
         {"whole_weeks": True, "min_days": 3},
         {"lift": "300%", "units_per_day": 1e6},
         {"units_per_day": 300},

@@ -58,7 +58,7 @@ def test_the_words_say_all_of_it(spending: bs.planning.Plan) -> None:
     for part in ("20 against 22: a lift of 2", "even split", "fixed horizon", "(proven"):
         assert part in " ".join(first.split())
     assert "half as large" not in first
-    text = "\n".join(lines(spending.report().whole))
+    text = "\n".join(lines(spending.report(details=True).whole))
     for part in (
         spending.rule.label,
         "half as large (1)",
@@ -97,7 +97,7 @@ def test_the_cost_is_compared_with_the_least_of_any_rule(spending: bs.planning.P
     least = spending.least_cost()
     assert least is not None
     assert 1.0 < spending.expected_cost.mean / least < 3.0
-    assert "times the least that any rule" in " ".join(lines(spending.report().whole))
+    assert "times the least that any rule" in " ".join(lines(spending.report(details=True).whole))
     assert replace(spending, request=replace(spending.request, window="1d")).least_cost() is None
 
 
@@ -124,7 +124,7 @@ def test_options_are_spelled_without_marks_in_every_place(windowed: bs.planning.
     for text in (repr(windowed), windowed.html(), windowed._repr_html_()):
         assert "`" not in text
         assert "(outcome)" in text
-    whole = windowed.report({"share": "--share", "outcome": "--outcome"}).whole
+    whole = windowed.report({"share": "--share", "outcome": "--outcome"}, details=True).whole
     assert "(--outcome)" in " ".join(whole.notes)
     assert "(--share)" in " ".join(whole.notes)
 
@@ -148,9 +148,9 @@ def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning
     assert mine[4] == first.rows[1][2]
     assert mine[5] == amount(windowed.expected_cost.mean)
     assert first.rows[1][1] == estimate(windowed.expected_days)
-    (chosen,) = windowed.report().details.tables[-1].strong
+    (chosen,) = windowed.report(details=True).details.tables[-1].strong
     assert windowed.at_zero is not None
-    every = windowed.report().details.tables[-1].rows[1 + chosen]
+    every = windowed.report(details=True).details.tables[-1].rows[1 + chosen]
     assert every[5] == amount(windowed.at_zero.days.mean)
     (data,) = {
         pace["at_zero_effect"]["expected_days"]["mean"]

@@ -54,6 +54,17 @@ FORMS = named(
 )
 """Another form of a test: a guarded rollout."""
 
+PREFER = named(
+    prefer=Option(
+        "Which of the designs to save.",
+        kind="choice",
+        choices=("recommended", "fastest", "cheapest"),
+        default="recommended",
+        group="output",
+        needs=("save",),
+        excludes=("rollout",),
+    )
+)
 FILES = named(
     save=Option("Write the design, for simulations and live tests.", kind="file", group="output"),
     figure=Option("Draw the frontier, as .png or .svg.", kind="file", group="output"),
@@ -68,7 +79,7 @@ VERBOSE = named(
 )
 
 
-@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, VERBOSE, designs.JSON, FILES)
+@declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, VERBOSE, designs.JSON, PREFER, FILES)
 def command(**given: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
@@ -80,8 +91,11 @@ def command(**given: Any) -> None:
         answer, report = make(given, read(designs.RUNS, given))
     # Before anything is printed, because the reader of the output may close it.
     if files["save"] is not None:
-        answer.design.save(files["save"])
-    print_result(answer, as_json, lambda _: _show(report(), verbose="verbose" in given))
+        preferred = read(PREFER, given).get("prefer", "recommended")
+        designs_of = {"fastest": lambda: answer.fastest, "cheapest": lambda: answer.cheapest}
+        designs_of.get(preferred, lambda: answer)().design.save(files["save"])
+    hint = not {"verbose", "rollout"} & set(given)
+    print_result(answer, as_json, lambda _: _show(report(), hint))
     write_files(answer, files["figure"], files["html"])
     if not as_json:
         say_written(*files.values())
@@ -153,7 +167,7 @@ def _test(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
         answer = plan(request, progress=report, **runs)
     note_compilation(answer.compile_seconds)
     _note_measure(answer, given)
-    return answer, lambda: answer.report(_names(answer))
+    return answer, lambda: answer.report(_names(answer), details="verbose" in given)
 
 
 def _rollout(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
@@ -187,7 +201,7 @@ def _names(answer: Plan) -> dict[str, str]:
     return {**typed, "measure": f"bascule {create}, for example"}
 
 
-def _show(report: Report, verbose: bool) -> None:
-    print_report(report.whole if verbose else report)
-    if report.details is not None and not verbose:
+def _show(report: Report, hint: bool) -> None:
+    print_report(report.whole)
+    if hint:
         print_line("\nMore figures: --verbose")

@@ -29,7 +29,8 @@ def plan(
     """Return the design to run, how long it will take and what it will cost.
 
     It is the cheapest design that decides by the deadline with probability `power` if the lift is
-    as requested; with a `waiting_cost`, cost and waiting count together.
+    as requested, and that takes no longer on average than a fixed-horizon test, at this lift and at
+    no effect. `Plan.fastest` and `Plan.cheapest` are the designs without the second condition.
 
     Parameters
     ----------

@@ -21,10 +21,11 @@ from bascule.planning.request.words import question_of
 from bascule.planning.search.alternatives import Pace, Reach, SignalSaving, paces, saving_of
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.choose import (
-    NEARLY,
     Candidate,
     accepted,
     best_in_time,
+    cheapest_of,
+    soonest_of,
 )
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.simulation import Estimate
@@ -101,24 +102,24 @@ class Plan(Reported):
         return self.chosen.in_time
 
     @property
-    def cheaper_at_lift(self) -> Candidate | None:
-        """The cheapest design that beats this one's cost at the lift but is slower at no effect.
+    def _ready(self) -> list[Candidate]:
+        """Accepted designs that are in time, or else the recommended one."""
+        return [point for point in accepted(self.points) if point.in_time] or [self.chosen]
 
-        None if there is none; designs that cost nearly as much as this one do not count.
+    @property
+    def fastest(self) -> Candidate:
+        """The design in time with the fewest days, those at no effect counted half."""
+        return soonest_of(self._ready)
+
+    @property
+    def cheapest(self) -> Candidate:
+        """The design in time that costs the least, or nearly as little and is sooner.
+
+        Simulated costs differ by chance: no other design is called cheapest beside a lower cost.
         """
-        mine = self.chosen.zero
-        if mine is None or not self.possible:
-            return None
-        cost = min(self.chosen.expected.cost.mean, self.chosen.forecast.cost.mean)
-        cheaper = [
-            point
-            for point in accepted(self.points)
-            if point.in_time
-            and point.zero is not None
-            and point.zero.days.mean > mine.days.mean
-            and (1 + NEARLY) * point.expected.cost.mean < cost
-        ]
-        return min(cheaper, key=lambda point: point.expected.cost.mean, default=None)
+        least = cheapest_of(self._ready)
+        is_less = least.forecast.cost.mean < self.chosen.forecast.cost.mean
+        return least if is_less else self.chosen
 
     @property
     def weaker(self) -> Candidate | None:
@@ -131,7 +132,7 @@ class Plan(Reported):
             for point in self.points
             if not point.accepted and point.design.calibration.guarantee in known
         ]
-        return best_in_time(others, self.request.waiting_cost)
+        return best_in_time(others)
 
     @property
     def expected_days(self) -> Estimate:
@@ -187,8 +188,7 @@ class Plan(Reported):
 
         Empty without a window, where a smaller share saves nothing.
         """
-        other = self.cheaper_at_lift
-        return paces(self.request, self.chosen, () if other is None else (other,))
+        return paces(self.request, self.chosen, (self.cheapest,))
 
     @property
     def early_signals(self) -> SignalSaving | None:
@@ -255,6 +255,8 @@ class Plan(Reported):
             "design": self.design.to_dict(),
             **self.chosen.forecast.to_dict(),
             "cost_unit": self.request.cost_unit,
+            "fastest": self._offered(self.fastest),
+            "cheapest": self._offered(self.cheapest),
             "even_split": self.even_split.to_dict(),
             "fixed_horizon": self.fixed_horizon.to_dict(),
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
@@ -280,6 +282,13 @@ class Plan(Reported):
             "seconds": self.seconds,
         }
 
+    def _offered(self, point: Candidate) -> dict[str, Any]:
+        """Return a design that is offered beside the recommended one as plain data."""
+        return {
+            "design": point.design.to_dict(),
+            **point.to_dict(point.rule == self.rule),
+        }
+
     def to_frame(self) -> Any:
         """The frontier as a pandas data frame, with the names of `to_dict` (it needs pandas)."""
         require("analyze", "a data frame", "pandas")
@@ -295,16 +304,19 @@ class Plan(Reported):
     def html(self) -> str:
         """One page to hand around, which needs nothing from elsewhere."""
         file = json.dumps(self.design.to_dict(), indent=2)
-        return str(presenter("pages").report_page(self.report(), self.PAGE, file))
+        return str(presenter("pages").report_page(self.report(details=True), self.PAGE, file))
 
-    def report(self, names: Mapping[str, str] | None = None) -> Any:
-        """Return what the plan has to say: headline, tables, notes and details.
+    def report(self, names: Mapping[str, str] | None = None, details: bool = False) -> Any:
+        """Return what the plan has to say: headline, tables and notes.
 
-        `names` maps options to their names where the report is shown; Python's if not given.
+        `names` maps options to their names where the report is shown; Python's if not given. With
+        `details` it has every design and other lifts, which take some time to predict.
         """
         window, aggregate = presenter("plan.question").measure_example(self.request)
         python = {"measure": f'measure=Measure("{window}", "{aggregate}"), for example'}
-        return presenter("plan.text").report(self).spelled(python if names is None else names)
+        return (
+            presenter("plan.text").report(self, details).spelled(python if names is None else names)
+        )
 
 
 def _guarded(plan: Plan) -> dict[str, Any]:

@@ -116,7 +116,6 @@ def test_a_sample_gives_what_is_not_given() -> None:
         ({"units_per_day": 1e12}, "units_per_day", "smaller units_per_day"),
         ({"deadline_days": -1}, "deadline_days", "above 0"),
         ({"deadline_days": 0.001}, "deadline_days", "first blocks take 6"),
-        ({"waiting_cost": -1}, "waiting_cost", "leave it out"),
         ({"spread": 0.1}, "spread", "belongs to bounded"),
         ({"outcome": "bernoulli"}, "outcome", "must be one of"),
         ({"outcome": bs.Bounded(0, 1), "spread": 0.3}, "spread", "below 0.2179"),

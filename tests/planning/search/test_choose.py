@@ -29,8 +29,8 @@ POINTS = [
 ]
 
 
-def chosen(points: list[Candidate], waiting_cost: float | None = None) -> float | None:
-    best = best_in_time(points, waiting_cost)
+def chosen(points: list[Candidate]) -> float | None:
+    best = best_in_time(points)
     return None if best is None or best.rule.knob is None else best.rule.knob.value
 
 
@@ -41,10 +41,6 @@ def test_the_cheapest_in_time_is_taken() -> None:
 def test_of_nearly_equal_prices_the_sooner_design_is_taken() -> None:
     assert chosen([*POINTS, point(6, days=6, cost=50.9, decided=0.96)]) == 6
     assert chosen([*POINTS, point(6, days=6, cost=51.5, decided=0.96)]) == 8
-
-
-def test_waiting_moves_the_choice_to_shorter_tests() -> None:
-    assert [chosen(POINTS, cost) for cost in (1.0, 10.0, 50.0)] == [8, 3, 1]
 
 
 def test_nothing_is_taken_when_nothing_is_in_time() -> None:

@@ -49,7 +49,7 @@ def test_it_is_well_formed(spending: bs.planning.Plan, impossible: bs.planning.P
 
 def test_it_says_what_the_plan_says(spending: bs.planning.Plan) -> None:
     text = spending.html()
-    report = spending.report().whole
+    report = spending.report(details=True).whole
     sentences = [report.headline, report.question, *report.notes]
     cells = [cell for table in report.tables for row in table.rows for cell in row]
     for part in (*sentences, *cells):

@@ -58,8 +58,6 @@ class RequestFields:
     """How long a conversion takes on average."""
     early_signals: EarlySignals | None = None
     """Whether conversions of open windows affect the next blocks."""
-    waiting_cost: float | None = None
-    """What a day of waiting costs, in outcome units."""
     spread: float | None = None
     """Standard deviation to expect of outcomes within limits."""
     outcomes_per_day: float | None = None

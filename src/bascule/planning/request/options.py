@@ -234,15 +234,6 @@ class PlanOptions(TypedDict, total=False):
             unset="never",
         ),
     ]
-    waiting_cost: Annotated[
-        Number | None,
-        Option(
-            "What a day of waiting costs, in outcome units.",
-            label="Cost of waiting",
-            kind="positive",
-            absent={"form": "its designs are listed from the cheapest to the quickest"},
-        ),
-    ]
     metrics: Annotated[
         Sequence[Metric],
         Option(

@@ -205,8 +205,8 @@ def search(
     """Return every candidate with what to expect of it, and a few more near the best of them."""
     first = candidates(request, rules)
     points = _points(request, first, sweep, progress)
-    best = best_in_time(accepted(points), request.waiting_cost)
-    if best is not None and _worth_a_closer_look(request, best, points):
+    best = best_in_time(accepted(points))
+    if best is not None and _worth_a_closer_look(best, points):
         points += _points(request, closer(best.rule, first), sweep, progress)
     order = list(dict.fromkeys(even_rule(point.rule) for point in points))
 
@@ -217,16 +217,13 @@ def search(
     return sorted(points, key=place)
 
 
-def _worth_a_closer_look(
-    request: PlanRequest, best: Candidate, points: Sequence[Candidate]
-) -> bool:
-    """Whether the deadline or the waiting decides; else costs hardly differ around the best knob.
+def _worth_a_closer_look(best: Candidate, points: Sequence[Candidate]) -> bool:
+    """Return whether the deadline decides; else costs hardly differ around the best knob.
 
     Where theory says too little, a closer look would be one at noise.
     """
     alike = [point for point in points if even_rule(point.rule) == even_rule(best.rule)]
-    late = any(not point.in_time for point in alike)
-    return by_theory(points) and (request.waiting_cost is not None or late)
+    return by_theory(points) and any(not point.in_time for point in alike)
 
 
 def by_theory(points: Iterable[Candidate]) -> bool:

@@ -1,4 +1,4 @@
-"""The rule of the choice: the cheapest design that decides in time, waiting counted if it costs."""
+"""The rule of the choice: the cheapest design in time, no slower than a fixed-horizon test."""
 
 from __future__ import annotations
 
@@ -73,10 +73,17 @@ class Candidate:
     def weighed_days(self) -> float:
         """The days that are expected, those at no effect counted with their weight.
 
-        Where theory does not say how long a test without an effect takes, it is the deadline.
+        Where theory does not say how long a test without an effect takes, it is the deadline. It is
+        the deadline without a horizon too: nearly all such tests go on until then.
         """
-        at_zero = self.request.deadline_days if self.zero is None else self.zero.days.mean
+        zero = self.zero if self.design.procedure.has_horizon else None
+        at_zero = self.request.deadline_days if zero is None else zero.days.mean
         return (1 - NO_EFFECT) * self.expected.days.mean + NO_EFFECT * at_zero
+
+    @property
+    def short_at_lift(self) -> bool:
+        """Whether it takes no longer than the fixed-horizon test if the lift is as requested."""
+        return self.forecast.days.mean <= AS_LONG * fixed_horizon(self.request).days
 
     @property
     def short_at_zero(self) -> bool:
@@ -157,34 +164,41 @@ def cheapest_of(points: Sequence[Candidate]) -> Candidate:
     return soonest_of([one for one in points if one.expected.cost.mean <= (1 + NEARLY) * least])
 
 
-def price(point: Candidate, waiting_cost: float | None) -> float:
-    """Return what a design is expected to cost, with what its weighed days are worth."""
-    cost = point.expected.cost.mean
-    return cost if waiting_cost is None else cost + waiting_cost * point.weighed_days
-
-
-def best_in_time(points: Sequence[Candidate], waiting_cost: float | None) -> Candidate | None:
+def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
     """Return the point that the rule of the choice takes; None when none is in time.
 
-    Designs that take longer than a fixed-horizon test where no arm is better are taken only if
-    there are no others. Of all that cost nearly the least, it is the one with the fewest weighed
-    days. Prices are as expected, because simulated ones differ by chance, and the luckiest would be
-    taken for the cheapest.
+    It is the cheapest that takes no longer than a fixed-horizon test, at the lift and at no effect.
+    Where there is none, it gives up the days at the lift first, then those at no effect, then both.
+    Of all that cost nearly the least, it is the one with the fewest weighed days. Costs are as
+    expected, because simulated ones differ by chance, and the luckiest would be taken for the
+    cheapest.
     """
     in_time = sorted(
-        (point for point in points if point.in_time), key=lambda point: price(point, waiting_cost)
+        (point for point in points if point.in_time), key=lambda point: point.expected.cost.mean
     )
-    if not in_time:
-        return None
-    # From the cheapest on, because the days at no effect take long to predict.
-    least = next((point for point in in_time if point.short_at_zero), None)
-    cheapest = in_time[0] if least is None else least
-    enough = price(cheapest, waiting_cost) * (1 + NEARLY) + _doubt(cheapest.expected)
-    near = takewhile(lambda point: price(point, waiting_cost) <= enough, in_time)
-    eligible = [point for point in near if least is None or point.short_at_zero]
-    return min(eligible, key=lambda point: point.weighed_days)
+    for is_eligible in (_is_short, _is_short_at_zero, _is_short_at_lift, _is_any):
+        # From the cheapest on, because the days at no effect take long to predict.
+        least = next((point for point in in_time if is_eligible(point)), None)
+        if least is not None:
+            expected = least.expected
+            doubt = expected.cost.se if expected.simulated else 0.0
+            enough = expected.cost.mean * (1 + NEARLY) + doubt
+            near = takewhile(lambda point: point.expected.cost.mean <= enough, in_time)  # noqa: B023
+            return min(filter(is_eligible, near), key=lambda point: point.weighed_days)
+    return None
 
 
-def _doubt(forecast: Forecast) -> float:
-    """The standard error of a cost that comes from a few runs; theory has none."""
-    return forecast.cost.se if forecast.simulated else 0.0
+def _is_short(point: Candidate) -> bool:
+    return point.short_at_lift and point.short_at_zero
+
+
+def _is_short_at_zero(point: Candidate) -> bool:
+    return point.short_at_zero
+
+
+def _is_short_at_lift(point: Candidate) -> bool:
+    return point.short_at_lift
+
+
+def _is_any(_: Candidate) -> bool:
+    return True

@@ -13,7 +13,6 @@ from bascule.core.inputs.checks import tidy
 from bascule.core.rules import Rule
 from bascule.planning.forecast import (
     Forecast,
-    even_rule,
     forecast_by,
     forecast_of,
     played_design,
@@ -35,7 +34,7 @@ from bascule.theory.guardrails import metric_spread
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
 """What the true lift may be instead, as a multiple of the one that was asked about."""
 
-PARTS = 7
+PARTS = 5
 """Simulations that a plan takes as a rule."""
 
 FEWEST = 208
@@ -45,9 +44,9 @@ NEAR = 0.03
 """How near to the power that was asked for the probability of a decision in time may be expected
 before more runs are needed to tell them apart."""
 
-MAIN = Budget(steps=9_000_000, fewest=FEWEST, most=2000, longest=800_000)
-CLOSE = replace(MAIN, steps=18_000_000)
-SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=400, longest=150_000)
+MAIN = Budget(steps=6_000_000, fewest=FEWEST, most=2000, longest=800_000)
+CLOSE = replace(MAIN, steps=10_000_000)
+SIDE = Budget(steps=1_500_000, fewest=FEWEST, most=250, longest=150_000)
 WIDE = replace(SIDE, longest=1_000_000)
 GUARDED = Budget(steps=100_000_000, fewest=FEWEST, most=1000, longest=2_000_000)
 """Runs of the recommended design, of one that is `NEAR` the power or has no prediction, and of any
@@ -106,12 +105,12 @@ class _Planning:
             if shown is None:
                 break
             answer = answer.with_point(answer.chosen.with_simulation(shown))
-            answer = replace(answer, rule=_choice(answer.points, request).rule)
+            answer = replace(answer, rule=_choice(answer.points).rule)
             yield answer
-        for rule in _neighbours(answer):
-            point = answer.point_of(rule)
+        point = answer.even_point
+        if point.simulated is None:
             days = point.expected.days.mean
-            shown = self._play(rule.label, point.design, request.means, days)
+            shown = self._play(point.rule.label, point.design, request.means, days)
             if shown is not None:
                 answer = answer.with_point(point.with_simulation(shown))
                 yield answer
@@ -146,7 +145,7 @@ class _Planning:
         self.sweep.compile_seconds += pilot.compile_seconds
         return Plan(
             request=request,
-            rule=_choice(points, request).rule,
+            rule=_choice(points).rule,
             points=tuple(points),
             what_if=tuple(_case(request, name, factor) for name, factor in CASES.items()),
             reach=reach(request, 1.0 if by_theory(points) else _lateness(points, request)),
@@ -230,10 +229,10 @@ def _better(plan: Plan) -> Candidate | None:
     return next(better, None)
 
 
-def _choice(points: Sequence[Candidate], request: PlanRequest) -> Candidate:
+def _choice(points: Sequence[Candidate]) -> Candidate:
     """The rule of the choice; where no design is in time, the one that comes nearest."""
     eligible = accepted(points)
-    return best_in_time(eligible, request.waiting_cost) or nearest(eligible)
+    return best_in_time(eligible) or nearest(eligible)
 
 
 def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | None:
@@ -242,16 +241,6 @@ def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | Non
         return predicted_at_zero(request, rule)
     other = request.scaled(factor)
     return None if other is None else predicted(other, rule)
-
-
-def _neighbours(answer: Plan) -> list[Rule]:
-    """The even split and the rules next to the recommended one, unless played already."""
-    rules = [point.rule for point in answer.points]
-    place = rules.index(answer.rule)
-    near = [rules[i] for i in (place - 1, place + 1) if 0 <= i < len(rules)]
-    alike = [rule for rule in near if even_rule(rule) == even_rule(answer.rule)]
-    wanted = dict.fromkeys([answer.even_point.rule, *alike])
-    return [rule for rule in wanted if answer.point_of(rule).simulated is None]
 
 
 def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:

@@ -41,8 +41,6 @@ def conditions(request: PlanRequest) -> str:
         least = "" if request.min_days is None else f"at least {duration(request.min_days)}"
         weeks = "whole weeks" if request.whole_weeks else ""
         parts.append(f"the test lasts {' and '.join(filter(None, (least, weeks)))}")
-    if request.waiting_cost is not None:
-        parts.append(f"a day of waiting is worth {request.waiting_cost:g} {request.cost_unit}")
     return "; ".join(parts)
 
 

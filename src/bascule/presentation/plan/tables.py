@@ -23,16 +23,27 @@ CASE_NAMES = {"half": "half as large", "double": "twice as large", "zero": "zero
 
 
 def comparison(plan: Plan) -> list[Cells]:
-    """Compare the recommended design with an even split and a fixed-horizon test, with headings."""
+    """Compare the recommended design with the others on offer and with a fixed-horizon test."""
     chosen, fixed = plan.chosen, plan.fixed_horizon
     rows: list[Cells] = [
         ("", "days", "90 % by", lost(plan.request.cost_unit), "days at no effect"),
         ("this design", *_design_cells(chosen, plan.at_zero)),
     ]
-    if not chosen.even:
-        rows.append(("even split", *_design_cells(plan.even_point, plan.even_point.zero)))
+    even = plan.even_point
+    for name, point in (("fastest", plan.fastest), ("cheapest", plan.cheapest)):
+        if point is not chosen:
+            label = f"{name} (even)" if point is even else f"{name}, {_knob_words(point)}"
+            rows.append((label, *_design_cells(point, point.zero)))
+    if not chosen.even and even is not plan.fastest:
+        rows.append(("even split", *_design_cells(even, even.zero)))
     days = amount(fixed.days)
     return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
+
+
+def _knob_words(point: Candidate) -> str:
+    """Return the setting of a rule in a few words, or its label."""
+    knob = point.rule.knob
+    return point.rule.label if knob is None else f"{knob.name} {knob.value:g}"
 
 
 def _design_cells(point: Candidate, zero: Forecast | None) -> Cells:

@@ -28,6 +28,7 @@ from bascule.presentation.report import Report, Table
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
+    from bascule.planning.search.choose import Candidate
 
 
 def headline(plan: Plan) -> str:
@@ -47,29 +48,58 @@ def headline(plan: Plan) -> str:
 
 
 def why(plan: Plan) -> str:
-    """Say in a sentence why this design was chosen."""
+    """Say why this design was chosen, and what it gives up where no design has everything."""
     if not plan.possible:
         return ""
-    request = plan.request
-    best = "Cheapest design"
-    if request.waiting_cost is not None:
-        best = "Least cost and waiting together of the designs"
-    text = f"{best} that decides in {day_count(request.deadline_days)}"
-    if plan.chosen.short_at_zero:
-        text += " and takes no longer than a fixed-horizon test at no effect"
-    if "designs" in best:
-        text = text.replace("that decides", "that decide").replace("and takes", "and take")
-    zero = plan.at_zero
+    request, chosen, zero = plan.request, plan.chosen, plan.at_zero
+    text = f"Cheapest design that decides in {day_count(request.deadline_days)}"
+    at_lift, at_zero = chosen.short_at_lift, chosen.short_at_zero
+    if at_lift and at_zero:
+        text += " and takes no longer than a fixed-horizon test, at this lift and at no effect"
+    elif at_lift or at_zero:
+        at = "this lift" if at_lift else "no effect"
+        text += f" and takes no longer than a fixed-horizon test at {at}"
     if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
         text += f"; it ends after {duration(zero.days.mean)} on average if there is no difference"
-    other = plan.cheaper_at_lift
-    if other is not None and other.zero is not None:
+    text = f"{text}.{given_up(plan)}"
+    cheapest = plan.cheapest
+    if cheapest is not chosen:
+        less = chosen.forecast.cost.mean - cheapest.forecast.cost.mean
         text += (
-            f". {other.rule.label} would cost {amount(other.expected.cost.mean)} "
-            f"{request.cost_unit} at this lift, but take {duration(other.zero.days.mean)} at no "
-            "effect"
+            f" The cheapest design, {cheapest.rule.label}, costs {amount(less)} "
+            f"{request.cost_unit} less and takes {_both_days(cheapest)}."
         )
-    return f"{text}.{against_fixed(plan)}"
+    return f"{text}{against_fixed(plan)}"
+
+
+def _both_days(point: Candidate) -> str:
+    """Return the days of a design at the lift and, where theory says them, at no effect."""
+    days = duration(point.forecast.days.mean)
+    return (
+        days if point.zero is None else f"{days}, or {duration(point.zero.days.mean)} at no effect"
+    )
+
+
+def given_up(plan: Plan) -> str:
+    """Say where the design is slower than a fixed-horizon test, if it is, and what that buys."""
+    chosen, fixed, zero = plan.chosen, plan.fixed_horizon, plan.at_zero
+    slower = []
+    if not chosen.short_at_lift:
+        slower.append(f"{duration(chosen.forecast.days.mean - fixed.days)} at this lift")
+    if not chosen.short_at_zero and zero is not None:
+        slower.append(f"{duration(zero.days.mean - fixed.days)} at no effect")
+    if not slower or plan.fixed_is_better:
+        return ""
+    less = fixed.cost - chosen.forecast.cost.mean
+    buys = (
+        f"for {amount(less)} {plan.request.cost_unit} less"
+        if less > 0
+        else "for results that hold however often you look"
+    )
+    return (
+        " No design in time is as quick as a fixed-horizon test, at this lift and at no effect: "
+        f"this one takes longer by {' and '.join(slower)}, {buys}."
+    )
 
 
 def against_fixed(plan: Plan) -> str:
@@ -215,8 +245,8 @@ def design_in_words(design: Design, request: PlanRequest) -> str:
     )
 
 
-def report(plan: Plan) -> Report:
-    """Return the plan as a report: the verdict, three rows, one reason, and the guarantee."""
+def report(plan: Plan, with_details: bool = False) -> Report:
+    """Return the plan as a report: the verdict, a few rows, one reason, and the guarantee."""
     parts = [why(plan), cap_words(plan), *guardrail_lines(plan), measure_words(plan)]
     if not plan.possible:
         parts += limits(plan)
@@ -229,7 +259,7 @@ def report(plan: Plan) -> Report:
         tables=(Table(tuple(comparison(plan)), strong=(0,)),),
         notes=notes,
         figures=(plan,),
-        details=details(plan),
+        details=details(plan) if with_details else None,
     )
 
 

@@ -12,6 +12,7 @@ from bascule.cli.main import main
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page import planned
 from bascule.service.page.creation.form import Form
+from bascule.service.page.creation.options import TITLES
 from bascule.service.page.creation.plans import first_stage, plan_view
 from bascule.service.page.planned import answer_form
 from bascule.service.planner_process import plan_json
@@ -68,10 +69,11 @@ def test_the_page_the_service_and_the_command_line_give_the_same_answer(
 
 def test_hints_of_a_plan_are_spelled_as_the_fields_of_the_form() -> None:
     request = Form.read({"window": "7d", "lift": "20%", "delay": "1d"}).request()
-    report = plan_view(first_stage(request)).report
+    plan = first_stage(request)
+    report = plan_view(plan).report
     # One table by default; other shares of the traffic are among the details.
-    assert len(report.tables) == 1
-    said = " ".join(report.whole.notes)
-    assert "(Share of traffic)" in said
+    assert (len(report.tables), report.details) == (1, None)
+    assert "(Share of traffic)" in " ".join(plan.report(TITLES, details=True).whole.notes)
+    said = " ".join(report.notes)
     assert "(set Early signals to auto)" in said
     assert "--" not in said

@@ -22,7 +22,7 @@ from bascule.planning.request.read import plan_request
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample
 from bascule.planning.result import Plan
-from bascule.planning.search.choose import Candidate, accepted, cheapest_of, soonest_of
+from bascule.planning.search.choose import Candidate
 from bascule.service.page.creation.options import (
     CONVERSIONS,
     FIELD,
@@ -222,14 +222,10 @@ def chosen(plan: Plan, choice: str) -> Candidate:
     """
     if not choice:
         return plan.chosen
-    ready = [point for point in accepted(plan.points) if point.in_time] or [plan.chosen]
     if choice == "fastest":
-        return soonest_of(ready)
+        return plan.fastest
     if choice == "cheapest":
-        least = cheapest_of(ready)
-        # A simulated cost differs by chance: no other is called cheapest beside a lower cost.
-        is_less = least.forecast.cost.mean < plan.chosen.forecast.cost.mean
-        return least if is_less else plan.chosen
+        return plan.cheapest
     for point in plan.points:
         if point.rule.label == choice:
             return point
