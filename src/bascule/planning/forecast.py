@@ -226,7 +226,9 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     tilted = min(even * later, forecast.regret * math.sqrt(later / whole))
     held_days, held_units = _withheld(request, forecast, enrolled)
     days = _open_time(forecast, cap, request.traffic.days_until) * forecast.decision_time / whole
-    held = held_units * _worse_share(rule) * request.gap
+    # While a decision is withheld, the arm that leads has its largest share.
+    most_tilt = design_of(request, rule).procedure.most_tilt
+    held = held_units * request.gap / (1.0 + most_tilt)
     return Forecast(
         days=_exact(request.window_days + days + held_days),
         p50_days=days_until(0.5),
@@ -251,12 +253,6 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
         units += (decided - before) * (more - by_then)
         before = decided
     return days, units
-
-
-def _worse_share(rule: Rule) -> float:
-    """Return which share of the units the worse of two arms gets at the end of a test."""
-    tilt = 1.0 if rule.knob is None else rule.knob.value
-    return 1.0 / (1.0 + tilt)
 
 
 @lru_cache(maxsize=256)

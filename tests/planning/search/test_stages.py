@@ -278,7 +278,7 @@ def test_the_recommended_design_is_no_slower_than_a_fixed_horizon_test() -> None
 
 def test_a_plan_says_what_it_gives_up_where_no_design_is_short_in_both_cases() -> None:
     """Bounded outcomes have no horizon: their tests go on at no effect."""
-    asked = {"units_per_day": 400, "deadline_days": 60, "spread": 15}
+    asked: dict[str, Any] = {"units_per_day": 400, "deadline_days": 60, "spread": 15}
     answer = next(stages(bs.PlanRequest(bs.Bounded(0, 100), 20, "20%", **asked)))
     assert answer.possible
     assert not answer.chosen.short_at_zero
