@@ -22,9 +22,9 @@ def point(tilt: float, days: float, cost: float, decided: float) -> Candidate:
 
 
 POINTS = [
-    point(1, days=3, cost=80, decided=1.0),
-    point(3, days=4, cost=60, decided=0.99),
-    point(8, days=7, cost=50, decided=0.95),
+    point(1, days=2, cost=80, decided=1.0),
+    point(3, days=3, cost=60, decided=0.99),
+    point(8, days=4, cost=50, decided=0.95),
     point(20, days=12, cost=40, decided=0.8),
 ]
 
@@ -39,8 +39,20 @@ def test_the_cheapest_in_time_is_taken() -> None:
 
 
 def test_of_nearly_equal_prices_the_sooner_design_is_taken() -> None:
-    assert chosen([*POINTS, point(6, days=6, cost=50.9, decided=0.96)]) == 6
-    assert chosen([*POINTS, point(6, days=6, cost=51.5, decided=0.96)]) == 8
+    assert chosen([*POINTS, point(6, days=3.5, cost=50.9, decided=0.96)]) == 6
+    assert chosen([*POINTS, point(6, days=3.5, cost=51.5, decided=0.96)]) == 8
+
+
+def test_a_design_slower_than_a_fixed_horizon_test_is_taken_only_where_no_other_is_in_time() -> (
+    None
+):
+    cheaper, slower = (
+        point(tilt, days=days, cost=30, decided=1.0) for tilt, days in ((9, 4), (9, 5))
+    )
+    assert (chosen([*POINTS, cheaper]), chosen([*POINTS, slower]), chosen([slower])) == (9, 8, 9)
+    # A simulation shows how long a design takes.
+    seen = cheaper.with_simulation(forecast(days=5, cost=30, decided=1.0, runs=100))
+    assert chosen([*POINTS, seen]) == 8
 
 
 def test_nothing_is_taken_when_nothing_is_in_time() -> None:
@@ -48,7 +60,7 @@ def test_nothing_is_taken_when_nothing_is_in_time() -> None:
 
 
 def test_what_was_seen_overrules_what_was_expected_of_the_deadline() -> None:
-    late = POINTS[2].with_simulation(forecast(days=8, cost=45, decided=0.85, runs=100))
+    late = POINTS[2].with_simulation(forecast(days=4, cost=45, decided=0.85, runs=100))
     assert chosen([*POINTS[:2], late]) == 3
 
 

@@ -273,16 +273,23 @@ def test_the_recommended_design_is_no_slower_than_a_fixed_horizon_test() -> None
     assert bs.Design.from_dict(data["fastest"]["design"]) == answer.fastest.design
     assert data["cheapest"]["rule"] == cheapest.rule.label
     labels = [row[0] for row in answer.report().tables[0].rows]
-    assert labels == ["", "this design", "fastest (even)", "cheapest, tilt 8", "fixed horizon"]
+    assert labels == ["", "this design", "even split", "cheapest, tilt 8", "fixed horizon"]
 
 
 def test_a_plan_says_what_it_gives_up_where_no_design_is_short_in_both_cases() -> None:
-    """Bounded outcomes have no horizon: their tests go on at no effect."""
-    asked: dict[str, Any] = {"units_per_day": 400, "deadline_days": 60, "spread": 15}
-    answer = next(stages(bs.PlanRequest(bs.Bounded(0, 100), 20, "20%", **asked)))
-    assert answer.possible
-    assert not answer.chosen.short_at_zero
-    assert "No design in time is as quick as a fixed-horizon test" in answer.to_dict()["why"]
+    answer = next(stages(bs.PlanRequest()))
+    shorter = dataclasses.replace(answer.fixed_horizon, days=2.0)
+    why = dataclasses.replace(answer, fixed_horizon=shorter).to_dict()["why"]
+    assert "No design in time is as quick as a fixed-horizon test" in why
+    assert "days longer at this lift and" in why
+    assert "and costs 49" in why
+    assert "No design" not in answer.to_dict()["why"]
+
+
+def test_an_even_split_says_why_it_is_recommended() -> None:
+    late = next(stages(bs.PlanRequest(window="14d")))
+    assert late.chosen.even
+    assert "no outcome is known in the first 14 days of 17 days" in late.to_dict()["why"]
 
 
 QUESTIONS = (

@@ -32,7 +32,7 @@ def comparison(plan: Plan) -> list[Cells]:
     even = plan.even_point
     for name, point in (("fastest", plan.fastest), ("cheapest", plan.cheapest)):
         if point is not chosen:
-            label = f"{name} (even)" if point is even else f"{name}, {_knob_words(point)}"
+            label = "even split" if point is even else f"{name}, {_knob_words(point)}"
             rows.append((label, *_design_cells(point, point.zero)))
     if not chosen.even and even is not plan.fastest:
         rows.append(("even split", *_design_cells(even, even.zero)))

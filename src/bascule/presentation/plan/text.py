@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bascule.core.design import Design
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import lift_words, question_of
+from bascule.planning.search.choose import AS_LONG
 from bascule.presentation.guarantees import guarantee
 from bascule.presentation.numbers import (
     Amounts,
@@ -28,7 +29,10 @@ from bascule.presentation.report import Report, Table
 
 if TYPE_CHECKING:
     from bascule.planning.result import Plan
-    from bascule.planning.search.choose import Candidate
+
+
+TOO_LONG = 0.5
+"""The part of a test from which on a window leaves a tilt little to save."""
 
 
 def headline(plan: Plan) -> str:
@@ -53,53 +57,62 @@ def why(plan: Plan) -> str:
         return ""
     request, chosen, zero = plan.request, plan.chosen, plan.at_zero
     text = f"Cheapest design that decides in {day_count(request.deadline_days)}"
-    at_lift, at_zero = chosen.short_at_lift, chosen.short_at_zero
-    if at_lift and at_zero:
-        text += " and takes no longer than a fixed-horizon test, at this lift and at no effect"
-    elif at_lift or at_zero:
-        at = "this lift" if at_lift else "no effect"
-        text += f" and takes no longer than a fixed-horizon test at {at}"
+    known = {"this lift": chosen.forecast} | ({} if zero is None else {"no effect": zero})
+    most = AS_LONG * plan.fixed_horizon.days
+    short = [f"at {case}" for case, one in known.items() if one.days.mean <= most]
+    if short:
+        text += f" and takes no longer than a fixed-horizon test, {' and '.join(short)}"
     if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
         text += f"; it ends after {duration(zero.days.mean)} on average if there is no difference"
-    text = f"{text}.{given_up(plan)}"
+    said = [f"{text}.", given_up(plan), even_words(plan)]
+    if plan.fastest is plan.even_point and not chosen.even:
+        said.append("The fastest design is the even split.")
     cheapest = plan.cheapest
     if cheapest is not chosen:
-        less = chosen.forecast.cost.mean - cheapest.forecast.cost.mean
-        text += (
-            f" The cheapest design, {cheapest.rule.label}, costs {amount(less)} "
-            f"{request.cost_unit} less and takes {_both_days(cheapest)}."
+        less, days = chosen.forecast.cost.mean - cheapest.forecast.cost.mean, cheapest.forecast.days
+        at_zero = cheapest.zero
+        later = "" if at_zero is None else f", or {duration(at_zero.days.mean)} at no effect"
+        said.append(
+            f"The cheapest design, {cheapest.rule.label}, costs {amount(less)} "
+            f"{request.cost_unit} less and takes {duration(days.mean)}{later}."
         )
-    return f"{text}{against_fixed(plan)}"
-
-
-def _both_days(point: Candidate) -> str:
-    """Return the days of a design at the lift and, where theory says them, at no effect."""
-    days = duration(point.forecast.days.mean)
-    return (
-        days if point.zero is None else f"{days}, or {duration(point.zero.days.mean)} at no effect"
-    )
+    return " ".join(filter(None, (*said, against_fixed(plan).strip())))
 
 
 def given_up(plan: Plan) -> str:
     """Say where the design is slower than a fixed-horizon test, if it is, and what that buys."""
-    chosen, fixed, zero = plan.chosen, plan.fixed_horizon, plan.at_zero
-    slower = []
-    if not chosen.short_at_lift:
-        slower.append(f"{duration(chosen.forecast.days.mean - fixed.days)} at this lift")
-    if not chosen.short_at_zero and zero is not None:
-        slower.append(f"{duration(zero.days.mean - fixed.days)} at no effect")
-    if not slower or plan.fixed_is_better:
+    cases = {"this lift": plan.chosen.forecast, "no effect": plan.at_zero}
+    late = {
+        case: forecast.days.mean - plan.fixed_horizon.days
+        for case, forecast in cases.items()
+        if forecast is not None and forecast.days.mean > AS_LONG * plan.fixed_horizon.days
+    }
+    if not late or plan.fixed_is_better:
         return ""
-    less = fixed.cost - chosen.forecast.cost.mean
-    buys = (
-        f"for {amount(less)} {plan.request.cost_unit} less"
-        if less > 0
-        else "for results that hold however often you look"
-    )
+    less = plan.fixed_horizon.cost - plan.chosen.forecast.cost.mean
+    buys = "and holds however often you look"
+    if less > 0:
+        buys = f"and costs {amount(less)} {plan.request.cost_unit} less"
+    longer = " and ".join(f"{duration(days)} longer at {case}" for case, days in late.items())
     return (
-        " No design in time is as quick as a fixed-horizon test, at this lift and at no effect: "
-        f"this one takes longer by {' and '.join(slower)}, {buys}."
+        "No design in time is as quick as a fixed-horizon test, at this lift and at no effect: "
+        f"this one takes {longer}, {buys}."
     )
+
+
+def even_words(plan: Plan) -> str:
+    """Say why the recommended design is an even split, where it is one."""
+    request, days = plan.request, plan.expected_days.mean
+    if not plan.chosen.even:
+        return ""
+    if request.window_days > TOO_LONG * days:
+        return (
+            "It is an even split, because no outcome is known in the first "
+            f"{duration(request.window_days)} of {duration(days)}: a tilt would come too late."
+        )
+    if plan.cheapest is plan.chosen:
+        return "It is an even split, because no tilted design in time costs less."
+    return "It is an even split, because tilted designs that cost less take longer."
 
 
 def against_fixed(plan: Plan) -> str:
