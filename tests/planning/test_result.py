@@ -141,7 +141,7 @@ def test_a_design_without_a_measure_and_a_doubtful_sigma_are_named(
 
 
 def test_the_row_of_this_design_is_the_same_in_every_table(windowed: bs.planning.Plan) -> None:
-    report = windowed.report()
+    report = windowed.report(details=True)
     (first,), shares = report.tables, report.details.tables[0]
     (mine,) = (row for row in shares.rows if "(this)" in row[0])
     assert mine[3] == amount(windowed.expected_days.mean)
