@@ -244,7 +244,8 @@ class Design(DesignFields):
         """How a test of this design proceeds, on outcomes of which more is better (`oriented`)."""
         if self.covariates is not None:
             return replace(self, outcome=widened(self.outcome), covariates=None).procedure
-        return self.rule.procedure(self.increasing)
+        procedure = self.rule.procedure(self.increasing)
+        return procedure if self.goal == "increase" else procedure.on_reflected()
 
     @cached_property
     def adjustment(self) -> Adjustment | None:

@@ -5,17 +5,19 @@ unless there is enough evidence against that difference. So an arm is beaten exa
 interval of its difference from a rival lies on one side of 0. Intervals are intersected with those
 of earlier looks, which are kept with the statistics. docs/research/ends.md has the proofs.
 
-The relative lift is the difference divided by the control's mean. Its interval takes the interval
-of the difference and one of the control's mean, which holds at any time and for any sampling;
-docs/research/ends.md has the proof.
+The relative lift is the difference divided by the control's mean. Bets that follow a horizon have
+an interval for it (docs/research/horizon.md). Otherwise it takes the interval of the difference and
+one of the control's mean, which holds at any time and for any sampling; docs/research/ends.md has
+the proof.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
@@ -25,6 +27,7 @@ from bascule.core.evidence.radius import bernstein_radius, most_squares
 from bascule.core.evidence.spread import skewness, squares_about_mean, units_needed
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import AnyStatistics, Procedure
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics
 from bascule.core.types import NOBODY
@@ -243,14 +246,39 @@ class Contrast:
         return f"{self.treatment} - {self.control}"
 
 
+def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, float]]:
+    """Return the bounds of each treatment's lift, where the evidence that decides has them.
+
+    Each fails with probability at most the error of the difference, and lies at 0 exactly where
+    that of the difference does.
+    """
+    if design.procedure.counts != "blocks" or design.adjustment is not None:
+        return {}
+    procedure, oriented = design.judging(statistics)
+    assert isinstance(procedure, BlockProcedure)
+    control = design.control_index
+    bounds = {
+        name: procedure.lift(oriented, arm, control)
+        for arm, name in enumerate(design.arms)
+        if arm != control
+    }
+    return {name: two for name, two in bounds.items() if two is not None}
+
+
 def contrasts(
-    design: Design, effects: Sequence[Effect], control: ArmStatistics | None, mean: float | None
+    design: Design,
+    effects: Sequence[Effect],
+    control: ArmStatistics | None,
+    mean: float | None,
+    lifts: Mapping[str, tuple[float, float]] = MappingProxyType({}),
 ) -> tuple[Contrast, ...]:
     """Return the contrast of each arm with the control, in the order of the arms.
 
     `effects` are those of the design. `control` is what the control has shown, None where outcomes
     recur: then only its `mean` is used, and lifts have no bounds. They have none either where
     outcomes are adjusted by covariates: the mean of an arm is then no average of its outcomes.
+    `lifts` are the bounds of the treatments whose evidence has them; those of others follow from
+    the difference and an interval of the control's mean.
 
     >>> import bascule as bs
     >>> design = bs.Design(["control", "green"], bs.Gaussian(1), bs.UCB(2))
@@ -267,14 +295,17 @@ def contrasts(
             continue
         treatment = effect.second if name == effect.first else effect.first
         three = effect.of(treatment).interval
-        part = PART * effect.error
-        if part not in radii:
+        part = 0.0 if treatment in lifts else PART * effect.error
+        if part and part not in radii:
             radii[part] = (
                 math.inf
                 if control is None or design.adjustment is not None
                 else mean_radius(design.outcome, control, part)
             )
-        lift, low, high = _relative(design.outcome, three, mean, radii[part])
+        if treatment in lifts:
+            lift, low, high = _known_lift(three, mean, lifts[treatment])
+        else:
+            lift, low, high = _relative(design.outcome, three, mean, radii[part])
         listed.append(
             Contrast(
                 treatment=treatment,
@@ -319,6 +350,20 @@ def _spread(outcome: Outcome, arm: ArmStatistics) -> float:
     if arm.units < units_needed(skewness(*sums, arm.cubes), math.nan):
         return math.inf
     return math.sqrt(squares_about_mean(*sums) / (arm.units - 1))
+
+
+def _known_lift(
+    three: tuple[float, float, float], mean: float | None, bounds: tuple[float, float]
+) -> tuple[float | None, float, float]:
+    """Return the lift and its bounds, on the side of 0 that the difference lies on."""
+    if mean is None or mean <= 0.0:
+        return None, -math.inf, math.inf
+    (difference, low, high), (lowest, highest) = three, bounds
+    if low >= 0.0:
+        lowest = max(lowest, 0.0)
+    if high <= 0.0:
+        highest = min(highest, 0.0)
+    return min(max(difference / mean, lowest), highest), lowest, highest
 
 
 def _relative(

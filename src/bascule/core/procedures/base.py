@@ -254,6 +254,10 @@ class Procedure(ABC):
     def check_live(self) -> None:  # noqa: B027
         """Raise `InputError` if units that arrive at any time cannot be counted this way."""
 
+    def on_reflected(self) -> Procedure:
+        """Return the procedure that knows its outcomes to be reflected: it is this one for most."""
+        return self
+
     # Statistics
 
     @abstractmethod

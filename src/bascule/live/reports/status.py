@@ -17,7 +17,15 @@ from bascule.core.diagnostics import Diagnostic
 from bascule.core.ending import ending, is_futile, winner_promise
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.coverage import coverages
-from bascule.core.metrics.effects import Contrast, Effect, advantages, contrasts, effects_of, signed
+from bascule.core.metrics.effects import (
+    Contrast,
+    Effect,
+    advantages,
+    contrasts,
+    effects_of,
+    lifts,
+    signed,
+)
 from bascule.core.metrics.guardrails import may_hold
 from bascule.core.metrics.metric import Goal
 from bascule.core.presenter import Reported, presenter
@@ -383,7 +391,8 @@ def _contrasts(
     if not isinstance(statistics, Statistics):
         return contrasts(design, effects, None, mean)
     place = design.arms.index
-    listed = contrasts(design, effects, statistics.arms[place(design.control_arm)], mean)
+    control = statistics.arms[place(design.control_arm)]
+    listed = contrasts(design, effects, control, mean, lifts(design, statistics))
     if phase in OPEN:
         return listed
     return tuple(

@@ -10,7 +10,7 @@ from bascule.core.approximate import about
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.ending import end_reason
-from bascule.core.metrics.effects import Contrast, advantages, contrasts, effects_of
+from bascule.core.metrics.effects import Contrast, advantages, contrasts, effects_of, lifts
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.procedures.base import EndReason
 from bascule.live.clock import moment
@@ -197,6 +197,6 @@ def _contrasts(
     design: Design, state: ExperimentState, means: Sequence[float | None]
 ) -> tuple[Contrast, ...]:
     assert state.ending.final is not None
-    result = effects_of(design, advantages(design, state.ending.final))
-    control = design.arms.index(design.control_arm)
-    return contrasts(design, result, state.ending.final.arms[control], means[control])
+    final, control = state.ending.final, design.control_index
+    result = effects_of(design, advantages(design, final))
+    return contrasts(design, result, final.arms[control], means[control], lifts(design, final))

@@ -231,7 +231,8 @@ def build(
 def compiled_params(procedure: BlockProcedure) -> Params:
     """Return the parameters of the evidence in the form that compiled loops take."""
     floors = np.zeros(len(NO_FLOORS))
-    params = procedure.params._replace(floors=floors)
+    # Simulations report no lifts.
+    params = procedure.params._replace(floors=floors, direction=0.0)
     if procedure.drawn_evidence is KNOWN_SPREAD:
         compile_loop(build_floors)(floors, params)
     return params

@@ -89,7 +89,7 @@ def params_of(numbers: FloatArray, floors: FloatArray) -> Params:
     return Params(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
         numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
-        numbers[14], floors,
+        numbers[14], numbers[15], numbers[16], numbers[17], floors,
     )  # fmt: skip
 
 

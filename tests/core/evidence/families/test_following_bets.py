@@ -1,66 +1,144 @@
-"""Bets that follow a flat boundary: fair games, whatever their stakes."""
+"""Bets that follow a flat boundary: fair games, whatever their stakes, and what they rule out."""
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.core.evidence.families.following_bets import BETS, MINE, PEAKS, SHIFTS, STAKE, THEIRS
-from bascule.core.evidence.families.rows import BLOCK_UNITS
-from bascule.core.procedures.blocks.steps import Scope, steps_of
+from bascule.core.errors import InputError
+from bascule.core.evidence.families.following_bets import MINE, THEIRS
+from bascule.core.evidence.families.side_bet import BEST, GAIN, LOSS, MORE, PEAK, STAKED
 from bascule.core.progress import block_procedure
+from bascule.core.statistics import ArmStatistics, Statistics
 
-EFFECT = 0.3
-
-
-def owned(outcomes: tuple[tuple[int, int], ...], sizes: tuple[tuple[int, int], ...]) -> list[float]:
-    """What each bet on the first arm of two owns after blocks with these sums of outcomes."""
-    seen = bs.progress.Statistics.empty(2)
-    for sums, units in zip(outcomes, sizes, strict=True):
-        block = [
-            bs.progress.ArmStatistics(n, float(x), float(x))
-            for n, x in zip(units, sums, strict=True)
-        ]
-        seen = PROCEDURE.fold_block(seen, block, look=False)
-    (pair,) = seen.pairs
-    first = math.exp(pair[MINE])
-    more = pair[MINE + 1 : MINE + BETS]
-    peaks = pair[MINE + PEAKS + 1 : MINE + PEAKS + BETS]
-    # The interval never contradicts the decision: no bet owns less than the first.
-    assert min(more) >= 0.0
-    assert all(math.exp(peak) >= first * (1 - 1e-12) for peak in peaks[:8])
-    return [first, *(first + each for each in more)]
-
+EFFECT, MARGIN = 0.3, 0.1
+SIZES = ((1, 1), (2, 1), (1, 2), (1, 1))
 
 PROCEDURE = block_procedure(
     bs.Design(
-        ["a", "b"], bs.Bernoulli(), bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3), sides=1
+        ["a", "b"],
+        bs.Bernoulli(),
+        bs.Tilt(3, effect=EFFECT, power=0.9, baseline=0.3),
+        min_effect=MARGIN,
+        sides=1,
     )
 )
 
 
-@pytest.mark.parametrize("bet", [0, 4, 8, 11])
-def test_no_bet_wins_on_average_where_its_null_hypothesis_holds(bet: int) -> None:
-    # Every way that four blocks of 0/1 outcomes can go, each with its probability.
-    worse = 0.2
-    better = worse + SHIFTS[bet] * EFFECT
-    sizes = ((1, 1), (2, 1), (1, 2), (1, 1))
-    cells = [list(itertools.product(range(a + 1), range(b + 1))) for a, b in sizes]
-    average = total = 0.0
+def folded(sums: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
+    """Return the row of the pair after blocks with these sums of 0/1 outcomes."""
+    seen = Statistics.empty(2)
+    for block, units in zip(sums, SIZES, strict=True):
+        arms = [ArmStatistics(n, float(x), float(x)) for n, x in zip(units, block, strict=True)]
+        seen = PROCEDURE.fold_block(seen, arms, look=False)
+    return seen.pairs[0]
+
+
+def every_path(first: float, second: float) -> Iterator[tuple[float, tuple[float, ...]]]:
+    """Yield each way that four blocks can go, as its probability and the row of the pair."""
+    cells = [list(itertools.product(range(a + 1), range(b + 1))) for a, b in SIZES]
     for path in itertools.product(*cells):
         chance = 1.0
-        for (x, y), (a, b) in zip(path, sizes, strict=True):
-            chance *= math.comb(a, x) * worse**x * (1 - worse) ** (a - x)
-            chance *= math.comb(b, y) * better**y * (1 - better) ** (b - y)
-        average += chance * owned(path, sizes)[bet]
-        total += chance
-    assert total == pytest.approx(1.0)
-    # The first bet is fair; the others are charged a little more than is fair.
-    assert average == pytest.approx(1.0) if bet == 0 else 0.5 < average <= 1.0
+        for (x, y), (a, b) in zip(path, SIZES, strict=True):
+            chance *= math.comb(a, x) * first**x * (1 - first) ** (a - x)
+            chance *= math.comb(b, y) * second**y * (1 - second) ** (b - y)
+        yield chance, folded(path)
+
+
+@pytest.mark.parametrize("shift", [-0.1, 0.0, 0.05, 0.1, 0.3, 0.7])
+def test_no_difference_that_is_true_is_evidence_against_itself_on_average(shift: float) -> None:
+    # The second arm is better by the shift, or worse where it is negative.
+    mean = sum(
+        chance * math.exp(row[MINE] + shift * row[MINE + STAKED])
+        for chance, row in every_path(0.2, 0.2 + shift)
+    )
+    assert mean == pytest.approx(1.0) if shift == 0.0 else 0.3 < mean <= 1.0
+
+
+@pytest.mark.parametrize("shift", [MARGIN, 0.15, 0.19])
+def test_the_bet_on_a_margin_does_not_win_where_the_other_arm_is_better_by_it(shift: float) -> None:
+    mean = 0.0
+    for chance, row in every_path(0.2, 0.2 + shift):
+        owned = math.exp(row[MINE]) + row[MINE + MORE]
+        assert row[MINE + MORE] >= 0.0
+        assert row[MINE + PEAK] >= max(math.log(owned), row[MINE]) - 1e-12
+        mean += chance * owned
+    assert 0.5 < mean <= 1.0
+
+
+@pytest.mark.parametrize("lift", [0.0, 0.2, 0.5, 1.5])
+@pytest.mark.parametrize("bet", [MINE, THEIRS])
+def test_no_lift_that_is_true_is_evidence_against_itself_on_average(lift: float, bet: int) -> None:
+    if bet == THEIRS and lift > 1.0:
+        return
+    first = 0.3
+    second = first * (1.0 + lift if bet == MINE else 1.0 - lift)
+    mean = sum(
+        chance * math.exp(row[bet] + lift * row[bet + GAIN] - 0.5 * lift * lift * row[bet + LOSS])
+        for chance, row in every_path(first, second)
+    )
+    assert mean == pytest.approx(1.0) if lift == 0.0 else 0.5 < mean <= 1.0
+
+
+@pytest.mark.parametrize("goal", ["increase", "decrease"])
+@pytest.mark.parametrize("outcome", [bs.Bernoulli(), bs.Bounded(0, 2), bs.Gaussian(1)])
+def test_intervals_exclude_0_exactly_where_a_pair_is_decided(
+    outcome: bs.design.Outcome, goal: str
+) -> None:
+    rule = bs.Tilt(2, effect=0.4, power=0.8)
+    design = bs.Design(["a", "b", "c"], outcome, rule, error=0.2, goal=goal)  # type: ignore[arg-type]
+    procedure, generator = block_procedure(design), np.random.default_rng(4)
+    decided = 0
+    for _ in range(30):
+        seen, widths = Statistics.empty(3), [math.inf] * 3
+        for _ in range(60):
+            values = generator.random(3) < [0.3, 0.5, 0.9]
+            block = [ArmStatistics(1, float(x), float(x)) for x in values]
+            seen = procedure.fold_block(seen, block, look=False)
+            arms, pairs = procedure.rows(seen)
+            for at, (i, j) in enumerate(((0, 1), (0, 2), (1, 2))):
+                verdict = procedure.evidence.verdict(pairs[at], arms[i], arms[j], procedure.params)
+                _, low, high = procedure.differences(seen, [(i, j)])[0]
+                assert (low >= 0.0, high <= 0.0) == (verdict > 0.0, verdict < 0.0)
+                assert math.isfinite(high - low)
+                assert high - low <= widths[at]
+                widths[at], decided = high - low, decided + (verdict != 0.0)
+            lift = procedure.lift(seen, 2, 0)
+            assert lift is not None
+            _, low, high = procedure.differences(seen, [(2, 0)])[0]
+            if goal == "decrease":
+                low, high = -high, -low
+            assert (lift[0] >= 0.0, lift[1] <= 0.0) == (low >= 0.0, high <= 0.0)
+    assert decided > 100
+
+
+def test_what_was_best_at_another_threshold_still_counts() -> None:
+    design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, effect=0.5, power=0.9))
+    loose, strict = block_procedure(design), block_procedure(design.stricter)
+    seen, generator = Statistics.empty(3), np.random.default_rng(3)
+    for _ in range(60):
+        values = generator.normal(size=3)
+        seen = loose.fold_block(
+            seen, [ArmStatistics(1, x, x * x) for x in values.tolist()], look=False
+        )
+    for (_, low, high), (_, strict_low, strict_high) in zip(
+        loose.differences(seen), strict.differences(seen), strict=True
+    ):
+        assert strict_low < low < high < strict_high
+
+
+def test_rows_of_another_length_are_refused() -> None:
+    seen = Statistics.empty(2)
+    seen = PROCEDURE.fold_block(seen, [ArmStatistics(1, 1.0, 1.0), ArmStatistics(1)])
+    older = bs.progress.Statistics(seen.arms, pairs=((0.5, 0.5, *range(70)),))
+    with pytest.raises(InputError, match="another version"):
+        PROCEDURE.winner(older)
+    assert seen.pairs[0][MINE + BEST] != 0.0
 
 
 def test_a_sub_gaussian_bet_does_not_win_on_outcomes_of_two_values() -> None:
@@ -109,32 +187,3 @@ def test_a_larger_batch_asks_for_a_higher_boundary() -> None:
 
     # The last block may end beyond the horizon, and its look counts.
     assert boundary(20) > boundary(1)
-
-
-@pytest.mark.parametrize(
-    ("outcome", "rule"),
-    [
-        (bs.Bernoulli(), bs.Tilt(3, effect=0.1, power=0.9, baseline=0.3)),
-        (bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9)),
-    ],
-)
-def test_what_decides_is_the_same_without_the_bets_that_make_intervals(
-    outcome: bs.design.Outcome, rule: bs.design.Rule
-) -> None:
-    procedure = block_procedure(bs.Design(["a", "b", "c"], outcome, rule, sides=1))
-    generator = np.random.default_rng(7)
-    whole, less = (procedure.rows(bs.progress.Statistics.empty(3)) for _ in range(2))
-    decides = [first + k for first in (MINE, THEIRS) for k in (0, STAKE)]
-    for _ in range(150):
-        values = (generator.random(4) < [0.3, 0.3, 0.4, 0.3]).astype(float)
-        for intervals, (arms, pairs) in ((True, whole), (False, less)):
-            for arm, units in zip(arms, (2.0, 1.0, 1.0), strict=True):
-                arm[BLOCK_UNITS] = units
-            for at, value in zip((0, 0, 1, 2), values, strict=True):
-                procedure.evidence.observe(arms[at], float(value))
-            steps = steps_of(procedure.evidence, Scope(two_arms=False, intervals=intervals))
-            steps.fold(arms, pairs, 3, procedure.params)
-        for one, other in zip(whole[1], less[1], strict=True):
-            assert [one[k] for k in decides] == [other[k] for k in decides]
-    # The others were played on one side only.
-    assert whole[1][0][MINE + 1] > 0.0 == less[1][0][MINE + 1]

@@ -1,26 +1,23 @@
 """Bets that follow a horizon: outcomes within limits, or of a known spread, up to a last clock.
 
-On each arm of a pair there is one bet for each of `SHIFTS`: that the arm is better than the other,
-or worse by less than the shift, a multiple of the planned effect. The first bet, on one being
-better at all, decides. Its stake is that of `core.evidence.horizon`: it is fixed beforehand and
-follows the probability that a flat boundary is still reached by the horizon. A bet that has won
-enough is left alone.
+On each arm of a pair there is a bet that it is better. Its stake is that of
+`core.evidence.horizon`: it is fixed before the block and follows the probability that a flat
+boundary is still reached by the horizon. A bet that has won enough stakes nothing more, and neither
+does one whose horizon has passed.
 
-The others make the lower end of the interval. Each stakes as much as the first one does, and under
-its own null hypothesis every block pays it more: so it never owns less than the first, and the
-interval agrees with the decision. What it owns beyond the first is staked on its own account, and
-kept for a round of several blocks. docs/research/horizon.md has the proof.
+The same bet makes the interval of the difference and of the lift (`families.side_bet`).
+docs/research/horizon.md has the proofs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from bascule.core.evidence.betting import log_factor
 from bascule.core.evidence.families.rows import (
     ARM_SQUARES,
     ARM_SUM,
+    BLOCK_SUM,
     BLOCK_UNITS,
     CLOCK,
     TOTAL,
@@ -32,54 +29,39 @@ from bascule.core.evidence.families.rows import (
     Rows,
     add_block,
 )
+from bascule.core.evidence.families.side_bet import (
+    COLUMNS,
+    GAIN,
+    LOG_MOST,
+    LOSS,
+    MORE,
+    MORE_STAKE,
+    MOST_OWNED,
+    PEAK,
+    STAKE,
+    STAKED,
+    keep_best,
+    lift_ruled_out,
+    shift_ruled_out,
+)
 from bascule.core.evidence.horizon import LEAST_STEP, room_left, stake
 
-SHIFTS = (
-    *(0.0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0),
-    *(1.25, 1.5, 2.0, 3.0, 5.0),
-)
-"""By how many planned effects the second arm of a pair may be better under each null hypothesis."""
-
-BETS = len(SHIFTS)
-"""Numbers that the bets on one arm of a pair take."""
-
-ROUND_CLOCK, VARIANCE, ROUND_TOTAL, GOAL = range(CLOCK + 1, CLOCK + 5)
-"""Columns of a pair when its round began: its clock, the variance of an outcome, its total, and the
-log evidence that was enough then: a round keeps it, or a removal by hand would change stakes."""
-
-SQUARES, CROSS, WEIGHTS, LAST = range(GOAL + 1, GOAL + 5)
-"""Columns of a pair: the sums since the round began of the squares of the blocks' steps, of steps
-times weights, and of the squares of the weights; and the clock when the first bets were last
-paid."""
-
-PEAKS = BETS - 1
-"""Where the peak of each bet after the first lies, from the place of that bet on: the log of the
-most that it has owned at the end of a round. The bets themselves are numbers of two kinds: the log
-of what the first one owns, and what each other one owns beyond that."""
-
-STAKE, INCOME, START = range(2 * BETS - 1, 2 * BETS + 2)
-"""Places after the peaks: the stake of the first bet on the next block that adds to the total; what
-a shift of 1 has paid since the round began; and the log of what the first bet owned then."""
+ROUND_CLOCK, VARIANCE, LAST = range(CLOCK + 1, CLOCK + 4)
+"""Columns of a pair: its clock and the variance of an outcome when its round began, and the clock
+when the bets were last paid."""
 
 MINE = LAST + 1
-"""Where the bets on the first arm begin."""
+"""Where the columns of the bet on the first arm begin."""
 
-THEIRS = MINE + 2 * BETS + 2
-"""Where the bets on the second arm begin."""
+THEIRS = MINE + COLUMNS
+"""Where the columns of the bet on the second arm begin."""
 
 ROUNDS = 128
-"""Rounds up to the horizon, unless blocks are larger."""
+"""Rounds up to the horizon, unless blocks are larger: once in a round the variance that the horizon
+goes by is written, also where no block has had a difference."""
 
 MOST_STAKE = 0.9
 """The largest share that a block can cost where a step is at most its weight."""
-
-MOST_OWNED = 1e200
-"""What a bet owns at the most; the rest is given away."""
-
-LOG_MOST = math.log(MOST_OWNED)
-
-MOST_ROUND_STAKE = 0.5
-"""The largest share of a round, whose gain is bounded by a square."""
 
 KNOWN_SQUARES = 25.0
 """The squares with which the variance of all outcomes counts in the variance of one arm."""
@@ -160,138 +142,117 @@ def horizon_of(variance: float, effect: float, reach: float) -> float:
 
 
 def stake_of(owned: float, clock: float, variance: float, params: Params) -> float:
-    """Return the stake of a bet by the log of the share of its goal that it owns."""
+    """Return the stake of a bet by the log of what it owns; 0 once it has won or time is up."""
     left = horizon_of(variance, params.effect, params.reach) - clock
-    return stake(owned, left) / math.sqrt(variance)
+    if left <= 0.0 or owned >= params.threshold:
+        return 0.0
+    share: float = stake(owned - params.threshold, left) / math.sqrt(variance)
+    # No block can use a larger one: it weighs `LEAST_STEP` or more.
+    return share if params.known > 0.0 else min(share, MOST_STAKE / LEAST_STEP)
 
 
-def set_stake(pair: Row, bets: int, clock: float, variance: float, params: Params) -> None:
-    """Write the stake of the first bet on an arm on the next block that adds to the pair."""
-    pair[bets + STAKE] = 0.0
-    if pair[bets] < params.threshold:
-        share = stake_of(pair[bets] - params.threshold, clock, variance, params)
-        # No block can use a larger one: it weighs `LEAST_STEP` or more.
-        most = MOST_STAKE / LEAST_STEP
-        pair[bets + STAKE] = share if params.known > 0.0 else min(share, most)
+def set_stake(pair: Row, bet: int, clock: float, variance: float, params: Params) -> None:
+    """Write the stake of the bet on an arm on the next block that adds to the pair."""
+    pair[bet + STAKE] = stake_of(pair[bet], clock, variance, params)
+    if params.margin > 0.0:
+        pair[bet + MORE_STAKE] = 0.0
+        if pair[bet + PEAK] < params.threshold and pair[bet + MORE] > 0.0:
+            owned = math.log(math.exp(pair[bet]) + pair[bet + MORE])
+            pair[bet + MORE_STAKE] = stake_of(owned, clock, variance, params)
 
 
-def close_round(
-    pair: Row, bets: int, sign: float, gained: float, since: float, params: Params
-) -> None:
-    """Play one round of the other bets on an arm, the second one if the `sign` is -1.
+def log_growth(share: float, step: float, weight: float, params: Params) -> float:
+    """Return by how much a block changes the log of what is owned, at a stake."""
+    if params.known > 0.0:
+        return share * (step - 0.5 * share * weight)
+    return log_factor(min(share, MOST_STAKE / weight) * step)
 
-    The round has added `gained` to the total and `since` to the clock.
+
+def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: Params) -> None:
+    """Play one block of the bet on an arm.
+
+    The block adds `step` to the total and `weight` to the clock; `since` is the time on the clock,
+    this block included, since a block last added to the total.
     """
-    goal, clock, variance = pair[GOAL], pair[ROUND_CLOCK], pair[VARIANCE]
-    start = math.exp(min(LOG_MOST, pair[bets + START]))
-    now = math.exp(min(LOG_MOST, pair[bets]))
-    for k in range(1, BETS):
-        shift = SHIFTS[k] * params.effect
-        peak = bets + PEAKS + k
-        if params.known == 0.0 and shift >= 1.0:
-            # No difference is as large as that: its null hypothesis is false beforehand.
-            pair[peak] = max(pair[peak], goal)
-        elif pair[peak] < goal:
-            more = pair[bets + k]
-            if more > 0.0:
-                owned = min(0.0, math.log(start + more) - goal)
-                share = stake_of(owned, clock, variance, params)
-                gain = gained + shift * since
-                if params.known > 0.0:
-                    grown = share * (gain - 0.5 * share * since)
-                else:
-                    share = min(share, MOST_ROUND_STAKE)
-                    squares = pair[SQUARES] + shift * (
-                        2.0 * sign * pair[CROSS] + shift * pair[WEIGHTS]
-                    )
-                    # log(1 + s x) >= s x + (log(1 - s) + s) x^2 for every x from -1 on.
-                    grown = share * gain + (math.log1p(-share) + share) * squares
-                more *= math.exp(min(LOG_MOST, grown))
-            more = min(MOST_OWNED, more + shift * pair[bets + INCOME])
-            pair[bets + k] = more
-            # A bet that goes on long after a horizon may lose more than a number can say.
-            if now + more > 0.0:
-                pair[peak] = max(pair[peak], math.log(now + more))
-    pair[bets + INCOME] = 0.0
-    pair[bets + START] = pair[bets]
+    share, before = pair[bet + STAKE], pair[bet]
+    # What a difference of 1 costs at the least. With a known spread every block is paid.
+    cost = (share if params.known > 0.0 else min(share, MOST_STAKE)) * since
+    if share > 0.0:
+        pair[bet] += log_growth(share, step, weight, params)
+        pair[bet + STAKED] += cost
+        keep_best(pair, bet, params.threshold)
+    if params.margin > 0.0 and pair[bet + PEAK] < params.threshold:
+        more = pair[bet + MORE_STAKE]
+        grown = log_growth(more, step, weight, params)
+        grown += params.margin * (more if params.known > 0.0 else min(more, MOST_STAKE)) * since
+        counted = math.exp(min(LOG_MOST, pair[bet] if params.known > 0.0 else before))
+        income = params.margin * cost * counted
+        rest = min(MOST_OWNED, pair[bet + MORE] * math.exp(min(LOG_MOST, grown)) + income)
+        owned = math.exp(min(LOG_MOST, pair[bet])) + rest
+        pair[bet + MORE] = rest
+        if owned > 0.0:
+            pair[bet + PEAK] = max(pair[bet + PEAK], math.log(owned))
 
 
-def update_of(intervals: bool) -> Callable[[Row, Row, Row, float, float, Params], None]:
-    """Return the update by a complete block; without `intervals` it plays only the first bets."""
+def pay_lift(
+    pair: Row, bet: int, step: float, level: float, weight: float, spent: float, params: Params
+) -> None:
+    """Add a block to what the bet on an arm says of the lift.
 
-    def bet_on_block(
-        pair: Row, bets: int, step: float, weight: float, since: float, params: Params
-    ) -> None:
-        """Play one block of the first bet on an arm, and pay its shifts where intervals are kept.
+    `level` is the weighted mean of the first arm, `spent` the part of the block's clock that its
+    units add, with the sign that this bet has it with.
+    """
+    share = pair[bet + STAKE]
+    if params.known > 0.0:
+        charge = share * share * abs(spent)
+        pair[bet + GAIN] += share * (level - share * spent)
+        pair[bet + LOSS] += charge
+    else:
+        share = min(share, MOST_STAKE / weight)
+        gain = share * level / (1.0 + share * step)
+        pair[bet + GAIN] += gain
+        pair[bet + LOSS] += gain * gain
 
-        The block adds `step` to the total and `weight` to the clock; `since` is the time on the
-        clock, this block included, since a block last added to the total. With a known spread a
-        gain is exponential, else it is linear.
-        """
-        share = pair[bets + STAKE]
-        if share > 0.0:
-            if params.known > 0.0:
-                pair[bets] += share * (step - 0.5 * share * weight)
-                if intervals:
-                    pair[bets + INCOME] += math.exp(min(LOG_MOST, pair[bets])) * share * since
-            else:
-                if intervals:
-                    pair[bets + INCOME] += math.exp(pair[bets]) * min(share, MOST_STAKE) * since
-                pair[bets] += log_factor(min(share, MOST_STAKE / weight) * step)
 
-    def update(
-        pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params
-    ) -> None:
-        """Play a complete block with the first bets, and a round with the others where it ends."""
-        clock = pair[CLOCK]
-        if pair[VARIANCE] == 0.0:
-            assumed = before
-            if assumed == 0.0:
-                assumed = params.prior / params.prior_units
-            pair[VARIANCE] = assumed
-            pair[GOAL] = params.threshold
-            set_stake(pair, MINE, clock, assumed, params)
-            set_stake(pair, THEIRS, clock, assumed, params)
-        step, weight = add_block(pair, mine, theirs, params.precision)
-        now = pair[CLOCK]
-        since = now - pair[ROUND_CLOCK]
-        last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
-        arm_variance = after
-        # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
-        # even they are charged for what they might have brought.
-        if params.known > 0.0 or step != 0.0 or last:
-            unpaid = now - pair[LAST]
-            arm_variance = variance_in_pair(mine, theirs, after, params)
-            bet_on_block(pair, MINE, step, weight, unpaid, params)
-            bet_on_block(pair, THEIRS, -step, weight, unpaid, params)
-            set_stake(pair, MINE, now, arm_variance, params)
-            set_stake(pair, THEIRS, now, arm_variance, params)
-            pair[LAST] = now
-            pair[SQUARES] += step * step
-            pair[CROSS] += step * weight
-        pair[WEIGHTS] += weight * weight
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Play a complete block with the bets on either arm."""
+    if pair[VARIANCE] == 0.0:
+        assumed = before
+        if assumed == 0.0:
+            assumed = params.prior / params.prior_units
+        pair[VARIANCE] = assumed
+        set_stake(pair, MINE, pair[CLOCK], assumed, params)
+        set_stake(pair, THEIRS, pair[CLOCK], assumed, params)
+    step, weight = add_block(pair, mine, theirs, params.precision)
+    if params.direction != 0.0:
+        mean = mine[BLOCK_SUM] * params.precision / mine[BLOCK_UNITS]
+        level = weight * params.direction * (mean - params.zero)
+        if level != 0.0:
+            spent = params.direction * weight * weight / mine[BLOCK_UNITS]
+            pay_lift(pair, MINE, step, level, weight, spent, params)
+            pay_lift(pair, THEIRS, -step, level, weight, -spent, params)
+    now = pair[CLOCK]
+    since = now - pair[ROUND_CLOCK]
+    last = since * ROUNDS >= horizon_of(pair[VARIANCE], params.effect, params.reach)
+    # Most blocks of rare events hold none, and then nothing is won or lost. With a known spread
+    # even they are charged for what they might have brought.
+    if params.known > 0.0 or step != 0.0 or last:
+        unpaid = now - pair[LAST]
+        arm_variance = variance_in_pair(mine, theirs, after, params)
+        pay(pair, MINE, step, weight, unpaid, params)
+        pay(pair, THEIRS, -step, weight, unpaid, params)
+        set_stake(pair, MINE, now, arm_variance, params)
+        set_stake(pair, THEIRS, now, arm_variance, params)
+        pair[LAST] = now
         if last:
-            if intervals:
-                gained = pair[TOTAL] - pair[ROUND_TOTAL]
-                close_round(pair, MINE, 1.0, gained, since, params)
-                close_round(pair, THEIRS, -1.0, -gained, since, params)
-            pair[ROUND_CLOCK], pair[VARIANCE], pair[ROUND_TOTAL] = now, arm_variance, pair[TOTAL]
-            pair[GOAL] = params.threshold
-            pair[SQUARES] = pair[CROSS] = pair[WEIGHTS] = 0.0
-
-    # A plan goes from one process to another with the names that functions have in their modules.
-    update.__qualname__ = "update" if intervals else "update_alone"
-    return update
-
-
-update, update_alone = update_of(intervals=True), update_of(intervals=False)
+            pair[ROUND_CLOCK], pair[VARIANCE] = now, arm_variance
 
 
 # What they say
 
 
 def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
-    """Return which arm its first bet has won for."""
+    """Return which arm its bet has won for."""
     winner = 0.0
     if pair[MINE] >= params.threshold:
         winner = 1.0
@@ -300,31 +261,16 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     return winner
 
 
-def shifts_won(pair: Row, bets: int, threshold: float) -> int:
-    """Return how many of the bets have won, from the largest shift on without a gap."""
-    if pair[bets] >= threshold:
-        return BETS
-    won = 0
-    while won < BETS - 1 and pair[bets + PEAKS + BETS - 1 - won] >= threshold:
-        won += 1
-    return won
-
-
-def is_below(pair: Row, bets: int, margin: float, params: Params) -> bool:
-    """Return whether the bets on an arm rule out that the other is better by the margin."""
-    won = shifts_won(pair, bets, params.threshold)
-    return won > 0 and SHIFTS[BETS - won] * params.effect <= margin
+def ruled_out(pair: Row, bet: int, params: Params) -> float:
+    """Return the smallest shift by which the other arm is not better, by the bet on an arm."""
+    shift = shift_ruled_out(pair, bet, params)
+    # No difference within limits is larger than their width.
+    return shift if params.known > 0.0 else min(shift, 1.0)
 
 
 def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> bool:
     """Return whether the bets rule out all differences from the margin on."""
-    return is_below(pair, MINE, margin, params) and is_below(pair, THEIRS, margin, params)
-
-
-def lower_end(pair: Row, bets: int, params: Params) -> float:
-    """Return the lower end of by how much an arm is better: a shift that is ruled out."""
-    won = shifts_won(pair, bets, params.threshold)
-    return -SHIFTS[BETS - won] * params.effect if won > 0 else -math.inf
+    return ruled_out(pair, MINE, params) <= margin and ruled_out(pair, THEIRS, params) <= margin
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
@@ -332,13 +278,24 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     if pair[CLOCK] == 0.0:
         return 0.0, -math.inf, math.inf
     difference = pair[TOTAL] / pair[CLOCK]
-    return difference, lower_end(pair, MINE, params), -lower_end(pair, THEIRS, params)
+    return difference, 0.0 - ruled_out(pair, MINE, params), ruled_out(pair, THEIRS, params)
+
+
+def lift(pair: Row, params: Params) -> tuple[float, float]:
+    """Return the bounds of the second arm's mean relative to the first's, as a part of it."""
+    if params.direction == 0.0:
+        return -math.inf, math.inf
+    mine = lift_ruled_out(pair, MINE, params.threshold)
+    theirs = lift_ruled_out(pair, THEIRS, params.threshold)
+    up, down = (mine, theirs) if params.direction > 0.0 else (theirs, mine)
+    # A mean of outcomes that are never below 0 falls by all of itself at most.
+    return 0.0 - (down if params.known > 0.0 else min(down, 1.0)), up
 
 
 def outlook(
     pair: Row, mine: Row, theirs: Row, sign: float, shared: float, params: Params
 ) -> tuple[float, float]:
-    """Return what is left of the clock, and what the first bet on an arm still has to win."""
+    """Return what is left of the clock, and what the bet on an arm still has to win."""
     variance = variance_at_end(pair, shared, params)
     if variance == 0.0:
         return math.inf, 0.0
@@ -383,7 +340,7 @@ def remaining(
 
 FOLLOWING_BETS = Family(
     "bets that follow a horizon",
-    THEIRS + 2 * BETS + 2,
+    THEIRS + COLUMNS,
     shared=general_variance,
     spread=spread,
     update=update,
@@ -393,6 +350,6 @@ FOLLOWING_BETS = Family(
     outlook=outlook,
     remaining=remaining,
     in_theory=True,
-    without_intervals=update_alone,
+    lift=lift,
 )
 """Outcomes within limits, or of a known spread, up to a horizon."""

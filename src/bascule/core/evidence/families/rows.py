@@ -83,6 +83,12 @@ class Params(NamedTuple):
     """The least variance that is counted with."""
     batch: float
     """Units of each challenger in a batch."""
+    margin: float
+    """The smallest difference that matters; 0 for none."""
+    direction: float
+    """1 where a lift is kept, -1 where outcomes are reflected, 0 where none is kept."""
+    zero: float
+    """The outcome that stands for the 0 that lifts are relative to."""
     floors: FloatArray
     """Totals, for each part of the clock, below which the evidence need not be computed."""
 
@@ -229,8 +235,9 @@ class Family(NamedTuple):
     decide."""
     drawn: Family | None = None
     """The family that simulations play, where each unit is one number; None for this one."""
-    without_intervals: Callable[[Row, Row, Row, float, float, Params], None] | None = None
-    """`update` where nothing but decisions counts; None where it is the same."""
+    lift: Callable[[Row, Params], tuple[float, float]] | None = None
+    """(pair, params) -> the bounds of the second arm's mean relative to the first's, minus 1; None
+    where the evidence says nothing of it."""
     in_theory: bool = False
     """Whether theory knows when such evidence decides. Without that, and without a boundary,
     nothing is predicted, and no median-unbiased estimate is given."""

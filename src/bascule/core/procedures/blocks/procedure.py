@@ -113,7 +113,8 @@ class BlockProcedure(Procedure):
     None for nowhere; `centre` is the share that bets on a planned effect stake; `share` says how
     many units the leader gets for each one of a challenger, by its lead and the tilt.
     `early_signals` says whether events of open windows count in that, and `slack` by how much the
-    delays of arms may differ then.
+    delays of arms may differ then. `reflected` says whether the outcomes are those of a design
+    whose goal is to decrease them.
     """
 
     evidence: Family
@@ -125,11 +126,16 @@ class BlockProcedure(Procedure):
     share: Share = units_of_leader
     early_signals: EarlySignals | None = None
     slack: float = USUAL_SLACK
+    reflected: bool = False
     counts: ClassVar[Literal["blocks"]] = "blocks"
     kind: ClassVar[str] = "blocks"
     assigns: ClassVar[Literal["blocks"]] = "blocks"
 
     # Settings
+
+    def on_reflected(self) -> BlockProcedure:
+        """Return the procedure whose lifts are those of the outcomes before their reflection."""
+        return replace(self, reflected=True)
 
     @property
     def steps(self) -> BlockSteps:
@@ -162,6 +168,9 @@ class BlockProcedure(Procedure):
             reach = horizon.reach
             prior = prior if known else horizon.prior_for(least)
         flat = reach > 0.0 and self.evidence.first_ends and known
+        # Within limits a lift is relative to means that are never below 0.
+        relative = self.evidence.lift is not None and (known or self.outcome.low >= 0.0)
+        zero = self.outcome.reflected(0.0) if self.reflected else 0.0
         return Params(
             precision=1.0 / self.outcome.scale,
             arms=float(self.arms),
@@ -179,6 +188,9 @@ class BlockProcedure(Procedure):
             planned=(horizon.variance or 0.0) if horizon is not None else 0.0,
             least=least,
             batch=float(self.batch),
+            margin=self.margin,
+            direction=(-1.0 if self.reflected else 1.0) if relative else 0.0,
+            zero=zero / self.outcome.scale,
             floors=NO_FLOORS,  # type: ignore[arg-type]
         )
 
@@ -326,6 +338,14 @@ class BlockProcedure(Procedure):
                 row += [arm.total, arm.squares, arm.cubes, *(arm.per or NO_PRODUCTS)]
             arms.append(row[:width])
         if statistics.pairs:
+            columns = {len(pair) for pair in statistics.pairs}
+            if columns != {self.evidence.pair_columns}:
+                raise InputError(
+                    "statistics",
+                    f"statistics have {min(columns)} numbers for a pair of arms, and "
+                    f'"{self.evidence.name}" has {self.evidence.pair_columns}: they were made by '
+                    "another version of bascule, which has to finish the test",
+                )
             return arms, [list(pair) for pair in statistics.pairs]
         pairs = self.arms * (self.arms - 1) // 2
         return arms, [[0.0] * self.evidence.pair_columns for _ in range(pairs)]
@@ -437,6 +457,23 @@ class BlockProcedure(Procedure):
             (float(scale * middle), float(scale * low), float(scale * high))
             for middle, low, high in intervals
         ]
+
+    def lift(self, statistics: AnyStatistics, arm: int, control: int) -> tuple[float, float] | None:
+        """Return the bounds of an arm's lift over the control, by the evidence that decides.
+
+        None where the evidence says nothing of it. Without limits it is about a control whose mean
+        is above 0, and about pairs in which the control comes first.
+        """
+        params = self.params
+        if params.direction == 0.0 or (params.known > 0.0 and control > arm):
+            return None
+        assert self.evidence.lift is not None
+        _, pairs = self.rows(statistics)
+        low, high = self.evidence.lift(pairs[pair_index(self.arms, arm, control)], params)
+        if control < arm:
+            return float(low), float(high)
+        # These bounds are relative to the arm, which comes first.
+        return 1.0 / (1.0 + high) - 1.0, 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
         """Return by how much each arm is better than the control, by the evidence that decides."""

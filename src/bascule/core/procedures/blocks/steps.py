@@ -156,8 +156,6 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
     """Return the steps of a test whose evidence is of a family."""
     two_arms, intervals = scope
     fold_arm, shared, spread, update = family.fold_arm, family.shared, family.spread, family.update
-    if not intervals and family.without_intervals is not None:
-        update = family.without_intervals
     verdict, within, pair_interval = family.verdict, family.within, family.interval
     outlook, first_ends, remaining = family.outlook, family.first_ends, family.remaining
 
