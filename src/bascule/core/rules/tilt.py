@@ -29,7 +29,8 @@ from bascule.core.evidence.horizon import normal_constant, power_of_each, reach_
 from bascule.core.options import Option
 from bascule.core.outcomes import Outcome
 from bascule.core.procedures.base import Setting
-from bascule.core.procedures.blocks.procedure import BlockProcedure, Horizon
+from bascule.core.procedures.blocks.horizon import Horizon
+from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import EarlySignals, slack_of
 from bascule.core.rules.base import Knob, Rule, refuse_delta
 

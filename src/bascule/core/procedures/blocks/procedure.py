@@ -41,6 +41,7 @@ from bascule.core.procedures.base import (
     Signals,
     SignalUse,
 )
+from bascule.core.procedures.blocks.horizon import Horizon
 from bascule.core.procedures.blocks.signals import (
     ALIKE,
     DIFFERENT,
@@ -69,9 +70,6 @@ USES: tuple[SignalUse, ...] = ("gentle", "on", "off")
 END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
 """What `BlockSteps.over` returns, in words."""
 
-PRIOR_SQUARES = 25.0
-"""The conversions that a variance counts for which follows from a planned baseline."""
-
 NO_PRODUCTS = (0.0,) * PRODUCTS
 """Sums with denominators before the first unit."""
 
@@ -81,27 +79,6 @@ how many such blocks there are."""
 
 LiveRows = list[list[float]]
 """The rows of a test that is not simulated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Horizon:
-    """Where a test ends: when the planned effect is `reach` standard errors of its estimate.
-
-    `variance` is what is assumed of an outcome's variance at first, in units of the scale, where it
-    is not known; the outcomes correct it. `futility` is the conditional power below which a test
-    is futile; 0 for never. Such a test ends, unless the plan only `advises` to end it.
-    """
-
-    reach: float
-    variance: float | None = None
-    futility: float = 0.0
-    advises: bool = False
-
-    def prior_for(self, least: float) -> tuple[float, float]:
-        """The sum of squares and the units that the variance starts with, at least so large."""
-        if self.variance is None:
-            return 1.0, 1.0 / max(0.25, least)
-        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, least)
 
 
 @dataclass(frozen=True, slots=True)
