@@ -21,7 +21,7 @@ from types import MappingProxyType
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.evidence.families.rows import Difference
+from bascule.core.evidence.families.rows import Difference, pair_index
 from bascule.core.evidence.normal import mixture_radius
 from bascule.core.evidence.radius import bernstein_radius, most_squares
 from bascule.core.evidence.spread import skewness, squares_about_mean, units_needed
@@ -256,13 +256,22 @@ def lifts(design: Design, statistics: AnyStatistics) -> dict[str, tuple[float, f
         return {}
     procedure, oriented = design.judging(statistics)
     assert isinstance(procedure, BlockProcedure)
-    control = design.control_index
-    bounds = {
-        name: procedure.lift(oriented, arm, control)
-        for arm, name in enumerate(design.arms)
-        if arm != control
-    }
-    return {name: two for name, two in bounds.items() if two is not None}
+    params, bounds, control = procedure.params, procedure.evidence.lift, design.control_index
+    if bounds is None or params.direction == 0.0:
+        return {}
+    _, pairs = procedure.rows(oriented)
+    listed = {}
+    for arm, name in enumerate(design.arms):
+        if arm == control or (arm < control and params.known > 0.0):
+            continue
+        low, high = bounds(pairs[pair_index(len(design.arms), arm, control)], params)
+        if arm > control:
+            listed[name] = float(low), float(high)
+        else:
+            # These bounds are relative to the arm, which comes first and is not below 0.
+            highest = 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
+            listed[name] = 1.0 / (1.0 + high) - 1.0, highest
+    return listed
 
 
 def contrasts(

@@ -435,23 +435,6 @@ class BlockProcedure(Procedure):
             for middle, low, high in intervals
         ]
 
-    def lift(self, statistics: AnyStatistics, arm: int, control: int) -> tuple[float, float] | None:
-        """Return the bounds of an arm's lift over the control, by the evidence that decides.
-
-        None where the evidence says nothing of it. Without limits it is about a control whose mean
-        is above 0, and about pairs in which the control comes first.
-        """
-        params = self.params
-        if params.direction == 0.0 or (params.known > 0.0 and control > arm):
-            return None
-        assert self.evidence.lift is not None
-        _, pairs = self.rows(statistics)
-        low, high = self.evidence.lift(pairs[pair_index(self.arms, arm, control)], params)
-        if control < arm:
-            return float(low), float(high)
-        # These bounds are relative to the arm, which comes first.
-        return 1.0 / (1.0 + high) - 1.0, 1.0 / (1.0 + low) - 1.0 if low > -1.0 else math.inf
-
     def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
         others = [(arm, control) for arm in range(self.arms) if arm != control]
