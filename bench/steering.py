@@ -23,7 +23,7 @@ from bascule.core.evidence.families.rows import ACTIVE
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import NOBODY
+from bascule.core.types import NOBODY, FloatArray
 from bascule.simulation.kernels.blocks import compiled_params
 from bascule.simulation.kernels.compiled import compile_loop
 from bascule.steering.evidence import Stand, in_rounds, next_shares, rounds_loop
@@ -31,7 +31,7 @@ from bascule.steering.evidence import Stand, in_rounds, next_shares, rounds_loop
 DAY = 86_400.0
 LONGEST = 200
 
-Level = Callable[[float], float]
+Level = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def steered(
     for day in range(LONGEST):
         times = day + rng.random(per_day)
         joined = (rng.random(per_day) < shares).astype(int)
-        levels = np.array([level(time) for time in times])
+        levels = level(times)
         won = (rng.random(per_day) < np.array(chances)[joined] + levels).astype(float)
         waiting.append([won[joined == arm] for arm in (0, 1)])
         lost += float(gap[joined].sum())
@@ -94,23 +94,25 @@ def steered(
 WORLDS = ((0.06, "1d"), (0.055, "1d"), (0.055, "7d"))
 """Chances of the better arm, against 5 %, and conversion windows."""
 
-PER_DAY, DEADLINE = 5000, 28
+PER_DAY = 5000
 
 
 def design_of(better: float, window: str) -> bs.Design:
     """Return the design that is planned for a world, with tilt 8."""
-    measure = bs.Measure(window, "any")
-    days = DEADLINE - math.ceil(measure.matures(0.0) / DAY)
     rule = bs.Tilt(8, better - 0.05, power=0.9, baseline=0.05, futility=0.2)
-    return bs.Design(
-        ["control", "variant"], bs.Bernoulli(), rule, max_units=PER_DAY * days, measure=measure
-    )
+    measure = bs.Measure(window, "any")
+    return bs.Design(["control", "variant"], bs.Bernoulli(), rule, measure=measure)
 
 
-def weekdays_and_trend(time: float) -> float:
+def weekdays_and_trend(time: FloatArray) -> FloatArray:
     """Return the level of a world with better weekends, evenings and a slow fall."""
-    weekend = 0.02 if int(time) % 7 >= 5 else 0.0
-    return weekend + 0.01 * math.sin(2.0 * math.pi * time) - 0.0005 * min(time, 40.0)
+    weekend = np.where(time.astype(int) % 7 >= 5, 0.02, 0.0)
+    return weekend + 0.01 * np.sin(2.0 * np.pi * time) - 0.0005 * np.minimum(time, 40.0)
+
+
+def steady(time: FloatArray) -> FloatArray:
+    """Return the level of a world that does not change."""
+    return np.zeros_like(time)
 
 
 def ties(runs: int, seed: int = 1) -> int:
@@ -135,7 +137,7 @@ def main() -> None:
     runs = parser.parse_args().runs
     for better, window in WORLDS:
         design = design_of(better, window)
-        played = [steered(design, (0.05, better), PER_DAY, k, lambda _: 0.0) for k in range(runs)]
+        played = [steered(design, (0.05, better), PER_DAY, k, steady) for k in range(runs)]
         days, lost = ([getattr(one, name) for one in played] for name in ("days", "lost"))
         right = sum(one.winner == 1 for one in played) / runs
         wrong = sum(one.winner == 0 for one in played)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.steering import PER_DAY, design_of, mean_and_error, steered, ties
+from bench.steering import PER_DAY, design_of, mean_and_error, steady, steered, ties
 
 import bascule as bs
 from bascule.core.procedures.blocks.procedure import BlockProcedure
@@ -43,8 +43,7 @@ def test_days_and_conversions_lost_are_those_of_the_page(
 ) -> None:
     design = design_of(better, window)
     played = [
-        steered(design, (0.05, better), PER_DAY, 10_000 + seed, lambda _: 0.0)
-        for seed in range(runs)
+        steered(design, (0.05, better), PER_DAY, 10_000 + seed, steady) for seed in range(runs)
     ]
     for values, (mean, error) in (
         ([run.days for run in played], days),
