@@ -10,6 +10,7 @@ import pytest
 import bascule as bs
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api.experiment import Experiment
+from bascule.live.api.reads import read_summaries
 from bascule.live.reports.diagnostics import raised
 from bascule.live.reports.time_left import TimeLeft
 from bascule.planning.forecast import played
@@ -141,19 +142,14 @@ def test_no_savings_are_claimed_where_the_even_split_is_not_known(decided: Exper
     assert "not known" in said
 
 
-def test_what_wants_doing_comes_first(three: Experiment, decided: Experiment) -> None:
-    lines = [
-        (status, views.line(test.design, status))
-        for test in (decided, three)
-        for status in (test.status(),)
-    ]
-    stopped = replace(lines[1][0], state="stopped")
-    rest = (stopped, views.line(three.design, stopped))
-    assert [line.state for line in views.in_order([rest, *lines])] == [
-        "Decided",
-        "Running",
-        "Stopped",
-    ]
+def test_what_wants_doing_comes_first() -> None:
+    design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+    with bs.open(":memory:") as store:
+        for name in ("stopped", "older", "newer"):
+            store.create(name, design)
+        store.get("stopped").stop()
+        entries, _ = read_summaries(store, {})
+    assert [one.name for one in views.in_order(entries.values())] == ["newer", "older", "stopped"]
 
 
 def test_only_what_holds_at_any_time_raises_an_alarm_while_a_test_runs() -> None:

@@ -13,7 +13,7 @@ from bascule.service.reading import shared
 from bascule.service.reading.shared import (
     AT_ONCE,
     BUSY,
-    MOST_KEPT,
+    MOST_BYTES,
     SharedRenders,
     UnitRequests,
 )
@@ -135,9 +135,9 @@ def test_failures_reach_all_who_wait_and_are_not_kept() -> None:
 
 def test_memory_is_bounded() -> None:
     async def play(renders: SharedRenders, _: UnitRequests) -> None:
-        for key in range(MOST_KEPT + 20):
-            await renders.wait(key, lambda: asyncio.sleep(0, "text"))
-        assert len(renders._kept) == MOST_KEPT
+        for key in range(20):
+            await renders.wait(key, lambda: asyncio.sleep(0, "x" * (MOST_BYTES // 10)))
+        assert len(renders._kept) == 10
 
     played(play)
 

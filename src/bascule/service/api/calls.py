@@ -27,6 +27,9 @@ JSON = "application/json"
 MOST_ENTRIES, MOST_FIELDS_EACH = 3000, 20
 """Entries of a body: all together, and more for each entry of a list that may be long."""
 
+MOST_COMMAS = {False: 20_000, True: 150_000}
+"""Commas of a body, those in texts included: without and with a list that may be long."""
+
 Body = TypeVar("Body", bound=Model)
 Made = TypeVar("Made")
 
@@ -83,6 +86,10 @@ def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
     >>> parse(b'{"unit": "user-42"}', 3)
     {'unit': 'user-42'}
     """
+    most_commas = MOST_COMMAS[bool(long_lists)]
+    if body.count(b",") > most_commas:
+        # Counted first: to parse them would hold up the event loop even from a thread.
+        raise Problem(413, f"the body has more than {most_commas:,} commas: send less")
     try:
         data: object = from_json(body, allow_inf_nan=False)
     except ValueError:

@@ -30,7 +30,7 @@ from bascule.service.api.schemas import answers
 from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import Caller, allow
-from bascule.service.reading.shared import ExperimentCache
+from bascule.service.reading.shared import MOST_PAGES, ExperimentCache, paged, pages_of
 from bascule.service.responses import DataResponse, encode
 
 router = APIRouter(prefix="/v1", tags=["experiments"])
@@ -62,30 +62,40 @@ async def create(request: Request, caller: Admin) -> Response:
 
 @router.get("/experiments", response_model=answers.Statuses)
 async def show_all(
-    request: Request, caller: Viewer, search: Annotated[str, Query(max_length=200)] = ""
+    request: Request,
+    caller: Viewer,
+    search: Annotated[str, Query(max_length=200)] = "",
+    page: Annotated[int, Query(ge=1, le=MOST_PAGES)] = 1,
 ) -> Response:
-    """List all tests with their statuses, the oldest first.
+    """List tests with their statuses, the oldest first, 100 on a page.
 
-    With `search`, only those whose name and description have all of its words.
+    `total` is how many there are, and `next` the page that follows, if one does. With `search`,
+    only those whose name and description have all of its words.
     """
     directory: ExperimentCache = request.app.state.directory
 
     async def list_tests() -> bytes:
         entries = await directory.all(age=0.0)
-        return await calls_of(request).long(_listing, directory, entries, caller, search)
+        return await calls_of(request).long(_listing, directory, entries, caller, search, page)
 
-    key = ("listing", caller.experiments, search)
+    if search.strip():
+        # Nothing is kept of what anyone may word differently each time.
+        return Response(await list_tests(), media_type="application/json")
+    key = ("listing", caller.experiments, page)
     content = await renders_of(request).wait(key, list_tests, age=0.0)
     return Response(content, media_type="application/json")
 
 
 def _listing(
-    directory: ExperimentCache, entries: list[Summary], caller: Caller, search: str
+    directory: ExperimentCache, entries: list[Summary], caller: Caller, search: str, page: int
 ) -> bytes:
-    """The list of the tests that a caller sees, as JSON."""
-    listing = directory.statuses(directory.visible(entries, caller.sees, search))
+    """A page of the list of the tests that a caller sees, as JSON."""
+    visible = directory.visible(entries, caller.sees, search)
+    listing = directory.statuses(paged(visible, page))
     failed = listing.unreadable + [name for name in directory.damaged if caller.sees(name)]
     data: dict[str, Any] = {"experiments": [status_data(status) for status in listing.statuses]}
+    if page < pages_of(visible):
+        data |= {"next": page + 1, "total": len(visible)}
     if listing.settling:
         data["settling"] = sorted(listing.settling)
     if failed:

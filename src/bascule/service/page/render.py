@@ -18,7 +18,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
-from bascule.live.api import OPEN, Status, Store, raised
+from bascule.live.api import OPEN, Store, raised
 from bascule.live.api.reads import Summary, alarm_names
 from bascule.presentation.figures import Intervals
 from bascule.presentation.numbers import Amounts, amount, duration, percent
@@ -32,7 +32,7 @@ from bascule.service.page.charts import allocation_chart, effect_charts, points_
 from bascule.service.page.creation import options
 from bascule.service.page.creation.plans import rule_name
 from bascule.service.page.words import term
-from bascule.service.reading.shared import ExperimentCache
+from bascule.service.reading.shared import ExperimentCache, paged, pages_of
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -142,19 +142,25 @@ def static_address(name: str) -> str:
 
 
 def list_fragments(
-    directory: ExperimentCache, entries: Sequence[Summary], caller: Caller, search: str = ""
+    directory: ExperimentCache,
+    entries: Sequence[Summary],
+    caller: Caller,
+    search: str = "",
+    number: int = 1,
 ) -> dict[str, Fragment]:
-    """The list of tests that the caller may see, or of those that have the words of a search."""
-    visible = directory.visible(entries, caller.sees, search)
-    listing, by_name = directory.statuses(visible), {entry.name: entry for entry in visible}
+    """A page of the tests that the caller may see, or of those with the words of a search."""
+    visible = views.in_order(directory.visible(entries, caller.sees, search))
+    on_page = paged(visible, number)
+    listing, by_name = directory.statuses(on_page), {entry.name: entry for entry in on_page}
     alarms = alarm_names(directory.store)
-    lines: list[tuple[Status, views.ListEntry]] = []
+    lines: list[views.ListEntry] = []
     for status in listing.statuses:
         entry = by_name[status.name]
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
-        lines.append((status, views.line(entry.design, status, mismatch)))
-    shown = {"lines": views.in_order(lines), "settling": listing.settling}
-    return {"tests": fragment("tests", **shown, caller=caller, search=search)}
+        lines.append(views.line(entry.design, status, mismatch))
+    shown = {"lines": lines, "settling": listing.settling, "number": number}
+    more = {"pages": pages_of(visible), "total": len(visible)}
+    return {"tests": fragment("tests", **shown, **more, caller=caller, search=search)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,12 +34,17 @@ from bascule.service.page.render import (
 )
 from bascule.service.page.words import anchor, terms
 from bascule.service.planner import Planner
+from bascule.service.reading.shared import MOST_PAGES
 from bascule.service.responses import Problem
 
 Viewer = Annotated[Caller, Depends(access.page_viewer)]
 Search = Annotated[str, Query(max_length=200)]
+PageNumber = Annotated[int, Query(alias="page", ge=1, le=MOST_PAGES)]
 Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
+
+REFUSAL_SECONDS = 0.5
+"""Seconds after which the form is told that it gets no plan now."""
 
 LONGEST_TOKEN = 200
 """Characters of the token of a link."""
@@ -65,16 +71,20 @@ def _public_glossary() -> str:
 
 
 @router.get("/")
-async def show_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+async def show_list(
+    request: Request, caller: Viewer, search: Search = "", number: PageNumber = 1
+) -> Response:
     """Show the list of tests."""
-    parts = await _list(request, caller, search.strip())
-    return page("list.html", caller, fragments=parts, search=search.strip())
+    parts = await _list(request, caller, search.strip(), number)
+    return page("list.html", caller, fragments=parts, search=search.strip(), number=number)
 
 
 @router.get("/live")
-async def renew_list(request: Request, caller: Viewer, search: Search = "") -> Response:
+async def renew_list(
+    request: Request, caller: Viewer, search: Search = "", number: PageNumber = 1
+) -> Response:
     """Return the parts of the list that have changed."""
-    return _new_parts(request, await _list(request, caller, search.strip()))
+    return _new_parts(request, await _list(request, caller, search.strip(), number))
 
 
 @router.get("/tests/{name}")
@@ -161,6 +171,8 @@ async def _answer(request: Request, caller: Caller, form: Form, **how: Any) -> F
     try:
         answered: FormAnswer = await planner.make_for(request, caller.name, ask)
     except (InputError, Problem) as problem:
+        # Whoever asks for more plans than one may waits: to render refusals takes time, too.
+        await asyncio.sleep(REFUSAL_SECONDS)
         return no_plan(form.typed, f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     return answered
 
@@ -267,18 +279,18 @@ async def sign_out(request: Request) -> Response:
     return answer
 
 
-async def _list(request: Request, caller: Caller, search: str) -> Mapping[str, Any]:
+async def _list(request: Request, caller: Caller, search: str, number: int) -> Mapping[str, Any]:
     directory = request.app.state.directory
     shared = shared_caller(caller)
 
     async def render() -> Mapping[str, Any]:
         entries = await directory.all(age=0.0)
         calls = calls_of(request)
-        return await calls.long(list_fragments, directory, entries, shared, search)
+        return await calls.long(list_fragments, directory, entries, shared, search, number)
 
     if search:
         return await render()
-    parts: Mapping[str, Any] = await renders_of(request).wait(("list", shared), render)
+    parts: Mapping[str, Any] = await renders_of(request).wait(("list", shared, number), render)
     return parts
 
 

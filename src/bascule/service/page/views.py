@@ -6,7 +6,7 @@ line in the list, its cost beside that of an even split, its diagnostics and its
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
 from bascule.live.api import OPEN, State, Status, Turn, audit_words
+from bascule.live.api.reads import Summary
 from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import difference_words
 from bascule.presentation.numbers import Amounts, amount, count, known, lost, percent, when
@@ -109,10 +110,9 @@ def _arms_words(status: Status, has_units: bool) -> str:
     )
 
 
-def in_order(lines: Sequence[tuple[Status, ListEntry]]) -> list[ListEntry]:
+def in_order(entries: Iterable[Summary]) -> list[Summary]:
     """Sort tests: those that need action, those that run, the rest; the newest first in each."""
-    newest = list(reversed(lines))
-    return [line for _, line in sorted(newest, key=lambda pair: ORDER.index(pair[0].state))]
+    return sorted(entries, key=lambda entry: (ORDER.index(entry.state), -entry.test.id))
 
 
 def cost_of(

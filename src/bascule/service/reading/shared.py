@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from bascule.live.api import OPEN, Evaluation, Status, Store, gone
@@ -26,6 +26,30 @@ FRESH = 1.0
 STATUS_FRESH = 60.0
 """Seconds for which the status of an open experiment that did not change is used again: what
 passes in it is its forecast in days."""
+
+
+PAGE_SIZE, MOST_PAGES = 100, 1_000_000
+"""Experiments on a page of a list, and the largest number of a page."""
+
+Entry = TypeVar("Entry")
+
+
+def paged(entries: Sequence[Entry], page: int) -> list[Entry]:
+    """Return a page of a list.
+
+    >>> paged(range(250), 3)[:2], len(paged(range(250), 3))
+    ([200, 201], 50)
+    """
+    return list(entries[(page - 1) * PAGE_SIZE : page * PAGE_SIZE])
+
+
+def pages_of(entries: Sequence[Any]) -> int:
+    """Return how many pages a list has.
+
+    >>> pages_of([]), pages_of(range(101))
+    (1, 2)
+    """
+    return max(1, math.ceil(len(entries) / PAGE_SIZE))
 
 
 class Listing(NamedTuple):
@@ -160,7 +184,8 @@ AT_ONCE = 2
 BUSY, TURN = 4, 0.01
 """The requests of units in progress from which on pages take turns, and the seconds of a turn."""
 
-MOST_KEPT = 256
+MOST_BYTES = 32_000_000
+"""Bytes of the renders that are kept."""
 
 
 class UnitRequests:
@@ -211,7 +236,6 @@ class SharedRenders:
         """
         render = self._kept.get(key)
         if render is None:
-            self._make_room()
             render = self._kept[key] = SharedRead(read, None)
         try:
             oldest = max(FRESH, REST * render.seconds) if age is None else age
@@ -220,6 +244,7 @@ class SharedRenders:
             # Nothing is kept of what failed: names that do not exist would fill the memory.
             self._kept.pop(key, None)
             raise
+        self._make_room()
         # All who waited for a render have it now: their answers are not written in one turn of
         # the event loop, which would keep units waiting.
         await self._unit_requests.wait_for_turn()
@@ -231,5 +256,22 @@ class SharedRenders:
             render.forget()
 
     def _make_room(self) -> None:
-        if len(self._kept) >= MOST_KEPT:
+        """Drop the renders that were read longest ago until the rest take few enough bytes."""
+        while (
+            len(self._kept) > 1
+            and sum(bytes_of(render.value) for render in self._kept.values()) > MOST_BYTES
+        ):
             del self._kept[min(self._kept, key=lambda key: self._kept[key].read_at)]
+
+
+def bytes_of(render: Any) -> int:
+    """Return how many bytes a render takes, about: its text, or that of its parts.
+
+    >>> bytes_of({"tests": "<ul></ul>", "more": b"{}"}) - bytes_of({})
+    11
+    """
+    if isinstance(render, (str, bytes)):
+        return len(render)
+    if isinstance(render, Mapping):
+        return 1000 + sum(map(bytes_of, render.values()))
+    return bytes_of(getattr(render, "html", None) or getattr(render, "fragments", {}))

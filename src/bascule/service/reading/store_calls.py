@@ -19,7 +19,7 @@ from typing import Generic, ParamSpec, TypeVar
 from bascule.service.responses import unavailable
 from bascule.service.telemetry import log
 
-SHORT_THREADS, LONG_THREADS, COMPUTING_THREADS = 8, 6, 2
+SHORT_THREADS, LONG_THREADS, COMPUTING_THREADS = 8, 6, 1
 """Long calls compute as much as they read: more at once would compete with the event loop."""
 
 SLOW = 2.0

@@ -12,10 +12,12 @@ changes.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections import Counter
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bascule.service.auth.rate_limits import source
 from bascule.service.responses import MEDIA_TYPE, Problem, encode
 
 LARGEST_HEAD = 32_768
@@ -27,6 +29,14 @@ LARGEST_REQUEST = 4_000_000
 PATIENCE = 10.0
 """Seconds in which a request has to arrive, head and body."""
 
+MOST_OF_ADDRESS = 1000
+"""Connections of one address at once; a proxy, which has those of many, is not limited."""
+
+CROWDED = 3500
+"""Connections from which on those that are idle and have sent no key give way to others."""
+
+CREDENTIALS = (b"authorization", b"x-api-key", b"cookie")
+
 READING_PATIENCE = 30.0
 """Seconds in which a client has to make room for more of an answer."""
 
@@ -35,7 +45,14 @@ class GuardedProtocol(HttpToolsProtocol):
     """Uvicorn's HTTP protocol with limits on heads, on slow senders and on slow readers."""
 
     largest_request = LARGEST_REQUEST
+    most_of_address: int | None = MOST_OF_ADDRESS
+    by_address: ClassVar[Counter[str]] = Counter()
+    """Connections, by address."""
+    idle: ClassVar[dict[GuardedProtocol, None]] = {}
+    """Connections without a key that wait for a request, the oldest first."""
 
+    _source = ""
+    _has_key = False
     # The time by which a request must be complete, and the timer that checks it.
     _due: float | None = None
     _sender: asyncio.TimerHandle | None = None
@@ -48,6 +65,15 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Give a new connection its time to send a request."""
         super().connection_made(transport)
+        self._source = source(self.client[0]) if self.client else ""
+        self.by_address[self._source] += 1
+        most = self.most_of_address
+        if most is not None and self.by_address[self._source] > most:
+            self._refuse(Problem(429, f"more than {most:,} connections of one address: use fewer"))
+            return
+        if len(self.connections) > CROWDED and self.idle:
+            next(iter(self.idle)).transport.abort()
+        self.idle[self] = None
         self._await_request()
 
     def data_received(self, data: bytes) -> None:
@@ -69,6 +95,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Begin a request, whose head has to follow in time."""
         super().on_message_begin()
         self._in_head, self._head = True, 0
+        self.idle.pop(self, None)
         self._await_request()
 
     def on_url(self, url: bytes) -> None:
@@ -83,6 +110,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head += len(name) + len(value) + 4
         if self._head > LARGEST_HEAD:
             self._refuse_head()
+        self._has_key = self._has_key or name.lower() in CREDENTIALS
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -94,6 +122,12 @@ class GuardedProtocol(HttpToolsProtocol):
         """Take the end of a request."""
         self._in_head, self._bytes, self._due = True, 0, None
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        super().on_response_complete()
+        if not self._has_key and not self.transport.is_closing():
+            self.idle[self] = None
 
     def send_400_response(self, msg: str) -> None:
         """Answer a request that cannot be parsed, or whose head is too large."""
@@ -120,6 +154,10 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the timers of a connection that is gone."""
         self._sender, self._reader = _cancelled(self._sender), _cancelled(self._reader)
+        self.idle.pop(self, None)
+        self.by_address[self._source] -= 1
+        if not self.by_address[self._source]:
+            del self.by_address[self._source]
         super().connection_lost(exc)
 
     def _await_request(self) -> None:
@@ -171,7 +209,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._reader = self.loop.call_later(READING_PATIENCE, self.transport.abort)
 
 
-def guarded(largest_body: int) -> type[GuardedProtocol]:
+def guarded(largest_body: int, has_proxy: bool = False) -> type[GuardedProtocol]:
     """The protocol for a service that accepts bodies of a size.
 
     >>> guarded(1_000_000).largest_request
@@ -179,7 +217,13 @@ def guarded(largest_body: int) -> type[GuardedProtocol]:
     """
     # Twice the body: in chunks it is longer than it says.
     largest = 2 * largest_body + 2 * LARGEST_HEAD
-    return type("GuardedProtocol", (GuardedProtocol,), {"largest_request": largest})
+    own: dict[str, Any] = {
+        "largest_request": largest,
+        "most_of_address": None if has_proxy else MOST_OF_ADDRESS,
+        "by_address": Counter(),
+        "idle": {},
+    }
+    return type("GuardedProtocol", (GuardedProtocol,), own)
 
 
 def raw_response(problem: Problem) -> bytes:

@@ -149,7 +149,7 @@ def serving(store: Store, settings: Settings) -> Iterator[str]:
 def options(settings: Settings) -> dict[str, Any]:
     """The options of Uvicorn for a service, wherever it runs."""
     return {
-        "http": guarded(settings.largest_body),
+        "http": guarded(settings.largest_body, bool(settings.proxies)),
         "log_config": None,
         "access_log": False,
         "server_header": False,
@@ -208,12 +208,12 @@ class WorkerConfig(uvicorn.Config):
             timeout_worker_healthcheck=HEALTH_SECONDS,
             **given,
         )
-        self._largest_body = settings.largest_body
+        self._protocol = settings.largest_body, bool(settings.proxies)
 
     def load(self) -> None:
         """Load the application and the protocol."""
         super().load()
-        self.http_protocol_class = guarded(self._largest_body)
+        self.http_protocol_class = guarded(*self._protocol)
 
 
 def _serve_together(

@@ -141,13 +141,17 @@ class StatusOut(BaseModel):
 
 
 class Statuses(BaseModel):
-    """Statuses of all tests, the oldest first, as they are stored.
+    """Statuses of tests, the oldest first, as they are stored.
+
+    Where a page follows, `next` is its number, and `total` how many tests all pages have.
 
     `settling` names those with units that have matured and are not counted in the status yet: they
     are within seconds. `unreadable` names those with damaged data.
     """
 
     experiments: list[StatusOut]
+    next: int | None = None
+    total: int | None = None
     settling: list[str] | None = None
     unreadable: list[str] | None = None
 
