@@ -38,6 +38,7 @@ from bascule.simulation.engines.guarded import guarded_play, metric_means
 from bascule.simulation.feasible import check_feasible
 from bascule.simulation.random import checked_seed
 from bascule.simulation.recurrent.runs import EngineName
+from bascule.simulation.recurrent.worlds import check_units_world
 from bascule.simulation.result import Simulation
 from bascule.simulation.worlds.named_worlds import named_world
 from bascule.simulation.worlds.world import World
@@ -227,11 +228,13 @@ def world_of(
             f"{design.rule.label} goes by events of open windows, and the delay of the world does "
             "not say when they come: give it events, as in Delay(35_000, events=5_000)",
         )
-    if outcome.recurring and not world.plain_for(outcome):
+    if outcome.recurring:
+        check_units_world(world, outcome)
+    elif world.arrivals is not None:
         raise InputError(
-            "world",
-            f"Recurrent outcomes are simulated in a steady world, not with {world.words}: "
-            "give means alone",
+            "arrivals",
+            f"arrivals belongs to Recurrent outcomes, not to {outcome!r}: a unit with one outcome "
+            "has the trend of its arrival anyway; give trend instead",
         )
     # Limits alone do not say how outcomes fall within them, so the result has to.
     played = written_out if outcome.variance(world.start[0]) is None else world

@@ -169,8 +169,8 @@ def test_the_result_says_how_it_was_played() -> None:
     ("more", "words"),
     [
         ({"engine": "slow"}, 'engine must be "fast" or "plain"'),
-        ({"world": {"batch": 5}}, "steady world"),
-        ({"world": "rising"}, "steady world"),
+        ({"world": {"batch": 5}}, "batch does not go with"),
+        ({"world": "delay"}, "delay does not go with"),
     ],
 )
 def test_what_cannot_be_played_is_refused(more: Any, words: str) -> None:

@@ -24,6 +24,7 @@ from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
 from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
 from bascule.simulation.random import Draws, draws_of
 from bascule.simulation.recurrent.runs import EngineName, Fast, Plain, UnitRuns
+from bascule.simulation.recurrent.worlds import crowd_in
 from bascule.simulation.runs import Runs
 from bascule.simulation.trace import steps_of
 from bascule.simulation.worlds.world import World
@@ -154,6 +155,13 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
 def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
     design, world, seed, runs, engine = order
     weight, outcome = procedure.shape.weight, design.outcome
+    if not world.plain_for(outcome):
+        if engine == "fast":
+            raise InputError(
+                "engine", "engine must be plain in this world: every outcome is drawn; leave it out"
+            )
+        played = Plain(outcome, weight, crowd=crowd_in(world, outcome))
+        return UnitRuns(design, procedure, played, world, seed, runs)
     played = (Plain if engine == "plain" else Fast)(outcome, weight)
     return UnitRuns(design, procedure, played, world, seed, runs)
 

@@ -127,10 +127,10 @@ def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:
 BURST = 64
 """Outcomes drawn at a time."""
 
-MEMBER = 4
-ARM, ARRIVAL, EFFECT, TOTAL = range(MEMBER)
+MEMBER = 5
+ARM, ARRIVAL, EFFECT, TOTAL, COUNT = range(MEMBER)
 """What `EVERY_OUTCOME` keeps of a unit: its arm, the stage at which it came, how far its own mean
-lies from its arm's, and the sum of its deviations."""
+lies from its arm's, the sum of its deviations, and, where outcomes may be missing, their number."""
 
 WEIGHTS, SHARES = range(2)
 """The rows of the table of `EVERY_OUTCOME`, by the number of outcomes of a unit: its weight, and
@@ -166,6 +166,7 @@ def join_members(memory: FloatArray, unit: int, arm: int, stage: int, effect: fl
     memory[unit, 0, ARRIVAL] = stage
     memory[unit, 0, EFFECT] = effect
     memory[unit, 0, TOTAL] = 0.0
+    memory[unit, 0, COUNT] = 0.0
 
 
 def advance_members(

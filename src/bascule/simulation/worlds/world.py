@@ -183,7 +183,13 @@ class Delay:
         return ", ".join(parts)
 
 
-PARTS: dict[str, Any] = {"noise": Noise, "trend": Trend, "change": Change, "delay": Delay}
+PARTS: dict[str, Any] = {
+    "noise": Noise,
+    "trend": Trend,
+    "change": Change,
+    "delay": Delay,
+    "arrivals": Trend,
+}
 """What a world can be made of besides numbers."""
 
 
@@ -200,6 +206,8 @@ class World:
     - `missing`: the probability that an outcome never arrives. This is known when the window of the
       delay ends, and at once if there is no window.
     - `correlation`: the correlation of an outcome with the first covariate of the design.
+    - `arrivals`: for recurring outcomes, a trend of the units that arrive: a unit keeps what it
+      adds at the arrival, in every arm alike. Arrivals then go with the outcomes.
     - `units_per_day`: how many units arrive a day. The simulation then includes the conversion
       window, the minimum duration and the whole weeks of the design, and results have days.
 
@@ -215,6 +223,7 @@ class World:
     delay: Delay | None = None
     missing: float = 0.0
     correlation: float = 0.0
+    arrivals: Trend | None = None
     units_per_day: float | None = None
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
@@ -285,6 +294,8 @@ class World:
     def extras(self) -> tuple[str, ...]:
         """Whatever there is beyond means and the noise of a design, in words."""
         parts = [part.words for part in (self.noise, self.trend, self.change) if part is not None]
+        if self.arrivals is not None:
+            parts.append(f"units that arrive at t keep a {self.arrivals.words}")
         if self.batch > 1:
             parts.append(f"batches of {self.batch:,}")
         if self.delay is not None:
@@ -378,7 +389,9 @@ class World:
         """
         noise = outcome.noise(self.start) if self.noise is None else self.noise
         centre = noise.low + noise.high if noise.limited else 0.0
-        trend, change, delay = self.trend, self.change, self.delay
+        trend, change, delay, arrivals = self.trend, self.change, self.delay, self.arrivals
+        if arrivals is not None:
+            arrivals = replace(arrivals, size=-arrivals.size)
         if trend is not None:
             trend = replace(trend, size=-trend.size)
         if change is not None:
@@ -396,6 +409,7 @@ class World:
             trend=trend,
             change=change,
             delay=delay,
+            arrivals=arrivals,
         )
 
     def to_dict(self) -> dict[str, Any]:
