@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Literal
 
 import numpy as np
 
 from bascule.core.design import Design
+from bascule.core.errors import InputError
 from bascule.core.gaps import gaps_of
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.feasible import units_cap
@@ -17,6 +22,29 @@ from bascule.simulation.random import ziggurat_table
 from bascule.simulation.worlds.world import World
 
 AnyArray = np.ndarray[Any, np.dtype[Any]]
+
+
+@contextmanager
+def naming_rule(label: str) -> Iterator[None]:
+    """Turn a division by zero into an `InputError` that names the rule and the call.
+
+    >>> with naming_rule("Eager_3"):
+    ...     1 / 0
+    Traceback (most recent call last):
+    ...
+    bascule.core.errors.InputError: Eager_3 divides by zero in <module>() ...
+    """
+    try:
+        yield
+    except ZeroDivisionError as problem:
+        *_, last = walk_tb(problem.__traceback__)
+        frame, line = last
+        where = f"{frame.f_code.co_qualname}() ({Path(frame.f_code.co_filename).name}, line {line})"
+        raise InputError(
+            "rule",
+            f"{label} divides by zero in {where}; a lead of 0 and an arm without units occur in "
+            "every test",
+        ) from problem
 
 
 class Runs(ABC):
@@ -31,7 +59,7 @@ class Runs(ABC):
     first_run: int = 0
 
     def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
-        self.arms = len(design.arms)
+        self.label, self.arms = design.rule.label, len(design.arms)
         self.seed = np.uint64(seed)
         self.means = np.array(world.start)
         self.cap = units_cap(design)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bascule.core.types import IntArray
 from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP, new_control
-from bascule.simulation.runs import Runs
+from bascule.simulation.runs import Runs, naming_rule
 
 CHUNKS_PER_THREAD = 8
 SMALLEST_CHUNK = 64
@@ -43,6 +43,11 @@ def available_threads() -> int:
 
 def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
     """Play every run on `threads` threads."""
+    with naming_rule(played.label):
+        return _play_all(played, runs, threads, progress)
+
+
+def _play_all(played: Runs, runs: int, threads: int, progress: Progress | None) -> Effort:
     started = time.perf_counter()
     played.play(0, 0, new_control())
     compile_seconds = time.perf_counter() - started
