@@ -171,6 +171,12 @@ class StaticRuns(Runs):
 def play_static(procedure: StaticProcedure, order: Order) -> Runs:
     """Return the runs of a static population, ready to be played."""
     order.refuse_engine()
+    if not order.world.plain_for(order.design.outcome):
+        raise InputError(
+            "world",
+            f"{procedure.label} is simulated in a steady world, not with {order.world.words}: give "
+            "means alone",
+        )
     return StaticRuns(order.design, procedure, order.world, order.seed, order.runs)
 
 

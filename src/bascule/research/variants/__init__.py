@@ -1,0 +1,15 @@
+"""Rules of the paper that the product does not have, for simulation: as printed, and as discussed.
+
+Importing this package registers them, as a rule from outside is registered.
+"""
+
+from __future__ import annotations
+
+from bascule.research.variants.printed import ETCPrinted
+from bascule.research.variants.rules import BoundedUnits, UCBBernstein, UnitMeans, VariantProcedure
+from bascule.research.variants.runs import play_variant
+from bascule.simulation.engines.choose import ENGINES
+
+__all__ = ["BoundedUnits", "ETCPrinted", "UCBBernstein", "UnitMeans"]
+
+ENGINES[VariantProcedure.kind] = play_variant
