@@ -7,7 +7,7 @@ import pytest
 from bascule.research.paper import Regenerated, iid, regenerate, units
 from bascule.research.paper.measure import Measurements, measure
 
-RUNS = 60
+RUNS = 100
 UNIT_RUNS = 320
 
 

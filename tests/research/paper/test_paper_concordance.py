@@ -73,4 +73,6 @@ def test_the_list_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert caught.value.code == 0
     printed = capsys.readouterr().out
     assert all(entry.place in printed for entry in ENTRIES)
-    assert f"many-arms-second-branch ({recorded()['many-arms-second-branch']})" in printed
+    assert (
+        f"many-arms-second-branch ({recorded()['many-arms-second-branch']}, corrected)" in printed
+    )

@@ -40,12 +40,12 @@ def test_the_table_has_a_row_for_each_rule_and_delta(measurements: Measurements)
             float(row["delta"]), math.exp(-float(row["log_inverse_delta"])), rel_tol=1e-6
         )
         assert 0 < float(row["regret_se"]) < float(row["regret"]) < float(row["decision_time"])
-        assert row["runs"] == "60"
+        assert row["runs"] == "100"
 
 
 def test_a_row_is_what_simulate_gives(measurements: Measurements) -> None:
     design = bs.Design(["A", "B"], bs.Gaussian(1), bs.UCB(2), delta=math.exp(-12))
-    alone = bs.simulate(design, means=[0.0, 1.0], runs=60, seed=3).summary()
+    alone = bs.simulate(design, means=[0.0, 1.0], runs=100, seed=3).summary()
     (row,) = [
         row
         for row in figure1.table(measurements)

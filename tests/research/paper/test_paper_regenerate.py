@@ -39,7 +39,7 @@ def test_the_value_and_the_file_say_the_same(regenerated: Regenerated, folder: P
     assert {each["id"]: each["holds"] for each in data["claims"]} == {
         claim.id: claim.holds for claim in regenerated.claims
     }
-    assert (data["runs"], data["seed"]) == (60, 3)
+    assert (data["runs"], data["seed"]) == (100, 3)
     held = sum(claim.holds for claim in regenerated.claims)
     assert f"{len(regenerated.claims)} claims: {held} holds" in repr(regenerated)
 
@@ -59,7 +59,7 @@ def test_the_command_writes_the_same_bytes_for_the_same_seed(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    command = ["paper", "--out", str(tmp_path), "--runs", "60", "--seed", "3", "--threads", "1"]
+    command = ["paper", "--out", str(tmp_path), "--runs", "100", "--seed", "3", "--threads", "1"]
     with pytest.raises(SystemExit) as caught:
         main(command)
     assert caught.value.code == 0
@@ -74,8 +74,8 @@ def test_progress_rises_to_the_number_of_runs(
 ) -> None:
     done = [done for _, done, _ in reports]
     assert done == sorted(done)
-    extensions = (8 + 4) * 60 + (4 + 8) * 15 + 5 * 3
-    figures = (63 + 30) * 60 + 2 * 3 + 2 * 15
+    extensions = (10 + 4) * 100 + (4 + 8) * 100 + 5 * 100
+    figures = (63 + 30) * 100 + (2 + 2 + 2) * 100
     assert {total for _, _, total in reports} == {done[-1]} == {figures + extensions}
 
 

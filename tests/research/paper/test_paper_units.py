@@ -64,8 +64,8 @@ def test_the_table_and_the_panels_show_every_rule(unit_measurements: Measurement
 def test_long_points_get_a_part_of_the_runs(unit_measurements: Measurements) -> None:
     runs = {where: each.runs for where, each in unit_measurements.simulations.items()}
     assert runs["UCB_2", 4.0] == unit_measurements.runs == 320
-    assert runs["UCB_1.1", 20.0] == 320 // units.NEAR_PART
-    assert runs[units.NOISY_NAME, 12.0] == runs[units.SPREAD_NAME, 12.0] == 320 // units.SPREAD_PART
+    assert runs["UCB_1.1", 20.0] == 100
+    assert runs[units.NOISY_NAME, 12.0] == runs[units.SPREAD_NAME, 12.0] == 100
 
 
 def test_runs_that_only_one_point_has_are_left_out(unit_measurements: Measurements) -> None:
@@ -115,6 +115,7 @@ OBEDIENT = {
     "UCB_32": (160, 600),
     "ETC": (100, 200),
     "ETC'": (200, 400),
+    units.UCB_MM.label: (45, 20_000),
     units.NOISY_NAME: (122, 705),
     units.SPREAD_NAME: (480, 3000),
 }

@@ -12,13 +12,9 @@ from functools import lru_cache
 
 from bascule.core.design import Design
 from bascule.core.outcomes import Gaussian, Recurrent
-from bascule.core.progress import recurrent_procedure
 from bascule.core.rules import ETC, UCB, Rule, Tilt
-from bascule.core.types import FloatArray, IntArray
+from bascule.core.types import IntArray
 from bascule.simulation import World, simulate
-from bascule.simulation.engines.backends.threads import available_threads, play_all
-from bascule.simulation.recurrent.kernel import EVERY_OUTCOME, join_members
-from bascule.simulation.recurrent.runs import Plain, UnitRuns
 from bascule.simulation.worlds.world import Trend
 
 SIZE, SPAN = -2.0, 200.0
@@ -31,24 +27,12 @@ EVEN = ETC()
 BLOCKS = Tilt(3)
 
 
-def join_early(memory: FloatArray, unit: int, arm: int, stage: int, effect: float) -> None:
-    """Write down a new unit, the worse the sooner it came."""
-    join_members(memory, unit, arm, stage, effect + SIZE * math.exp(-stage / SPAN))
-
-
-EARLY_UNITS = EVERY_OUTCOME._replace(join=join_early)
-"""Every outcome is drawn; units are the worse the sooner they came."""
-
-
 @lru_cache(maxsize=16)
 def winners(rule: Rule, runs: int, seed: int) -> IntArray:
     """Return the winner of each run between equal arms, or -1 where none was declared."""
     design = Design(ARMS, OUTCOME, rule, delta=DELTA, max_units=MOST_UNITS)
-    procedure = recurrent_procedure(design)
-    engine = Plain(OUTCOME, procedure.shape.weight, crowd=EARLY_UNITS)
-    played = UnitRuns(design, procedure, engine, World(TIE), seed, runs)
-    play_all(played, runs, available_threads())
-    return played.winners
+    world = World(TIE, arrivals=Trend("fading", SIZE, SPAN))
+    return simulate(design, world=world, runs=runs, seed=seed).winner
 
 
 @lru_cache(maxsize=4)

@@ -15,7 +15,8 @@ from functools import cache
 from importlib.resources import files
 
 RECORDED = "verdicts.json"
-"""The verdicts of `bascule paper` with `runs` runs, written by `python -m bench.concordance`."""
+"""The verdicts of `bascule paper` with `runs` runs, the same at each of `seeds`; a verdict that
+depends on the seed is "not shown". Written by `python -m bench.concordance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +54,19 @@ def recorded() -> dict[str, str]:
     return verdicts
 
 
+@cache
+def readings() -> dict[str, str]:
+    """Return what each claim is judged by, where it is not the paper as printed."""
+    rows = [row for part in tomllib.loads(_text("claims.toml")).values() for row in part]
+    return {row["id"]: row["reading"] for row in rows if "reading" in row}
+
+
 def claims_with_verdicts(entry: Entry) -> str:
     """Return the claims of a place, each with its verdict; a new one has none on record."""
-    return ", ".join(f"{name} ({recorded().get(name, 'not recorded')})" for name in entry.claims)
+    return ", ".join(
+        f"{name} ({', '.join(filter(None, (recorded().get(name), readings().get(name))))})"
+        for name in entry.claims
+    )
 
 
 def plain_text() -> str:

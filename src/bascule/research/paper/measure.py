@@ -27,6 +27,9 @@ __all__ = ["CsvRow", "FigureCell", "Measurements", "Quantity", "Sheet", "measure
 
 Quantity = Literal["regret", "decision_time"]
 
+FEWEST = 100
+"""No claim is judged on fewer runs than these."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
@@ -65,14 +68,24 @@ class FigureCell:
 
     def runs(self, runs: int) -> int:
         """How many of the runs it gets; standard errors need two."""
-        return max(2, runs // self.part)
+        return part_of(runs, self.part)
+
+
+def part_of(runs: int, part: int) -> int:
+    """Return one run in `part` of those asked for, and at least `FEWEST` where that many were.
+
+    >>> part_of(10_000, 20), part_of(1000, 20), part_of(60, 20)
+    (500, 100, 60)
+    """
+    return max(min(runs, FEWEST), runs // part)
 
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """Simulations by rule and log(1/delta)."""
+    """Simulations by rule and log(1/delta), and how many runs a point were asked for."""
 
     simulations: Mapping[tuple[str, float], Simulation]
+    asked: int = 0
 
     def at(self, rule: str, log_inverse_delta: float) -> Simulation:
         """The simulation of one point."""
@@ -80,8 +93,8 @@ class Measurements:
 
     @property
     def runs(self) -> int:
-        """The runs of a point that gets them all."""
-        return max(simulation.runs for simulation in self.simulations.values())
+        """The runs that were asked for, which a point gets unless its runs are long."""
+        return self.asked or max(one.runs for one in self.simulations.values())
 
     @property
     def seed(self) -> int:
@@ -117,4 +130,4 @@ def measure(
             point.design, None, here, seed, threads, report, point.world
         )
         before += here
-    return Measurements(measured)
+    return Measurements(measured, runs)

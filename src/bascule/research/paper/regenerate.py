@@ -16,7 +16,7 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.files import csv_text, prepare_folder, writable, write_whole
 from bascule.presentation.figures import save_figure
 from bascule.research.paper import iid, units
-from bascule.research.paper.claims import conclusion, many_arms, static_populations
+from bascule.research.paper.claims import bounded, conclusion, many_arms, static_populations
 from bascule.research.paper.claims.claim import (
     Claim,
     Judge,
@@ -58,6 +58,7 @@ def claims_of(part: str, grid: Sequence[float] = ()) -> tuple[Stated, ...]:
       along each of which it does so
     - `regret_ratio`, `ratio`: two rules, and the regret of the first over that of the second
     - `grid`: where they are compared, if not on the whole `grid` of the part
+    - `reading`: "corrected" or "ours" where it is not judged as printed
     """
     text = files(__package__).joinpath("claims.toml").read_text(encoding="utf-8")
     return tuple(_stated(row, grid) for row in tomllib.loads(text)[part])
@@ -73,7 +74,8 @@ def _stated(row: dict[str, Any], grid: Sequence[float]) -> Stated:
         judge = partial(factor, pair=row["regret_ratio"], target=row["ratio"], grid=levels)
     else:
         judge = partial(ordered, grid=levels, pairs=_pairs(row))
-    return Stated(row["id"], row["section"], row["statement"], judge)
+    reading = row.get("reading", "printed")
+    return Stated(row["id"], row["section"], row["statement"], judge, reading)
 
 
 def _pairs(row: Mapping[str, list[list[str]]]) -> list[tuple[Quantity, str, str]]:
@@ -94,6 +96,7 @@ SECTIONS: tuple[Section, ...] = (
     ),
     Section(many_arms.points(), {}, claims_of("many_arms", many_arms.LEVELS)),
     Section(static_populations.points(), {}, claims_of("static_populations")),
+    Section(bounded.points(), {}, claims_of("bounded", bounded.LEVELS)),
     Section(conclusion.points(), {}, claims_of("conclusion")),
 )
 """Every section, in the order of the paper."""

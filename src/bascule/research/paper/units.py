@@ -23,6 +23,9 @@ NEAR_UCB = UCB(1.1)
 """Stands for UCB-MM. Its runs are up to a hundred times longer than the others'."""
 NEAR_PART = 20
 
+UCB_MM, UCB_PART, UCB_CAP = UCB(1.0), 20, 20_000
+"""UCB-MM itself, whose decision time has no bound: a run ends, undecided, at the cap."""
+
 SPREAD_RULE = UCB(4)
 """Played with one of the spreads doubled."""
 SPREAD_PART = 4
@@ -32,23 +35,29 @@ NOISY_NAME = f"{SPREAD_RULE.label} with twice the noise"
 SPREAD_NAME = f"{SPREAD_RULE.label} with units twice as different"
 
 
-def design(rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME) -> Design:
+def design(
+    rule: Rule, log_inverse_delta: float, outcome: Recurrent = OUTCOME, cap: int | None = None
+) -> Design:
     """The design of one point.
 
     >>> design(UCB(2), 4).outcome
     Recurrent(sigma_unit=1.0, sigma_noise=1.0)
     """
-    return iid.design(rule, log_inverse_delta, outcome)
+    return iid.design(rule, log_inverse_delta, outcome, max_units=cap)
 
 
 def points() -> tuple[FigureCell, ...]:
     """Everything that is simulated for the unit setting.
 
     >>> len(points())
-    34
+    36
     """
     figure = [FigureCell(design(rule, level), level, MEANS) for rule in RULES for level in GRID]
     near = [FigureCell(design(NEAR_UCB, level), level, MEANS, NEAR_PART) for level in ENDS]
+    capped = [
+        FigureCell(design(UCB_MM, level, cap=UCB_CAP), level, MEANS, UCB_PART)
+        for level in (ENDS[0], MIDDLE)
+    ]
     doubled = [
         FigureCell(
             design(SPREAD_RULE, MIDDLE, outcome),
@@ -59,4 +68,4 @@ def points() -> tuple[FigureCell, ...]:
         )
         for outcome, name in ((MORE_NOISE, NOISY_NAME), (MORE_SPREAD, SPREAD_NAME))
     ]
-    return (*figure, *near, *doubled)
+    return (*figure, *near, *capped, *doubled)

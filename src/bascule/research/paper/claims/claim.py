@@ -6,11 +6,11 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any, Literal, get_args
 
-from bascule.research.paper.measure import Measurements
+from bascule.research.paper.measure import FEWEST, Measurements
 from bascule.simulation import Estimate
 
 Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
@@ -22,6 +22,16 @@ Verdict = Literal["holds", "not contradicted", "does not hold", "not shown"]
 - "does not hold": they show the opposite
 - "not shown": more runs can show it or its opposite
 """
+
+Reading = Literal["printed", "corrected", "ours"]
+"""What a claim is taken from: the paper as it is printed, the paper with the errata that are listed
+in docs/research/slips.md, or our reading of a sentence that leaves several open."""
+
+READINGS: dict[Reading, str] = {
+    "printed": "as printed",
+    "corrected": "as corrected (see the errata)",
+    "ours": "our reading of a sentence",
+}
 
 COMPUTED = "nothing is left to chance: it is computed"
 """What stands in place of a detectable alternative where no run was played."""
@@ -54,12 +64,21 @@ class Finding:
     - `rule`: how they are judged
     - `verdict`: the result
     - `detects`: the alternative that so many runs would have noticed
+    - `runs`: the fewest runs behind any number that is judged; None where it is computed
     """
 
     measured: tuple[Measured, ...]
     rule: str
     verdict: Verdict
     detects: str = COMPUTED
+    runs: int | None = None
+
+    @property
+    def sound(self) -> Finding:
+        """The finding, without a verdict if there are too few runs for one."""
+        if self.runs is None or self.runs >= FEWEST:
+            return self
+        return replace(self, verdict="not shown", rule=f"{self.rule}; {FEWEST} runs are needed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +89,14 @@ class Claim:
     - `section`: the section of the paper that makes it
     - `statement`: the statement in a sentence
     - `finding`: what the measurements say
+    - `reading`: whether it is judged as printed, as corrected, or in our reading
     """
 
     id: str
     section: str
     statement: str
     finding: Finding
+    reading: Reading = "printed"
 
     @property
     def verdict(self) -> Verdict:
@@ -98,6 +119,8 @@ class Claim:
             "id": self.id,
             "section": self.section,
             "statement": self.statement,
+            "reading": self.reading,
+            "runs": self.finding.runs,
             "measured": [
                 {"what": each.what, "value": _number(each.value), "se": _number(each.se)}
                 for each in self.measured
@@ -121,10 +144,12 @@ class Stated:
     section: str
     statement: str
     judge: Judge
+    reading: Reading = "printed"
 
     def __call__(self, measurements: Measurements, /) -> Claim:
         """Return the claim with what was found."""
-        return Claim(self.id, self.section, self.statement, self.judge(measurements))
+        found = self.judge(measurements).sound
+        return Claim(self.id, self.section, self.statement, found, self.reading)
 
 
 def json_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
@@ -146,12 +171,16 @@ def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
         f"{tally(claims)} ({runs:,} runs a point, seed {seed}, bascule {version('bascule')}). "
         "Verdicts are computed by the rule under each claim; ± is one standard error. A claim "
         "holds if the runs show it, or it is computed. It is not contradicted if the runs agree "
-        "with it and cannot show it. It is not shown if more runs could show it or its opposite.",
+        "with it and cannot show it. It is not shown if more runs could show it or its opposite, "
+        f"or if fewer than {FEWEST} were played. Readings: {joined_readings()}.",
         "",
-        "| claim | verdict | statement |",
-        "|---|---|---|",
+        "| claim | verdict | reading | runs | statement |",
+        "|---|---|---|---|---|",
     ]
-    lines += [f"| {each.id} | {_verdict(each)} | {each.statement} |" for each in claims]
+    lines += [
+        f"| {each.id} | {_verdict(each)} | {each.reading} | {_runs(each)} | {each.statement} |"
+        for each in claims
+    ]
     for claim in claims:
         lines += ["", *_paragraph(claim)]
     return "\n".join(lines) + "\n"
@@ -188,7 +217,7 @@ def _paragraph(claim: Claim) -> list[str]:
     return [
         f"## {claim.id}: {_verdict(claim)}",
         "",
-        f"{claim.statement} (From the paper's {claim.section}.)",
+        f"{claim.statement} (From the paper's {claim.section}, {READINGS[claim.reading]}.)",
         "",
         "| measured | |",
         "|---|---|",
@@ -197,7 +226,22 @@ def _paragraph(claim: Claim) -> list[str]:
         f"Judged by: {claim.finding.rule}.",
         "",
         f"Would have noticed: {claim.finding.detects}.",
+        "",
+        f"Runs behind each number that is judged, at least: {_runs(claim)}.",
     ]
+
+
+def _runs(claim: Claim) -> str:
+    return "computed" if claim.finding.runs is None else f"{claim.finding.runs:,}"
+
+
+def joined_readings() -> str:
+    """Return what the readings are, in one line.
+
+    >>> joined_readings()[:27]
+    'printed (as printed), corre'
+    """
+    return ", ".join(f"{name} ({words})" for name, words in READINGS.items())
 
 
 def _verdict(claim: Claim) -> str:

@@ -14,8 +14,16 @@ from bascule.core.outcomes import Gaussian
 from bascule.core.rules import UCB
 from bascule.research.paper import arrivals, iid
 from bascule.research.paper.claims.claim import Finding, Measured, Verdict
-from bascule.research.paper.claims.judging import MARGIN, NOTICED, POWER, TAIL, Promise, keeping
-from bascule.research.paper.measure import FigureCell, Measurements
+from bascule.research.paper.claims.judging import (
+    MARGIN,
+    NOTICED,
+    POWER,
+    TAIL,
+    Promise,
+    keeping,
+    regret_without_time,
+)
+from bascule.research.paper.measure import FigureCell, Measurements, part_of
 from bascule.simulation import Estimate, Simulation
 
 LEVELS = (4.0, 12.0)
@@ -68,6 +76,15 @@ def _wide_design(factor: float, level: float, cap: int) -> Design:
     return iid.design(EXACT, level, Gaussian(factor), max_units=cap)
 
 
+def regret_of_ucb(m: Measurements) -> Finding:
+    """Count the runs of UCB_1 that are wrong or cost more than the theorem says."""
+    cells = {
+        OVERSTATED_LEVEL: m.at(f"{EXACT.label}{_overstated(1.0)}", OVERSTATED_LEVEL),
+        LEVELS[-1]: m.at(EXACT.label, LEVELS[-1]),
+    }
+    return regret_without_time(cells, iid.GAP)
+
+
 def inflation_decides(m: Measurements) -> Finding:
     """Count the runs of inflated UCB without the right decision, and say when they end."""
     cells = {
@@ -116,6 +133,7 @@ def overstated_sigma_decides(m: Measurements) -> Finding:
         f"counts if equal shares make it no likelier than {TAIL:.2g}",
         verdict,
         f"with probability {POWER:g}, shares that are {(MARGIN + NOTICED) * widest:.2g} apart",
+        min(one.runs for one in cells.values()),
     )
 
 
@@ -132,7 +150,7 @@ def _more_decide(exact: Simulation, wide: Simulation) -> Verdict:
 
 def arrivals_matter(m: Measurements) -> Finding:
     """Count false winners between equal arms of which early units are worse, in both alike."""
-    runs = max(2, m.runs // ARRIVALS_PART)
+    runs = part_of(m.runs, ARRIVALS_PART)
     adaptive = arrivals.winners(arrivals.ADAPTIVE, runs, m.seed)
     even = arrivals.winners(arrivals.EVEN, runs, m.seed)
     blocks = arrivals.winners_in_blocks(runs, m.seed)
@@ -162,4 +180,5 @@ def arrivals_matter(m: Measurements) -> Finding:
         "claim",
         opposite.get(promise.verdict, "not shown"),
         f"a share of {promise.noticed:.2%} or more",
+        runs,
     )

@@ -6,12 +6,13 @@ import math
 
 from bascule.core.procedures.recurrent import PUBLISHED_FACTOR
 from bascule.core.progress import interval_procedure
-from bascule.core.rules import ETC, UCB, ETCPrime
+from bascule.core.rules import ETC, UCB, ETCPrime, Rule
 from bascule.core.statistics import ArmStatistics
 from bascule.research.paper.claims.claim import Finding, Measured, exactly, judged
 from bascule.research.paper.claims.judging import (
     BREAKING,
     MARGIN,
+    Promise,
     beyond_chance,
     keeping,
     near,
@@ -46,6 +47,7 @@ def almost_half_of_etc(m: Measurements) -> Finding:
         f"beyond chance ({MARGIN:g} standard errors; more with few runs)",
         judged(lowest.mean + chance <= ALMOST_HALF, lowest.mean - chance > ALMOST_HALF),
         noticed(f"a lowest ratio above {ALMOST_HALF:g}", [lowest], m.runs, len(GRID)),
+        min(m.at(rule, level).runs for rule in ("UCB_1.5", "ETC")),
     )
 
 
@@ -107,3 +109,37 @@ def agrees_with_theorems(m: Measurements) -> Finding:
     """Count the runs that break a theorem."""
     cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
     return keeping(theorem_promises(cells, GAP), BREAKING)
+
+
+def agrees_as_printed(m: Measurements) -> Finding:
+    """Count the runs that break an exact theorem as it is printed, with its error as printed."""
+    promises = []
+    for rule in RULES:
+        for level in GRID:
+            one, (time, regret) = m.at(rule.label, level), printed_bounds(rule, level)
+            broken = one.wrong | (one.decision_time > time) | (one.regret > regret)
+            allowed = min(1.0, PUBLISHED_FACTOR * math.exp(-level) * level)
+            promises.append(Promise.of(broken, allowed))
+    return keeping(promises, "that decide wrongly, later or at a higher cost than is printed")
+
+
+def printed_bounds(rule: Rule, log_inverse_delta: float) -> tuple[float, float]:
+    """Return decision time and regret of the exact theorems as printed, at the gap 1 and sigma 1.
+
+    >>> [round(one) for one in printed_bounds(UCB(2), 12.0)]
+    [3641, 331]
+    """
+
+    def units(constant: float, count: float) -> float:
+        level = math.log(count) + log_inverse_delta
+        inner = 2 * constant * max(level, 2 * math.log(2 * constant))
+        return constant * (level + 2 * math.log(math.log(inner)))
+
+    if rule.curve_value is None:
+        # The theorem on ETC has 32 / gap^2 where that on UCB has 2 C_1, which is the same.
+        one_arm = units(16 / GAP**2, 1.0)
+        return 2 * one_arm, GAP * one_arm
+    alpha = rule.curve_value
+    worse = 8 / GAP**2 * c_alpha(alpha) + 1
+    best = (1.0 if math.isinf(alpha) else ((alpha + 1) / (alpha - 1)) ** 2) * worse + 1
+    return units(worse, 2.0) + units(best, 2.0), GAP * units(worse, 2.0)

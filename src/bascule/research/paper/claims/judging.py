@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import NormalDist
 from typing import get_args
@@ -28,8 +28,15 @@ from bascule.theory import published_bounds
 MARGIN = 3.0
 """Standard errors that a difference needs before it counts, with many runs and one look."""
 
+CLEAR = 2.0
+"""Standard errors by which a difference has to be clear at each point: a point that leaves an order
+open would make the verdict depend on the seed."""
+
 TAIL = math.erfc(MARGIN / math.sqrt(2.0)) / 2
 """The probability that a difference of that many standard errors is chance."""
+
+MOST_RUNS = 100_000
+"""More runs than anyone has: what they could not show, no runs can."""
 
 POWER = 0.9
 """The probability with which the alternative that stands beside a verdict would be noticed."""
@@ -38,7 +45,8 @@ NOTICED = NormalDist().inv_cdf(POWER)
 
 COMPARING = (
     f"every difference above is over 0 by more than chance ({MARGIN:g} standard errors; more with "
-    "few runs) on average over its points, and at none of them below 0 by more than chance"
+    f"few runs) on average over its points, at each of them by {CLEAR:g} standard errors or more, "
+    "and at none of them below 0 by more than chance"
 )
 
 
@@ -89,10 +97,11 @@ class Comparison:
         return tuple(level for level, margin in pairs if margin.mean < -limit * margin.se)
 
     def verdict(self, looks: int | None = None) -> Verdict:
-        """Return the verdict: a point against it denies it, else the average has to show it."""
+        """Return the verdict: a point against it denies it, else every point has to show it."""
         limit = beyond_chance(self.runs)
         mean, error = self.average.mean, limit * self.average.se
-        return judged(mean > error, bool(self.against(looks)) or mean < -error)
+        clear = all(one.mean > CLEAR * one.se for one in self.margins)
+        return judged(mean > error and clear, bool(self.against(looks)) or mean < -error)
 
     def noticed(self, looks: int | None = None) -> float:
         """Return by how much the opposite would have to hold at every point to be noticed there."""
@@ -182,6 +191,7 @@ def ordered(
         judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
         f"with probability {POWER:g}, a point at which the order is the opposite by "
         + " or ".join(_noticed(comparisons, looks)),
+        min(one.runs for one in comparisons),
     )
 
 
@@ -228,6 +238,7 @@ def factor(
         f"{target:g}, give or take {MARGIN:g} standard errors",
         near(ratios[last], target, share, runs),
         noticed(f"a ratio more than {share:.0%} from {target:g}", [ratios[last]], runs),
+        runs,
     )
 
 
@@ -236,10 +247,11 @@ class Promise:
     """Runs that broke a promise, of how many, beside the share that is allowed.
 
     It is denied if so many have at most the probability `TAIL` under the share that is allowed, and
-    shown if so few have. `looks` promises are judged at once and share that probability.
+    shown if so few have. Else it is not shown where `MOST_RUNS` could show it, and not contradicted
+    where they could not. `looks` promises are judged at once and share that probability.
 
-    >>> Promise(0, 1000, allowed=0.05).verdict, Promise(0, 1000, allowed=1e-9).verdict
-    ('holds', 'not contradicted')
+    >>> [Promise(0, 1000, allowed).verdict for allowed in (0.05, 0.001, 1e-9)]
+    ['holds', 'not shown', 'not contradicted']
     >>> Promise(1, 1000, allowed=1e-9).verdict
     'does not hold'
     """
@@ -265,8 +277,10 @@ class Promise:
         """What the runs say of it."""
         if 1.0 - at_most(self.broken - 1, self.runs, self.allowed) < TAIL / self.looks:
             return "does not hold"
-        shown = at_most(self.broken, self.runs, self.allowed) <= TAIL / self.looks
-        return "holds" if shown else "not contradicted"
+        if at_most(self.broken, self.runs, self.allowed) <= TAIL / self.looks:
+            return "holds"
+        showable = at_most(0, MOST_RUNS, self.allowed) <= TAIL / self.looks
+        return "not shown" if showable else "not contradicted"
 
     @property
     def noticed(self) -> float:
@@ -315,7 +329,10 @@ def keeping(promises: Sequence[Promise], what: str) -> Finding:
     ]
     verdicts = [one.verdict for one in cells]
     shown = verdicts.count("holds")
-    agrees: Verdict = "holds" if shown == len(cells) else "not contradicted"
+    # One point that no number of runs can show keeps them from showing the claim.
+    agrees: Verdict = "not contradicted" if "not contradicted" in verdicts else "not shown"
+    if shown == len(cells):
+        agrees = "holds"
     strictest = min(cells, key=lambda one: one.allowed)
     return Finding(
         (
@@ -330,6 +347,7 @@ def keeping(promises: Sequence[Promise], what: str) -> Finding:
         "does not hold" if "does not hold" in verdicts else agrees,
         f"with probability {POWER:g}, a share of {max(one.noticed for one in cells):.2%} or more "
         f"at any point; of {strictest.noticed:.2%} where {strictest.allowed:.1g} is allowed",
+        min(one.runs for one in cells),
     )
 
 
@@ -348,3 +366,23 @@ def _promise(simulation: Simulation, gap: float | Sequence[float]) -> Promise:
     late = simulation.decision_time > stated.decision_time
     dear = simulation.regret > stated.regret
     return Promise.of(simulation.wrong | late | dear, simulation.design.calibration.error)
+
+
+def regret_without_time(cells: Mapping[float, Simulation], gap: float) -> Finding:
+    """Return whether runs of UCB itself, whose time has no bound, keep to the theorem."""
+    finding = keeping(
+        theorem_promises(list(cells.values()), gap),
+        "that decide wrongly, or at a higher regret than the corrected theorem says",
+    )
+    undecided = tuple(
+        Measured.of(
+            f"share of runs undecided at {one.design.max_units:,} units, log(1/δ) = {level:g}",
+            Estimate.of((one.winner < 0).astype(float)),
+        )
+        for level, one in cells.items()
+    )
+    return replace(
+        finding,
+        measured=(*finding.measured, *undecided),
+        rule=f"{finding.rule}; shares of undecided runs are not judged",
+    )

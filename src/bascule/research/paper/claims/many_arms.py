@@ -17,6 +17,7 @@ from bascule.research.paper import iid
 from bascule.research.paper.claims.claim import Finding, Measured
 from bascule.research.paper.claims.judging import BREAKING, Promise, keeping, theorem_promises
 from bascule.research.paper.measure import FigureCell, Measurements
+from bascule.research.variants import ETCPrinted
 from bascule.theory import c_alpha
 from bascule.theory.bounds import published_shape
 from bascule.theory.solve import units_within
@@ -27,7 +28,7 @@ LEVELS = (4.0, 12.0)
 ARMS = ("A", "B", "C", "D")
 ARM_MEANS = (0.0, 0.5, 0.5, 1.0)
 GAPS = (1.0, 0.5, 0.5)
-ARM_RULES: tuple[Rule, ...] = (UCB(2), UCB(4), ETC(), ETCPrime())
+ARM_RULES: tuple[Rule, ...] = (UCB(2), UCB(4), ETC(), ETCPrinted(), ETCPrime())
 FIRST_BRANCH = (UCB(2), UCB(4), ETC())
 """The rules whose bound is the first branch of the constant, and ETC, which has none."""
 
@@ -45,7 +46,7 @@ def points() -> tuple[FigureCell, ...]:
     """Return everything that is simulated for these claims.
 
     >>> len(points())
-    12
+    14
     """
     many = [
         FigureCell(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)

@@ -104,4 +104,5 @@ def sooner(m: Measurements) -> Finding:
             any(one.mean + chance * one.se < 0.5 for one in early),
         ),
         noticed("a share below one half", early, runs, len(cells)),
+        runs,
     )

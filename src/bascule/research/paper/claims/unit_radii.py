@@ -29,6 +29,9 @@ FAR, FURTHEST = 1e4, 1e10
 """log(1/delta) so large that what the paper says asymptotically must show."""
 
 SOME_UNITS = 100
+NOISES = (1.0, 2.0)
+"""Spreads of the noise beside units that differ by 1."""
+
 HALF_GAP, SMALL_GAP = GAP / 2, GAP / 10
 
 
@@ -52,7 +55,7 @@ def needed(
     return units_until(lambda n: radius_of(n, n, 1.0, noise, log_inverse_delta), gap / 2)
 
 
-def additional(log_inverse_delta: float, gap: float = GAP) -> float:
+def additional(log_inverse_delta: float, gap: float = GAP, noise: float = 1.0) -> float:
     """What the variance of the noise adds to the units that Algorithm 2 needs.
 
     >>> round(additional(12.0), 1)
@@ -60,25 +63,44 @@ def additional(log_inverse_delta: float, gap: float = GAP) -> float:
     """
 
     def without(n: float) -> float:
-        whole = algorithm_2_radius(n, n, 1.0, OUTCOME.sigma_noise, log_inverse_delta)
-        return whole / math.sqrt(1.0 + OUTCOME.sigma_noise**2 * noise_share(n))
+        whole = algorithm_2_radius(n, n, 1.0, noise, log_inverse_delta)
+        return whole / math.sqrt(1.0 + noise**2 * noise_share(n))
 
-    return needed(algorithm_2_radius, log_inverse_delta, gap) - units_until(without, gap / 2)
+    return needed(algorithm_2_radius, log_inverse_delta, gap, noise) - units_until(without, gap / 2)
 
 
-def additional_alternative(log_inverse_delta: float) -> float:
+def additional_alternative(log_inverse_delta: float, noise: float = 1.0) -> float:
     """Return what noise adds with the alternative radius, in which it has a term of its own."""
     with_noise, without = (
-        needed(alternative_radius, log_inverse_delta, GAP, s) for s in (1.0, 0.0)
+        needed(alternative_radius, log_inverse_delta, GAP, s) for s in (noise, 0.0)
     )
     return with_noise - without
 
 
+def growths() -> dict[float, float]:
+    """Return what is added per unit of log log(1/delta), by the spread of the noise."""
+    return {
+        noise: (additional(FURTHEST, GAP, noise) - additional(FAR, GAP, noise))
+        / math.log(FURTHEST / FAR)
+        for noise in NOISES
+    }
+
+
+def _growth_rows(found: dict[float, float]) -> tuple[Measured, ...]:
+    return tuple(
+        Measured(
+            f"units added per unit of log log(1/δ), from log(1/δ) = {FAR:.0e} to {FURTHEST:.0e}, "
+            f"σ_r = 1, σ_ε = {noise:g}",
+            one,
+        )
+        for noise, one in found.items()
+    )
+
+
 def log_log(m: Measurements) -> Finding:
-    """The additional units grow like log log(1/delta)."""
+    """The additional units grow like log log(1/delta), by the variance of the noise."""
     del m
-    share = 0.05
-    growth = (additional(FURTHEST) - additional(FAR)) / math.log(FURTHEST / FAR)
+    share, found = 0.05, growths()
     return Finding(
         (
             Measured(
@@ -86,13 +108,21 @@ def log_log(m: Measurements) -> Finding:
                 needed(algorithm_2_radius, MIDDLE),
             ),
             Measured("of these, added by the variance of the noise", additional(MIDDLE)),
-            Measured(
-                f"added per unit of log log(1/δ), from log(1/δ) = {FAR:.0e} to {FURTHEST:.0e}",
-                growth,
-            ),
+            *_growth_rows(found),
         ),
-        f"the last number is within {share:.0%} of σ_ε²/σ_r² = 1",
-        near(Estimate(growth, 0.0), 1.0, share),
+        f"each of the last numbers is within {share:.0%} of σ_ε²/σ_r²",
+        exactly(all(math.isclose(one, noise**2, rel_tol=share) for noise, one in found.items())),
+    )
+
+
+def log_log_as_printed(m: Measurements) -> Finding:
+    """The additional units grow by the inverse of the variance of the noise, as is printed."""
+    del m
+    share, found = 0.05, growths()
+    return Finding(
+        _growth_rows(found),
+        f"each number is within {share:.0%} of σ_r²/σ_ε², as the theorems print it",
+        exactly(all(math.isclose(one, noise**-2, rel_tol=share) for noise, one in found.items())),
     )
 
 
@@ -192,6 +222,26 @@ def root_log(m: Measurements) -> Finding:
         f"the power is within {share:.0%} of 1/2, which leaves room for the log log n under the "
         "root; the units are not judged",
         near(Estimate(power, 0.0), 0.5, share),
+    )
+
+
+def root_log_as_printed(m: Measurements) -> Finding:
+    """What the noise adds falls with its variance, as is printed."""
+    del m
+    share = 0.1
+    added = {noise: additional_alternative(FURTHEST, noise) for noise in NOISES}
+    first, second = added.values()
+    return Finding(
+        (
+            *(
+                Measured(f"units added at log(1/δ) = {FURTHEST:.0e}, σ_ε = {noise:g}", one)
+                for noise, one in added.items()
+            ),
+            Measured("the second over the first", second / first),
+        ),
+        f"the ratio is within {share:.0%} of 1/4, as σ_r²/σ_ε² √log(1/δ) has it; with σ_ε in its "
+        "place it is 2",
+        near(Estimate(second / first, 0.0), 0.25, share),
     )
 
 

@@ -17,6 +17,7 @@ from bascule.research.paper.claims.judging import (
     noticed,
     ordered,
     ratio,
+    regret_without_time,
     theorem_promises,
 )
 from bascule.research.paper.estimators import (
@@ -39,6 +40,7 @@ from bascule.research.paper.units import (
     RULES,
     SPREAD_NAME,
     SPREAD_RULE,
+    UCB_MM,
     design,
 )
 from bascule.simulation import Estimate
@@ -94,6 +96,7 @@ def noise_is_negligible(m: Measurements) -> Finding:
             change - limit * noise.se > NEGLIGIBLE * (spread.mean + limit * spread.se - 1.0),
         ),
         noticed("a change by the noise above its limit", [noise], runs),
+        runs,
     )
 
 
@@ -101,6 +104,13 @@ def agrees_with_theorems(m: Measurements) -> Finding:
     """Count the runs that break a theorem."""
     cells = [m.at(rule.label, level) for rule in RULES for level in GRID]
     return keeping(theorem_promises(cells, GAP), BREAKING)
+
+
+def regret_of_ucb_mm(m: Measurements) -> Finding:
+    """Count the runs of UCB-MM that are wrong or cost more than the theorem says."""
+    return regret_without_time(
+        {level: m.at(UCB_MM.label, level) for level in (ENDS[0], MIDDLE)}, GAP
+    )
 
 
 FAR_WORSE = 2.0
@@ -143,6 +153,7 @@ def mean_of_means_is_better(m: Measurements) -> Finding:
             any(one.mean + limit * one.se < 1.0 for one in ratios.values()),
         ),
         noticed("a ratio below 1", list(ratios.values()), m.runs, len(ARMS)),
+        m.runs,
     )
 
 
@@ -179,6 +190,7 @@ def total_mean_is_unbiased(m: Measurements) -> Finding:
         tuple(Measured.of(what, bias) for what, bias in biases.items()),
         f"along runs of {RULE.label} no bias is more than {MARGIN:g} standard errors from 0; where "
         "arrivals do not depend on outcomes both are unbiased",
-        "does not hold" if biased else "not contradicted",
+        "does not hold" if biased else "not shown",
         noticed("a bias away from 0", list(biases.values()), m.runs, len(biases)),
+        m.runs,
     )
