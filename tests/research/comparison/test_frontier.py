@@ -13,7 +13,8 @@ import pytest
 import bascule as bs
 from bascule.research.comparison import frontier as comparison
 from bascule.research.comparison.contenders import Family
-from bascule.research.comparison.frontier import Frontier, Point
+from bascule.research.comparison.frontier import Frontier
+from bascule.research.comparison.point import Point
 from bascule.theory import corollary_delta, delta_tilde, oracle_information
 
 pytestmark = pytest.mark.slow
@@ -205,7 +206,8 @@ def test_plain_data_says_everything(small: Frontier) -> None:
     point = data["points"][0]
     assert set(point) == {
         "label", "family", "rule", "delta", "error", "guarantee", "runs", "regret",
-        "decision_time", "information", "error_rate", "undecided", "efficient", "dominated_by",
+        "decision_time", "information", "error_rate", "error_interval", "broken", "undecided",
+        "efficient", "dominated_by",
     }  # fmt: skip
     assert set(point["regret"]) == {"mean", "se"}
     assert point["rule"]["kind"] == "ucb"

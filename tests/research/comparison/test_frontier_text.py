@@ -58,7 +58,9 @@ def test_a_verdict_does_not_speak_for_rules_that_were_not_played(played: Frontie
 
 def test_every_row_shows_its_uncertainty(played: Frontier) -> None:
     for point in played.points:
-        assert all("±" in cell for cell in words.cells(point)[1:4])
+        assert all("±" in cell for cell in words.cells(point)[1:3])
+        low, high = (100 * end for end in point.error_interval)
+        assert words.cells(point)[4] == f"{100 * point.error_rate:g} ({low:.2g}-{high:.2g})"
 
 
 def test_the_title_says_what_is_compared(played: Frontier) -> None:

@@ -20,7 +20,7 @@ def test_every_rival_finds_a_large_difference(kind: str) -> None:
     played = bs.simulate(design(RIVALS[kind](), 20_000), [0.0, 1.0], runs=40)
     assert played.undecided == 0
     assert played.error_rate <= 0.1
-    assert played.design.calibration.guarantee == "as published"
+    assert played.design.calibration.guarantee == "stated by its author"
 
 
 def test_a_chance_to_win_that_is_looked_at_often_does_not_keep_its_error() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from bascule.core.evidence.calibration import STATED
 from bascule.presentation.figures import SERIES, new_figure
 from bascule.presentation.guarantees import promise_words, sentence
 from bascule.presentation.numbers import by_reason, count, estimate_95, joined, part, shown
 from bascule.presentation.report import Report, Table
 from bascule.research.comparison.audit import Audit, AuditRow
+from bascule.research.comparison.frontier_report import wrong_cell
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,9 +22,13 @@ HEADINGS = ("world", "wrong %", "open %", "regret", "units", "covered")
 def headline(audit: Audit) -> str:
     """Say whether the rule was wrong more often than promised, and where."""
     label, broken = audit.design.rule.label, [row for row in audit.rows if row.broken]
+    stated = audit.design.calibration.guarantee == STATED
+    said = "its author states" if stated else "promised"
     if not broken:
-        return f"{label} is wrong no more often than promised in {len(audit.rows)} worlds."
+        return f"{label} is wrong no more often than {said} in {len(audit.rows)} worlds."
     names = joined([row.name for row in broken])
+    if stated:
+        return f"{label} is wrong more often than its author states in {names}."
     if all(row.reason is not None for row in broken):
         return f"{label} is wrong too often in {names}, which its proof does not cover."
     return f"{label} is wrong more often than promised in {names}."
@@ -41,11 +47,9 @@ def question(audit: Audit) -> str:
 
 def cells(row: AuditRow) -> tuple[str, ...]:
     """Return a row in words, under `HEADINGS`."""
-    low, high = (part(end, digits=2) for end in row.error_interval)
-    mark = "!" if row.broken else ""
     return (
         row.name,
-        f"{part(row.error_rate)}{mark} ({low}-{high})",
+        wrong_cell(row),
         part(row.undecided / row.runs, digits=2),
         estimate_95(row.regret),
         estimate_95(row.decision_time),

@@ -1,4 +1,4 @@
-"""The rules of a comparison: each along its knob, all held to one proven error."""
+"""The rules of a comparison: each along its knob, all held to one error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import ETC, UCB, ETCPrime, Rule, Tilt
@@ -28,20 +28,17 @@ class Family(StrEnum):
     PEELING = "peeling"
     RADIUS = "mixture-radius"
     STOP = "mixture-stop"
+    LOOKS = "planned-looks"
     TILT = "tilt"
     EFFECT = "tilt-effect"
     PEERS = "peers"
     GIVEN = "given"
+    STATED = "stated"
 
     @property
     def words(self) -> str:
         """What a table and a figure call the family."""
         return WORDS[self]
-
-    @property
-    def proven(self) -> bool:
-        """Whether the error of such rules is proven, so that they may dominate others."""
-        return self is not Family.PEERS
 
 
 WORDS = {
@@ -49,13 +46,15 @@ WORDS = {
     Family.PEELING: "the paper's rules, delta by peeling",
     Family.RADIUS: "UCB with a mixture radius",
     Family.STOP: "UCB and ETC with a mixture stop",
+    Family.LOOKS: "UCB at planned looks",
     Family.TILT: "tilted blocks",
     Family.EFFECT: "tilted blocks, informed of the effect",
-    Family.PEERS: "rules of other tools and papers, nothing proven",
+    Family.PEERS: "rules of other tools and papers, compared apart",
     Family.GIVEN: "rules that were given",
+    Family.STATED: "rules whose error their authors state, compared apart",
 }
 
-USUAL = tuple(family for family in Family if family.proven)
+USUAL = tuple(family for family in Family if family not in (Family.PEERS, Family.STATED))
 """The families of a comparison that names none."""
 
 
@@ -79,7 +78,7 @@ class Contender:
     def calibration(self) -> Calibration:
         """The delta in use and the error that the family's own proof gives it."""
         calibration = self.design.calibration
-        if self.family is Family.PUBLISHED:
+        if self.family is Family.PUBLISHED and not self.design.outcome.recurring:
             return Calibration(calibration.delta, self.error, "proven")
         return calibration
 
@@ -132,23 +131,26 @@ def contenders(
             )
     entries = []
     for family in families:
-        for rule in _rules(family, alphas, tilts, effect):
+        listed = _recurring_rules if outcome.recurring else _rules
+        for rule in listed(family, alphas, tilts, effect):
             design = Design(names, outcome, rule, error=error, sides=1)
-            if family is Family.PUBLISHED:
+            # The paper has no corollary on its error for units: what its theorems state is used.
+            if family is Family.PUBLISHED and not outcome.recurring:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
             entries.append(Contender(design, family, error))
     known = {entry.design for entry in entries}
     for rule in rules:
         design = Design(names, outcome, rule, error=error, sides=1)
         if design not in known:
-            entries.append(Contender(design, Family.GIVEN, error))
+            stated = design.calibration.guarantee == STATED
+            entries.append(Contender(design, Family.STATED if stated else Family.GIVEN, error))
     return entries
 
 
 def checked_rules(given: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tuple[Rule, ...]]:
     """Return the families with these names, and the rules among them.
 
-    Without a name they are all families whose error is proven. Any other name is an `InputError`.
+    Without a name they are all families of this package. Any other name is an `InputError`.
 
     >>> checked_rules(["tilt", ETC()])
     ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
@@ -219,6 +221,24 @@ def _rules(
     if family is Family.PEERS:
         top_two = [TopTwo(leader) for leader in LEADERS]
         return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive()]
-    if family is Family.GIVEN:
+    if family in (Family.GIVEN, Family.STATED, Family.LOOKS):
         return []
     return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
+
+
+def _recurring_rules(
+    family: Family,
+    alphas: Sequence[float],
+    tilts: Sequence[float],  # noqa: ARG001
+    effect: float | None,  # noqa: ARG001
+) -> list[Rule]:
+    """Return the rules of a family for outcomes that recur."""
+    if family is Family.PUBLISHED:
+        return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
+    if family is Family.RADIUS:
+        return [UCB(alpha, radius="mixture") for alpha in alphas]
+    if family is Family.STOP:
+        ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
+        both = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
+        return [*both, ETC(stop="mixture")]
+    return [UCB(alpha, radius="looks") for alpha in alphas] if family is Family.LOOKS else []

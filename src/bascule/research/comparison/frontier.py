@@ -1,9 +1,12 @@
-"""The frontier: regret against decision time for every rule, at equal proven error."""
+"""The frontier: regret against decision time for every rule, at the same error and guarantee.
+
+A rule dominates others whose guarantee is no stronger than its own. Rules whose guarantee only
+their authors state dominate none and are never efficient: what they save may be errors.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, ONE_SIDED, checked_sides
 from bascule.core.errors import InputError, NoPredictionError
-from bascule.core.evidence.calibration import Calibration
 from bascule.core.gaps import checked_means, rival_gaps
 from bascule.core.inputs import checks
 from bascule.core.inputs.extras import require
@@ -35,9 +37,11 @@ from bascule.research.comparison.contenders import (
     stalling,
 )
 from bascule.research.comparison.information import information, oracle_of
+from bascule.research.comparison.point import Point
 from bascule.simulation import Estimate, Simulation, World
 from bascule.simulation.engines.backends.gpu import current_device
 from bascule.simulation.engines.backends.threads import Stages
+from bascule.simulation.runs import naming_rule
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,72 +60,10 @@ FEWEST = 50
 TOO_MANY = 5_000_000
 """A rule whose runs take more units than this is left out."""
 
-STANDARD_ERRORS = 2.0
-"""A difference counts when it is this many times its standard error."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """What one rule costs, when it decides, and what it had to learn for that.
-
-    `information` is that of the best arm and its nearest rival at the decision, as a multiple of
-    the least that any rule needs. `dominated_by` has the labels of the rules that both cost less
-    and decide sooner, efficient ones first.
-    """
-
-    design: Design
-    family: Family
-    label: str
-    calibration: Calibration
-    runs: int
-    regret: Estimate
-    decision_time: Estimate
-    information: Estimate
-    error_rate: float
-    undecided: int
-    dominated_by: tuple[str, ...] = ()
-
-    @property
-    def along_curve(self) -> float | None:
-        """Where the rule lies along the curve of its family; None if it lies beside it."""
-        return self.design.rule.curve_value
-
-    @property
-    def efficient(self) -> bool:
-        """Whether its error is proven and no other rule is known to dominate this one."""
-        return self.family.proven and not self.dominated_by
-
-    def dominates(self, other: Point) -> bool:
-        """Whether this rule both costs less and decides sooner, beyond the uncertainty.
-
-        A rule of which nothing is proven dominates none.
-        """
-        less = _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
-        return self.family.proven and less
-
-    def to_dict(self) -> dict[str, Any]:
-        """The point as plain data."""
-        return {
-            "label": self.label,
-            "family": self.family.value,
-            "rule": self.design.to_dict()["rule"],
-            "delta": self.calibration.delta,
-            "error": self.calibration.error,
-            "guarantee": self.calibration.guarantee,
-            "runs": self.runs,
-            "regret": asdict(self.regret),
-            "decision_time": asdict(self.decision_time),
-            "information": asdict(self.information),
-            "error_rate": self.error_rate,
-            "undecided": self.undecided,
-            "efficient": self.efficient,
-            "dominated_by": list(self.dominated_by),
-        }
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Frontier(Reported):
-    """Rules on the same arms at the same proven error, and which of them dominate which.
+    """Rules on the same arms at the same error, and which of them dominate which.
 
     Every rule runs until it decides.
 
@@ -199,7 +141,10 @@ class Frontier(Reported):
                 "decision_time_se": point.decision_time.se,
                 "information": point.information.mean,
                 "information_se": point.information.se,
+                "guarantee": point.calibration.guarantee,
                 "error_rate": point.error_rate,
+                "error_low": point.error_interval[0],
+                "error_high": point.error_interval[1],
                 "undecided": point.undecided,
                 "efficient": point.efficient,
                 "dominated_by": "; ".join(point.dominated_by),
@@ -261,7 +206,8 @@ def frontier(
     - `effect`: a difference to find; it adds tilted blocks that are given it.
     - `alphas`, `tilts`: the settings of UCB and of tilted blocks.
     - `rules`: names of families of rules, and further rules to compare. Without a name all families
-      whose error is proven take part; "peers" are rules of other tools and papers.
+      of this package take part; "peers" are rules of other tools and papers. Rules whose error
+      only their authors state are compared apart: they dominate none.
     - `runs`, `seed`, `threads`: as in `simulate`. Rules that take many units are simulated less
       often than `runs`; on a GPU most of them are simulated `runs` times.
     - `progress`: called with the rule, and with how many runs of how many are finished.
@@ -302,12 +248,15 @@ def frontier(
     runs = checks.whole("runs", runs, 2, "standard errors need two; 1000 is a good start")
     budget = budget_for(runs)
     sweep, world = Sweep(seed, threads), World(means)
-    efforts = [sweep.effort(entry.design, world) for entry in entries]
+    efforts = []
+    for entry in entries:
+        with naming_rule(entry.label):
+            efforts.append(sweep.effort(entry.design, world))
     counts = [budget.runs(effort) for effort in efforts]
     if not any(counts):
         raise _nothing_to_play(entries, efforts, means)
     total, done = sum(counts), 0
-    left_out = stalling(alphas) if Family.STOP in asked else []
+    left_out = stalling(alphas) if Family.STOP in asked and not outcome.recurring else []
     points = []
     for entry, count, effort in zip(entries, counts, efforts, strict=True):
         if not count:
@@ -356,13 +305,9 @@ def _point(entry: Contender, played: Simulation, oracle: float) -> Point:
         regret=Estimate.of(played.regret),
         decision_time=Estimate.of(played.decision_time),
         information=Estimate(learnt.mean / oracle, learnt.se / oracle),
-        error_rate=played.error_rate,
+        wrong=int(played.wrong.sum()),
         undecided=played.undecided,
     )
-
-
-def _less(one: Estimate, other: Estimate) -> bool:
-    return one.mean + STANDARD_ERRORS * math.hypot(one.se, other.se) < other.mean
 
 
 def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:

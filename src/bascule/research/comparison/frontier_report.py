@@ -24,21 +24,24 @@ from bascule.presentation.numbers import (
     count,
     joined,
     number,
+    part,
     percent,
     shown,
 )
 from bascule.presentation.report import Cells, Report, Table
 from bascule.research.comparison.contenders import Family, short_name
-from bascule.research.comparison.frontier import STANDARD_ERRORS
+from bascule.research.comparison.point import STANDARD_ERRORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from bascule.research.comparison.frontier import Frontier, Point
+    from bascule.research.comparison.audit import AuditRow
+    from bascule.research.comparison.frontier import Frontier
+    from bascule.research.comparison.point import Point
 
 
-HEADINGS = ("rule", "regret", "decision time", "× limit", "dominated by")
+HEADINGS = ("rule", "regret", "decision time", "× limit", "wrong %", "dominated by")
 
 
 def title(frontier: Frontier) -> str:
@@ -51,17 +54,29 @@ def title(frontier: Frontier) -> str:
 def cells(point: Point) -> tuple[str, ...]:
     """Return the row of a rule under `HEADINGS`, in a table with a part for each family."""
     return (
-        short_name(point.label),
+        _shown_name(point),
         str(point.regret),
         str(point.decision_time),
-        str(point.information),
+        f"{point.information.mean:.2f}",
+        wrong_cell(point),
         _dominators(point),
     )
 
 
+def _shown_name(point: Point) -> str:
+    """Return the name of a rule within its family; rules that were given have none in common."""
+    return point.label if point.family in UNJOINED else short_name(point.label)
+
+
+def wrong_cell(row: Point | AuditRow) -> str:
+    """Return the share of wrong decisions in percent, marked where it is too large."""
+    low, high = (part(end, digits=2) for end in row.error_interval)
+    return f"{part(row.error_rate)}{'!' if row.broken else ''} ({low}-{high})"
+
+
 def _dominators(point: Point) -> str:
     if not point.dominated_by:
-        return "efficient" if point.efficient else f"wrong {percent(point.error_rate)}"
+        return "efficient" if point.efficient else "compared apart"
     first, *others = point.dominated_by
     return f"{first} +{len(others)}" if others else first
 
@@ -93,6 +108,12 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
         f"× limit: what a rule had learnt when it decided, over the {number(frontier.oracle)} "
         "that every rule needs, even one that knows the gap.",
     ]
+    if any(point.stated for point in frontier.points):
+        lines.append(
+            "Compared apart: rules whose error is stated by their authors. They dominate none and "
+            "are never efficient, because what they save may be wrong decisions."
+        )
+    lines += [_excess(point) for point in frontier.points if point.broken]
     least = min(frontier.points, key=lambda point: point.runs)
     if least.runs < frontier.runs:
         lines.append(
@@ -109,6 +130,16 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
         parts = [f"{names} ({reason})" for reason, names in labels.items()]
         lines.append(f"Left out: {'; '.join(parts)}.")
     return tuple(lines)
+
+
+def _excess(point: Point) -> str:
+    """Say that a rule was wrong more often than it may be, by more than chance."""
+    low, high = (percent(end, digits=2) for end in point.error_interval)
+    allowed = "its author states" if point.stated else "is guaranteed"
+    return (
+        f"! {point.label} was wrong in {percent(point.error_rate)} of its runs ({low} to {high}): "
+        f"more often than {allowed} ({percent(point.calibration.error)})."
+    )
 
 
 def report(frontier: Frontier) -> Report:
@@ -133,11 +164,16 @@ LOOKS: dict[Family, Series] = {
     Family.PEELING: SERIES[1],
     Family.RADIUS: SERIES[2],
     Family.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
+    Family.LOOKS: Series(SERIES[4].colour, SERIES[4].dash, "s"),
     Family.TILT: Series(SERIES[5].colour, "solid", "D"),
     Family.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),
     Family.PEERS: Series("#7a7a7a", "none", "X"),
     Family.GIVEN: Series("#8a2be2", "solid", "*"),
+    Family.STATED: Series("#7a7a7a", "none", "P"),
 }
+
+UNJOINED = (Family.GIVEN, Family.STATED)
+"""Families whose rules are not along one curve."""
 
 LOG_FROM = 6.0
 """Regret has a log scale when the largest is this many times the smallest."""
@@ -164,6 +200,8 @@ def draw_frontier(frontier: Frontier) -> Figure:
     """Regret against decision time, a curve for each family.
 
     Filled points are efficient. In the shaded region some rule both costs less and decides sooner.
+    Rules that are compared apart are grey, carry the share of their wrong decisions, and shade
+    nothing.
 
     >>> import bascule as bs
     >>> figure = draw_frontier(bs.research.frontier([0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=50))
@@ -179,7 +217,7 @@ def draw_frontier(frontier: Frontier) -> Figure:
     axis.set_xlabel("units until the decision (log scale)")
     scale = " (log scale)" if axis.get_yscale() == "log" else ""
     axis.set_ylabel(f"regret until the decision{scale}")
-    axis.set_title("Regret against decision time, at equal proven error", loc="left", pad=36)
+    axis.set_title("Regret against decision time, at the same error", loc="left", pad=36)
     style = {"xycoords": "axes fraction", "fontsize": NAME_SIZE, "color": QUIET}
     write_at(axis, f"{title(frontier)}\n{_reading(drawn)}", (0.0, 1.0), (0, 8), **style)
     axis.legend(frameon=False, fontsize=9.5, loc="best")
@@ -210,7 +248,9 @@ def _scale(axis: Axes, frontier: Frontier) -> None:
 
 def _shade(axis: Axes, frontier: Frontier) -> None:
     """Where a rule would be known to be dominated, if its own place were known exactly."""
-    corners = sorted(_upper(point) for point in frontier.points)
+    corners = sorted(_upper(point) for point in frontier.points if not point.stated)
+    if not corners:
+        return
     times = [time for time, _ in corners]
     floors = np.minimum.accumulate([regret for _, regret in corners])
     axis.fill_between(
@@ -243,7 +283,7 @@ def _curve(axis: Axes, points: Sequence[Point], look: Series, title: str) -> Non
 def _joined(points: Sequence[Point]) -> list[Point]:
     """The points along the curve of their family; those of rules that were given have none."""
     along = [point for point in points if point.along_curve is not None]
-    return along if along and along[0].family is not Family.GIVEN else list(points)[:1]
+    return along if along and along[0].family not in UNJOINED else list(points)[:1]
 
 
 def _place(point: Point) -> Spot:
@@ -259,8 +299,10 @@ def _upper(point: Point) -> Spot:
 def _name(point: Point, full: bool) -> str:
     """The label of a point: the knob of its rule, or its name."""
     knob = point.design.rule.knob
+    if point.stated:
+        return f"{pretty(_shown_name(point))}, {percent(point.error_rate)} wrong"
     if knob is None or full or point.family is Family.GIVEN:
-        return pretty(short_name(point.label))
+        return pretty(_shown_name(point))
     return f"{knob.value:g}"
 
 

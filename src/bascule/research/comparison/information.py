@@ -50,4 +50,14 @@ def oracle_of(means: Sequence[float], outcome: Outcome, error: float) -> float:
             f"means must have one best arm ({max(means):g} occurs twice): "
             "without it no rule is right",
         )
+    if outcome.recurring:
+        # No rule learns more of a unit than its own mean.
+        spread, _ = outcome.unit_spreads
+        if spread == 0:
+            raise InputError(
+                "sigma_unit",
+                "sigma_unit must be above 0 to compare rules on units: without it outcomes are "
+                "independent; use Gaussian(sigma_noise)",
+            )
+        return oracle_information(gap, spread, error)
     return oracle_information(gap, spread_between(means, outcome), error)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal, NoReturn
 
 from bascule.core.errors import InputError
-from bascule.core.evidence.calibration import Calibration
+from bascule.core.evidence.calibration import STATED, Calibration
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.inputs import checks
 from bascule.core.outcomes import Outcome
@@ -88,7 +88,7 @@ class Rival(Rule):
         """State the error as its authors do; nothing of it is proven here."""
         refuse_delta(error, delta)
         assert error is not None
-        return Calibration(error, error, "as published")
+        return Calibration(error, error, STATED)
 
     def procedure(self, design: Setting) -> RivalProcedure:
         """Return what the loop has to play."""
