@@ -10,6 +10,7 @@ import typer
 from bascule.cli.support import designs
 from bascule.cli.support.console import print_result, progress_bar
 from bascule.cli.support.declared import declared, named, read
+from bascule.cli.support.own_rules import named_rule
 from bascule.core.errors import InputError
 from bascule.core.options import Option
 from bascule.core.rules import RULES, Rule
@@ -44,8 +45,8 @@ def command(
     rule: str = typer.Argument(
         ...,
         metavar="RULE",
-        help="ucb, etc, etc-prime or tilt; or another tool's: track-and-stop, thompson, top-two "
-        "or mad.",
+        help="ucb, etc, etc-prime or tilt; another tool's: track-and-stop, thompson, top-two or "
+        "mad; or your own: a registered name, or a class in a file, as my_rule.py:Eager.",
     ),
     **given: Any,
 ) -> None:
@@ -66,14 +67,10 @@ def command(
 
 
 def _rule(name: str, given: Mapping[str, Any]) -> Rule:
-    """The rule that is described, or another tool's, which has no options."""
-    from bascule.research.rivals import RIVALS
-
-    if name in RIVALS:
-        if any(option in given for option in PARAMETERS):
-            raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
-        return RIVALS[name]()
-    if name not in RULES.kinds:
-        names = ", ".join([*(kind for kind in RULES.kinds if kind != "static"), *RIVALS])
-        raise InputError("RULE", f"RULE {name!r} does not exist: choose from {names}")
-    return designs.described_rule({**given, "rule": name})
+    """Return the rule that is described, another tool's, or one of a file."""
+    if name in RULES.kinds:
+        return designs.described_rule({**given, "rule": name})
+    rule = named_rule(name, "RULE")
+    if any(option in given for option in PARAMETERS):
+        raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
+    return rule

@@ -13,6 +13,7 @@ from bascule.cli.support.console import (
     say_written,
 )
 from bascule.cli.support.declared import declared, named, read
+from bascule.cli.support.own_rules import named_rule
 from bascule.core.options import Option
 
 RUNS = designs.runs(1000)
@@ -25,6 +26,13 @@ COMPARED = named(
         "The difference to find; adds tilted blocks that are given it.",
         kind="number",
         group="basics",
+    ),
+    rule=Option(
+        "A rule of your own to compare as well: a registered name, or a class in a file, as "
+        "my_rule.py:Eager or 'my_rule.py:Eager(4)'. May be given several times.",
+        group="basics",
+        many=True,
+        metavar="RULE",
     ),
     peers=Option(
         "Add rules of other tools and papers, of which nothing is proven.",
@@ -52,10 +60,13 @@ def command(**given: Any) -> None:
     model = designs.described_outcome(given)
     asked = read({**MEANS, **OF_DESIGN, **COMPARED, **RUNS}, given)
     families = (*USUAL, Family.PEERS) if asked.pop("peers", False) else USUAL
+    own = [named_rule(text, "rule") for text in asked.pop("rule", ())]
     if "out" in given:
         prepare_folder(given["out"])
     with designs.workers(given), progress_bar() as report:
-        result = frontier(asked.pop("means"), model, progress=report, rules=families, **asked)
+        result = frontier(
+            asked.pop("means"), model, progress=report, rules=[*families, *own], **asked
+        )
     note_compilation(result.compile_seconds)
     written = result.save(given["out"]) if "out" in given else ()
     print_result(result, "json" in given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from bascule.cli.support.console import progress_bar, say_written, screen
 from bascule.cli.support.declared import declared, read
 from bascule.core.errors import InputError
 
-RUNS = designs.runs(1000)
+RUNS = {
+    name: replace(option, group="basics") if name in ("runs", "seed") else option
+    for name, option in designs.runs(1000).items()
+}
+"""How many runs are played, in the short help: they are what a reader changes first."""
 
 
 @declared(RUNS, designs.DASK)
@@ -37,6 +42,9 @@ def command(
         result = regenerate(out, progress=bar, **read(RUNS, given))
     console = screen()
     for claim in result.claims:
-        console.print(f"{claim.verdict:<16}  {claim.statement}", soft_wrap=True)
+        runs = claim.finding.runs
+        played = "computed" if runs is None else f"{runs:,} runs"
+        marks = f"({claim.reading}, {played})"
+        console.print(f"{claim.verdict:<16}  {claim.statement} {marks}", soft_wrap=True)
     console.print(f"\n{tally(result.claims)}; claims.md has the measurements.", soft_wrap=True)
     say_written(*result.paths)

@@ -30,9 +30,13 @@ class Registry(Generic[Registered]):
         self.base = base
         self._classes: dict[str, type[Registered]] = {}
 
+    def accepts(self, cls: object) -> bool:
+        """Return whether a value is a class that can be registered."""
+        return isinstance(cls, type) and issubclass(cls, self.base)
+
     def register(self, cls: type[Any]) -> type[Any]:
         """Register a class and return it, so that this also serves as a decorator."""
-        if not (isinstance(cls, type) and issubclass(cls, self.base)):
+        if not self.accepts(cls):
             raise InputError(
                 self.noun,
                 f"{cls!r} cannot be registered: a {self.noun} is a frozen dataclass derived from "

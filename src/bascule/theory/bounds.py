@@ -22,6 +22,7 @@ from bascule.core.procedures.intervals.procedure import ArmProcedure, IntervalPr
 from bascule.core.procedures.recurrent import RecurrentProcedure, UnitShape, equal_weight
 from bascule.core.progress import interval_procedure, recurrent_procedure
 from bascule.core.rules import UCB
+from bascule.core.rules.ucb import even_score, score
 from bascule.theory.solve import units_at_width, units_within, widest_radius
 
 
@@ -176,10 +177,19 @@ def _looked_up(
     return table[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
+def _check_index(procedure: ArmProcedure) -> None:
+    """Raise unless units are allocated as the theorems assume: by the index of UCB, or evenly."""
+    if procedure.steps.score not in (score, even_score):
+        raise InputError(
+            "rule", f"{procedure.label} has an index of its own and no proven bound: simulate it"
+        )
+
+
 def _published_recurrent(
     design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
 ) -> Bounds:
     published_unit_shape(design)
+    _check_index(procedure)
     if procedure.eliminates:
         return _etc_bounds(design, others)
     constant, spread = _published_constants(procedure.alpha, len(others))
@@ -195,6 +205,7 @@ def _published_intervals(
     design: Design, procedure: IntervalProcedure, others: tuple[float, ...]
 ) -> Bounds:
     shape, delta = published_shape(design), design.calibration.delta
+    _check_index(procedure)
     if procedure.eliminates:
         return _etc_bounds(design, others)
     constant, spread = _published_constants(procedure.alpha, len(others))
@@ -231,6 +242,7 @@ def _recurrent_bounds(
 
 def _arm_bounds(design: Design, procedure: ArmProcedure, others: tuple[float, ...]) -> Bounds:
     """Bounds of tests that end when intervals have parted."""
+    _check_index(procedure)
     if procedure.eliminates:
         return _etc_bounds(design, others)
     if procedure.pairwise:

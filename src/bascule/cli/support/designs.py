@@ -17,7 +17,7 @@ from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
 from bascule.core.rules import RULES, Rule
-from bascule.research import static  # noqa: F401 (registers the rule)
+from bascule.research import static, variants  # noqa: F401 (both register rules)
 
 CONNECT_SECONDS, RETRIES = 10, 3
 """How long to wait for a Dask scheduler, and how often it hands a chunk to another worker."""
