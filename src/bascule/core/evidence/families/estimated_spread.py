@@ -50,6 +50,10 @@ from bascule.core.evidence.spread import (
 SHARE = CLOCK + 1
 """Column of a pair: the part of its clock that the first arm adds."""
 
+END, MY_PULL, THEIR_PULL = range(SHARE + 1, SHARE + 4)
+"""Columns of a pair at the first look past its horizon, 0 before: the variance that the boundary is
+for, and what skewness adds to it for either arm. From then on the pair stands still."""
+
 
 ALLOWANCE = 3.0
 """What is added to the variance of a boundary, in multiples of the constant and the covariance.
@@ -88,12 +92,19 @@ def spread(arms: Rows, arm_count: int, params: Params) -> float:
     return math.sqrt(about / units) if about > 0.0 else UNSEEN
 
 
-def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
     """Add a complete block to the total, the clock and the first arm's part of it."""
     add_block(pair, mine, theirs, params.precision)
     both = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
     weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * both
     pair[SHARE] += weight * theirs[BLOCK_UNITS] * both
+
+
+def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
+    """Take a complete block into a pair, unless its horizon has passed."""
+    if pair[END] == 0.0:
+        add_to_clock(pair, mine, theirs, params)
+        end_at_horizon(pair, mine, theirs, params)
 
 
 def squares_of(arm: Row) -> float:
@@ -156,29 +167,66 @@ def third_of(arm: Row) -> float:
     return third / (units * units)  # type: ignore[no-any-return]
 
 
+def pull_of(pair: Row, mine: Row, theirs: Row, sign: float) -> float:
+    """Return minus the covariance of the total and the variance that sets the boundary, if large.
+
+    It is that of the first arm's boundary if the `sign` is positive, else of the second's.
+    """
+    largest: float = max(0.0, sign * third_of(theirs), -sign * third_of(mine))
+    return pair[CLOCK] * largest  # type: ignore[no-any-return]
+
+
+def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, float, float]:
+    """Return the variance of a pair's total now, at the horizon, and that the boundary is for.
+
+    All are infinite while nothing can be decided. A test whose skewness makes it wait beyond the
+    horizon ends as soon as it need not, and the boundary is that of a horizon there.
+    """
+    if pair[END] > 0.0:
+        return pair[END], pair[END], pair[END]
+    arm_variance, other = variances(pair, mine, theirs)
+    if arm_variance == math.inf:
+        return math.inf, math.inf, math.inf
+    largest = max(arm_variance, other)
+    at_end = largest * params.reach / params.effect
+    noise = noise_of(pair, arm_variance, other)
+    # The last block may end beyond the horizon, by less than a batch.
+    return noise, at_end * at_end, max(at_end * at_end + params.batch * largest, noise)
+
+
+def end_at_horizon(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
+    """Keep the boundary of a pair that has reached its horizon with this block."""
+    if params.reach == 0.0:
+        return
+    # Most blocks end at this question, before any moment of higher order is computed.
+    ratio = params.reach / params.effect
+    if pair[CLOCK] >= ratio * ratio * least_variance(mine, theirs):
+        noise, at_end, last = ends_of(pair, mine, theirs, params)
+        if at_end <= noise < math.inf:
+            pair[END] = last
+            pair[MY_PULL] = pull_of(pair, mine, theirs, 1.0)
+            pair[THEIR_PULL] = pull_of(pair, mine, theirs, -1.0)
+
+
 def horizon_of(
     pair: Row, mine: Row, theirs: Row, sign: float, params: Params
 ) -> tuple[float, float, float]:
     """Return the variance of a pair's total now and at the horizon, and how high the boundary is.
 
     The boundary is that of the first arm if `sign` is positive, else of the second. All are
-    infinite while nothing can be decided. A test whose skewness makes it wait beyond the horizon
-    ends as soon as it need not, and the boundary is that of a horizon there.
+    infinite while nothing can be decided.
     """
-    arm_variance, other = variances(pair, mine, theirs)
-    if arm_variance == math.inf:
+    noise, at_end, last = ends_of(pair, mine, theirs, params)
+    if noise == math.inf:
         return math.inf, math.inf, math.inf
-    largest = max(arm_variance, other)
+    if pair[END] > 0.0:
+        pull = pair[MY_PULL] if sign > 0.0 else pair[THEIR_PULL]
+    else:
+        pull = pull_of(pair, mine, theirs, sign)
     slope = params.reach / params.effect
-    at_end = largest * slope
-    noise = noise_of(pair, arm_variance, other)
-    # The last block may end beyond the horizon, by less than a batch.
-    last = max(at_end * at_end + params.batch * largest, noise)
-    # Minus the covariance of the total and the variance that sets the boundary, where it is large.
-    pull = pair[CLOCK] * max(0.0, sign * third_of(theirs), -sign * third_of(mine))
     return (
         noise,
-        at_end * at_end,
+        at_end,
         params.constant * math.sqrt(last + ALLOWANCE * params.constant * slope * pull),
     )
 
@@ -190,7 +238,8 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     # Most looks end at the first question, before any moment of higher order is computed.
     least = least_variance(mine, theirs)
     if params.reach > 0.0:
-        if abs(total) >= params.constant * params.reach / params.effect * least:
+        lowest = params.constant * params.reach / params.effect * least
+        if pair[END] > 0.0 or abs(total) >= lowest:
             sign = math.copysign(1.0, total)
             decided = abs(total) >= horizon_of(pair, mine, theirs, sign, params)[2]
     elif can_reach(total, pair[CLOCK] * least, params):
@@ -256,7 +305,7 @@ def remaining(
 
 ESTIMATED_SPREAD = Family(
     "estimated spread",
-    SHARE + 1,
+    THEIR_PULL + 1,
     arm_columns=ARM_OF_CUBES,
     split=False,
     first_ends=True,

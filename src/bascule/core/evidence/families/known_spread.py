@@ -39,8 +39,9 @@ NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
-    """Add a complete block to the total and the clock."""
-    add_block(pair, mine, theirs, params.precision)
+    """Add a complete block to the total and the clock, which stand still past the horizon."""
+    if params.last == 0.0 or pair[CLOCK] < params.last - params.batch:
+        add_block(pair, mine, theirs, params.precision)
 
 
 def log_evidence(total: float, clock: float, spread: float, params: Params) -> float:
@@ -126,9 +127,6 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     total, clock = pair[TOTAL], pair[CLOCK]
     if clock == 0.0:
         return 0.0, -math.inf, math.inf
-    if 0.0 < params.last < clock:
-        # Nothing is known of totals beyond the horizon, such as those of a winner that waits.
-        return total / clock, -math.inf, math.inf
     return scaled_interval(total, clock, 1.0, params)
 
 

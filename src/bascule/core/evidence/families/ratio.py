@@ -10,8 +10,13 @@ as with an estimated spread. The guarantee is asymptotic: docs/research/unknown-
 
 from __future__ import annotations
 
-from bascule.core.evidence.families.estimated_spread import ESTIMATED_SPREAD, SHARE
-from bascule.core.evidence.families.estimated_spread import update as update_clock
+from bascule.core.evidence.families.estimated_spread import (
+    END,
+    ESTIMATED_SPREAD,
+    THEIR_PULL,
+    add_to_clock,
+    end_at_horizon,
+)
 from bascule.core.evidence.families.rows import (
     ARM_CUBES,
     ARM_OF_CUBES,
@@ -44,7 +49,7 @@ complete blocks. The columns of every arm with an estimated spread have the line
 
 ARM_OF_RATIOS = RAW + 3 + PRODUCTS
 
-MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(SHARE + 1, SHARE + 5)
+MY_SUM, MY_PER, THEIR_SUM, THEIR_PER = range(THEIR_PULL + 1, THEIR_PULL + 5)
 """Columns of a pair: the weighted means of numerators and denominators, summed over blocks."""
 
 
@@ -67,7 +72,9 @@ def fold_arm(arm: Row) -> None:
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
     """Add a complete block to the clock, and compare the ratios of all complete blocks."""
-    update_clock(pair, mine, theirs, before, after, params)
+    if pair[END] > 0.0:
+        return
+    add_to_clock(pair, mine, theirs, params)
     both = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
     pair[MY_SUM] += mine[BLOCK_SUM] * theirs[BLOCK_UNITS] * both
     pair[MY_PER] += mine[LAST_PER] * theirs[BLOCK_UNITS] * both
@@ -77,6 +84,7 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     if pair[MY_PER] > 0.0 and pair[THEIR_PER] > 0.0:
         ratios = pair[MY_SUM] / pair[MY_PER] - pair[THEIR_SUM] / pair[THEIR_PER]
         pair[TOTAL] = pair[CLOCK] * ratios * params.precision
+    end_at_horizon(pair, mine, theirs, params)
 
 
 RATIO = ESTIMATED_SPREAD._replace(
