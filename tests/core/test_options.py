@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypedDict
 
 import pytest
 
+import bascule as bs
 from bascule import InputError
 from bascule.core.options import Option, check_given, make, options_of, parameters
+from bascule.core.outcomes import OUTCOMES
 from bascule.core.registry import Registry
 from bascule.core.rules import RULES
 
@@ -99,3 +103,14 @@ def test_every_parameter_of_our_own_is_explained() -> None:
 def test_an_option_is_of_a_known_kind_and_group(given: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=f'{next(iter(given))} must be "'):
         Option("What it means.", **given)
+
+
+def test_help_shows_names_types_and_defaults_and_not_the_declaration() -> None:
+    classes: list[type[Any]] = [bs.Design, bs.Metric, bs.Measure, *OUTCOMES, *RULES]
+    for shown in classes:
+        text = pydoc.render_doc(shown)
+        assert "Annotated" not in text, shown
+        assert "Option(" not in text, shown
+    assert str(inspect.signature(bs.Tilt)).startswith(
+        "(tilt: 'float' = 3.0, effect: 'float | None'"
+    )

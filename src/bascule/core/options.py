@@ -12,11 +12,13 @@ has passed, never what differs from a default.
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, is_dataclass, replace
+from inspect import get_annotations
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 from weakref import WeakKeyDictionary
 
 from bascule.core.errors import InputError
@@ -186,8 +188,18 @@ _READ: WeakKeyDictionary[type[Any], Options] = WeakKeyDictionary()
 """What was read before: the types of a design take 4 ms, and every design is checked by its own."""
 
 
+def _declared_types(declaration: type[Any]) -> dict[str, Any]:
+    """Return the types of all fields with their options, those of base classes included."""
+    hints: dict[str, Any] = {}
+    for base in reversed(declaration.__mro__):
+        written = base.__dict__.get("_declared") or get_annotations(base)
+        body = {"__annotations__": written, "__module__": base.__module__}
+        hints |= get_type_hints(type(base.__name__, (), body), include_extras=True)
+    return hints
+
+
 def _read_options(declaration: type[Any]) -> Options:
-    hints = get_type_hints(declaration, include_extras=True)
+    hints = _declared_types(declaration)
     defaults: dict[str, str] = {}
     if is_dataclass(declaration):
         listed = [one for one in fields(declaration) if one.init and one.name != "kind"]
@@ -225,14 +237,43 @@ def check_given(options: Options, given: Iterable[str]) -> None:
                 )
 
 
+def _plain(annotation: Any) -> Any:
+    """Return an annotation without its option; text stays text.
+
+    >>> _plain("Annotated[float | None, Option('The effect.')]"), _plain("int")
+    ('float | None', 'int')
+    """
+    if not isinstance(annotation, str):
+        return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+    if not annotation.startswith("Annotated["):
+        return annotation
+    written = ast.parse(annotation, mode="eval").body
+    assert isinstance(written, ast.Subscript)
+    assert isinstance(written.slice, ast.Tuple)
+    return ast.unparse(written.slice.elts[0])
+
+
 class Declared:
     """The base of frozen dataclasses whose fields are checked as they are declared.
 
     A field that may be None has been given if it is not None. What the declaration cannot say is
     checked in a `__post_init__` that calls this one first.
+
+    A class keeps what it declares in `_declared`. Its annotations are the plain types, so that
+    `help` and editors show names, types and defaults.
     """
 
     __slots__ = ()
+
+    _declared: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep the declarations, and leave plain types as annotations."""
+        super().__init_subclass__(**options)
+        # A dataclass with slots is a second class, which is made from the first one.
+        if "_declared" not in cls.__dict__:
+            cls._declared = get_annotations(cls)
+            cls.__annotations__ = {name: _plain(one) for name, one in cls._declared.items()}
 
     def __post_init__(self) -> None:
         """Accept every field, and what was given together; raise `InputError` otherwise."""
