@@ -127,7 +127,7 @@ class Runner:
         self._actor = actor
         self._kept: dict[int, _Kept] = {}
         self._latest: dict[int, tuple[Loaded, float, Served]] = {}
-        self._erased: dict[int, int] = {}
+        self._erased: dict[int, tuple[int, int, str]] = {}
         self.guard = ClockGuard(clock)
         self.memory = Memory()
 
@@ -209,8 +209,10 @@ class Runner:
 
     def notice_erasures(self, loaded: Loaded) -> None:
         """Forget the units of an experiment if some were erased or have another arm by a link."""
-        changes = loaded.state.names.erased + loaded.state.names.relinked
-        if changes != self._erased.get(loaded.id, 0):
+        names = loaded.state.names
+        # Without its key, hashes of names lead nowhere any more.
+        changes = (names.erased, names.relinked, names.key)
+        if changes != self._erased.get(loaded.id, (0, 0, "")):
             self.memory.forget(loaded.id)
             self._erased[loaded.id] = changes
 

@@ -67,6 +67,8 @@ _FORGET_OLD_EXCLUDED = (
     "WHERE experiment = ? AND received < ?"
 )
 _FORGET_LINKS = "DELETE FROM links WHERE experiment = ? AND identity = ?"
+_FORGET_LINK = "DELETE FROM links WHERE experiment = ? AND unit = ?"
+_FORGET_HASHES = "DELETE FROM links WHERE experiment = ? AND unit LIKE ?"
 _DROP_OUTCOMES = "DELETE FROM outcomes WHERE experiment = ? AND number = ?"
 _FORGET_EVENTS = "UPDATE outcomes SET event = NULL WHERE experiment = ? AND number = ?"
 _MOVE = "UPDATE assignments SET time = ?, covariates = NULL WHERE experiment = ? AND number = ?"
@@ -80,8 +82,8 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     """
     key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
-    rows = work.rows.find_units([*names]).values()
-    present = [one for one in rows if not is_erased(one.unit)]
+    rows = work.rows.find_units([*names])
+    present = [one for one in rows.values() if not is_erased(one.unit)]
     connection, experiment = work.connection, work.before.id
     # A name that was linked after an erasure may have a pseudonym for its identity.
     hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
@@ -96,10 +98,11 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
         statements.execute(connection, _RENAME, renamed)
         work.add("erased", one.number, work.now)
     # The other names of a unit that has not counted still lead to it; so do those of an earlier
-    # erasure, if a name was linked again since.
+    # erasure, if a name was linked again since. Names of nobody who was assigned lead nowhere: one
+    # that is assigned and erased later would be taken for a new unit.
     linked = work.rows.identities([hidden[name] for name in roots])
     for name, root in roots.items():
-        if hidden[name] not in linked:
+        if root in rows and hidden[name] not in linked:
             work.rows.add_link(hidden[name], hidden[root])
     forgotten = [(f"{PREFIX}{secrets.token_hex(8)}", experiment, name) for name in names]
     statements.execute(connection, _FORGET_EXCLUDED, forgotten)
@@ -107,7 +110,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     after = before._replace(
         erased=before.erased + len(present),
         erasing=(*before.erasing, *(one.number for one in present)),
-        key=key,
+        key=key if present else before.key,
     )
     work.state = work.state._replace(names=after)
     finish(work)
@@ -168,16 +171,28 @@ def finish(work: UnitOfWork) -> None:
             _collapse(work, number)
     left = tuple(number for number in state.names.erasing if number not in ready)
     key = state.names.key if left else ""
+    if not key:
+        # Without the key, hashes of names lead nowhere.
+        statements.execute(work.connection, _FORGET_HASHES, (work.before.id, f"{PREFIX}%"))
     work.state = work.state._replace(names=work.state.names._replace(erasing=left, key=key))
 
 
 def _forget(work: UnitOfWork, number: int) -> None:
-    """Replace the hash that stands for the name of a unit by a random text."""
+    """Replace the hash that stands for the name of a unit by a random text.
+
+    Its hash and the names that were linked to it lead to the next unit among them, if any.
+    """
     connection, experiment = work.connection, work.before.id
     (row,) = work.rows.assigned_from(number, 1)
     name = f"{PREFIX}{secrets.token_hex(8)}"
     statements.execute(connection, _RENAME, (name, experiment, number))
-    statements.execute(connection, _FORGET_LINKS, (experiment, row.unit))
+    others = work.rows.find_units(work.rows.names_of([row.unit])).values()
+    if others:
+        heir = min(others, key=lambda other: other.number).unit
+        statements.execute(connection, _FORGET_LINK, (experiment, heir))
+        work.rows.add_link(row.unit, heir)
+    else:
+        statements.execute(connection, _FORGET_LINKS, (experiment, row.unit))
     statements.execute(connection, _FORGET_EXCLUDED, (name, experiment, row.unit))
 
 
