@@ -46,7 +46,7 @@ def test_equal_arms_are_found_equal_when_all_intervals_lie_within(
     end = bs.progress.ending(design, step.statistics)
     assert end is not None
     assert end.kind == "no difference"
-    assert "at most 5 % (proven)" in end.promise
+    assert f"at most 5 % ({design.guarantee_label})" in end.promise
     assert all(-margin <= effect.low < effect.high <= margin for effect in end.effects)
     assert before is not None
     assert bs.progress.ending(design, before.statistics) is None

@@ -239,6 +239,17 @@ class Design(DesignFields):
             return promise
         return replace(promise, guarantee=STATED)
 
+    @property
+    def guarantee_label(self) -> str:
+        """The kind of guarantee, with what it needs beyond the outcome model.
+
+        >>> import bascule as bs
+        >>> bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2)).guarantee_label
+        'proven, if means do not change in time'
+        """
+        kind, needs = self.calibration.guarantee, self.procedure.assumes
+        return f"{kind}, {needs}" if needs else kind
+
     @cached_property
     def procedure(self) -> Procedure:
         """How a test of this design proceeds, on outcomes of which more is better (`oriented`)."""

@@ -177,7 +177,7 @@ def winner_promise(design: Design, statistics: AnyStatistics) -> str:
         return f"the guardrails decide{guard_promise(design)}"
     error = declared_error(design, statistics)
     words = error_words(error, len(design.arms), _among(statistics))
-    return f"{words} ({promised.guarantee}){guard_promise(design)}"
+    return f"{words} ({design.guarantee_label}){guard_promise(design)}"
 
 
 def guard_promise(design: Design) -> str:
@@ -223,10 +223,10 @@ def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: fl
         return (
             f"some difference between the active arms{_among(statistics)} is "
             f"{size(design.min_effect or 0.0, design.outcome.binary)} or more with probability "
-            f"at most {percent(promised.error)} ({promised.guarantee})"
+            f"at most {percent(promised.error)} ({design.guarantee_label})"
         )
     return (
         f"nothing is decided; each bound of an interval fails, at any time, with probability at "
-        f"most {percent(error)} ({promised.guarantee}), so that both hold at all times with "
+        f"most {percent(error)} ({design.guarantee_label}), so that both hold at all times with "
         f"probability at least {percent(max(0.0, 1.0 - 2.0 * error))}"
     )

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from bascule.core.approximate import ROUNDING, at_most, error_words
 from bascule.core.design import Design
 from bascule.core.design_parts import TWO_SIDED
-from bascule.core.evidence.calibration import Calibration
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.outcomes import Outcome
 from bascule.presentation.numbers import Amounts, bounds_words, known, relative
@@ -153,15 +152,18 @@ def sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?', '!')) else '.'}"
 
 
-def promise_words(calibration: Calibration, arms: int = 2) -> str:
-    """Say what a calibration promises and what kind of proof stands behind it.
+def promise_words(design: Design) -> str:
+    """Say what a design promises, what kind of proof stands behind it, and what that needs.
 
-    >>> promise_words(Calibration(0.05, 1.0, "as published"))
-    'nothing is proven at delta = 0.05 (as published)'
+    >>> import bascule as bs
+    >>> rule = bs.UCB(2, radius="mixture")
+    >>> promise_words(bs.Design(["a", "b"], bs.Recurrent(1, 1), rule))  # doctest: +ELLIPSIS
+    'false positive rate at most 5 %, ... (gaussian, if means do not change in time)'
     """
-    if calibration.error >= 1.0:
-        return f"nothing is proven at delta = {calibration.delta:.4g} ({calibration.guarantee})"
-    return f"{error_words(calibration.error, arms)} ({calibration.guarantee})"
+    promised = design.calibration
+    if promised.error >= 1.0:
+        return f"nothing is proven at delta = {promised.delta:.4g} ({promised.guarantee})"
+    return f"{error_words(promised.error, len(design.arms))} ({design.guarantee_label})"
 
 
 LARGE = "right once each arm has many units, because the spread is estimated"
@@ -201,6 +203,8 @@ def guarantee(design: Design) -> str:
     """Say what is proven of a design, and that its forecasts are not."""
     stated = design.calibration
     if stated.error >= 1.0:
-        return sentence(promise_words(stated))
+        return sentence(promise_words(design))
     words = promise(stated.error, len(design.arms), stated.guarantee, design.outcome)
+    if design.procedure.assumes:
+        words += f", {design.procedure.assumes}"
     return f"{words}. Days and cost are forecasts for this lift."

@@ -83,7 +83,7 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         ("regret", spread("regret")),
         (simulation.time_label, spread("decision_time")),
         ("wrong decisions", wrong_words(simulation)),
-        ("guarantee", promise_words(design.calibration, len(design.arms))),
+        ("guarantee", promise_words(design)),
         ("delta", f"{design.calibration.delta:.4g}"),
         ("undecided", f"{count(simulation.undecided)} of {count(simulation.runs)} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),

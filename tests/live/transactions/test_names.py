@@ -201,7 +201,9 @@ EQUAL = bs.Design(
 )
 
 
-def play_adversary(test: bs.Experiment, chance: random.Random, clock: bs.ManualClock) -> bool:
+def play_adversary(
+    store: bs.Store, test: bs.Experiment, chance: random.Random, clock: bs.ManualClock
+) -> bool:
     """Return whether b wins against an operator who wants people with good outcomes to be in b.
 
     People have two names, which are linked before and after their assignments. Whoever is in the
@@ -213,8 +215,8 @@ def play_adversary(test: bs.Experiment, chance: random.Random, clock: bs.ManualC
             value = chance.gauss(0, 1)
             if chance.random() < 0.5:
                 test.link(*chance.sample([first, second], 2))
-                erase_known(test.store, first)
-                erase_known(test.store, second)
+                erase_known(store, first)
+                erase_known(store, second)
             arm = test.assign(first)
             for _ in range(3):
                 if (arm == "b") == (value > 0):
@@ -225,7 +227,7 @@ def play_adversary(test: bs.Experiment, chance: random.Random, clock: bs.ManualC
                     elif what == "assign other":
                         arm = test.assign(second)
                     else:
-                        erase_known(test.store, first if what == "erase" else second)
+                        erase_known(store, first if what == "erase" else second)
                 arm = test.assign(chance.choice([first, second]))
             test.record(first, value)
         clock.advance("25h")
@@ -250,7 +252,7 @@ def test_an_operator_who_erases_by_arm_gets_no_winner() -> None:
     with bs.open(":memory:", clock=clock, shuffle=order.shuffle) as store:
         for number in range(TESTS):
             test = store.create(f"test-{number}", EQUAL)
-            wins += play_adversary(test, chance, clock)
+            wins += play_adversary(store, test, chance, clock)
             test.stop()
     side = ERROR / 2
     assert wins <= TESTS * side + 3 * (TESTS * side * (1 - side)) ** 0.5, wins

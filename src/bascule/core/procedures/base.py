@@ -186,6 +186,8 @@ class Procedure(ABC):
     counts: ClassVar[Literal["units", "blocks", "stages"]]
     assigns: ClassVar[Literal["units", "blocks", "hash"]]
     kind: ClassVar[str] = OWN_STEPS
+    assumes: ClassVar[str] = ""
+    """What the guarantee needs beyond the outcome model, as the end of a label."""
     has_intervals: ClassVar[bool] = False
     """Whether `intervals` gives an interval of each arm."""
 

@@ -39,7 +39,7 @@ def question(audit: Audit) -> str:
     design = audit.design
     assert design.max_units is not None
     return (
-        f"{sentence(promise_words(design.calibration, len(design.arms)))} Means "
+        f"{sentence(promise_words(design))} Means "
         f"{shown(audit.means)}, {design.outcome.words}; {count(audit.runs)} runs in each world, of "
         f"at most {count(design.max_units)} units."
     )

@@ -145,7 +145,7 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
     lines = [
         f"It applies from the next {since} on. Units already assigned keep their arm.",
         f"The guarantee stays: {error_words(design.calibration.error, len(design.arms))} "
-        f"({design.calibration.guarantee}).",
+        f"({design.guarantee_label}).",
     ]
     if now is None or then is None:
         return [*lines, "How long it will take cannot be forecast yet."]

@@ -48,8 +48,10 @@ def tone(status: Status, mismatch: bool = False) -> Tone:
 
 
 def guarantee_kind(design: Design, status: Status) -> str:
-    """The kind of guarantee of the decision, or of one to come."""
-    return design.calibration.guarantee if status.decision is None else status.decision.guarantee
+    """The kind of guarantee of the decision, or of one to come, with what it needs."""
+    if status.decision is None:
+        return design.guarantee_label
+    return ", ".join(filter(None, (status.decision.guarantee, design.procedure.assumes)))
 
 
 BEGIN, END = "```{glossary}\n", "\n```"

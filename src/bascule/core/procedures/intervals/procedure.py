@@ -95,6 +95,7 @@ class ArmProcedure(Procedure):
     pairwise: bool
     eliminates: bool
     assigns: ClassVar[Literal["units"]] = "units"
+    assumes: ClassVar[str] = "if means do not change in time"
     has_intervals: ClassVar[bool] = True
 
     @property
