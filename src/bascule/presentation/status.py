@@ -219,6 +219,9 @@ def _is_unknown(effect: Effect) -> bool:
     return effect.guarantee == "asymptotic" and math.isinf(effect.low) and math.isinf(effect.high)
 
 
+TREND = "trend"
+"""The name of the check of drift."""
+
 SAMPLE_RATIO = "sample ratio"
 """How the names of diagnostics of the sample ratio begin."""
 
@@ -237,6 +240,8 @@ def report(status: Status, mismatch: bool = False) -> Report:
             f"or counted twice. Without it the headline would be: {first}."
         )
         first = MISMATCH
+    elif drift := _drift(status):
+        why = f"{why} The guarantee needs means that do not change in time: {drift}."
     notes = (
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
@@ -248,6 +253,12 @@ def report(status: Status, mismatch: bool = False) -> Report:
     )
     figures = Intervals.of([(one.name, one) for one in status.effects], amounts_of(status))
     return Report(first, why, facts(status), (arm_table(status),), notes, figures)
+
+
+def _drift(status: Status) -> str:
+    """Return what a check of drift has found; empty if nothing."""
+    found = (one for one in status.diagnostics or () if one.flagged and one.name == TREND)
+    return next((one.message for one in found), "")
 
 
 def experiment_report(result: ExperimentReport) -> Report:

@@ -172,6 +172,65 @@ def trend(
     return Diagnostic("trend", statistic, p_value, level, "fixed time", message)
 
 
+class Joiners(NamedTuple):
+    """Units of an arm that joined in one stage, the outcomes of each, and the sum of them all."""
+
+    arm: int
+    stage: int
+    units: int
+    outcomes: int
+    total: float
+
+
+def joiner_trend(
+    joiners: Sequence[Joiners], spreads: tuple[float, float], level: float = 0.01
+) -> Diagnostic:
+    """Chi-square of early against late joiners of each arm, for one look at recurring outcomes.
+
+    Units have means with the first of the `spreads`, and outcomes around them with the second. Of
+    each arm, the first half of the units is compared with the others.
+
+    >>> early, late = Joiners(0, 1, 50, 10, 0.0), Joiners(0, 9, 50, 2, 200.0)
+    >>> joiner_trend([early, late], (1.0, 1.0)).flagged
+    True
+    """
+    level = checked_level(level)
+    statistic, degrees = 0.0, 0
+    for arm in {one.arm for one in joiners}:
+        some = sorted((one for one in joiners if one.arm == arm), key=lambda one: one.stage)
+        before = np.cumsum([0, *(one.units for one in some)])
+        parts = np.searchsorted(before[:-1], before[-1] / 2.0)
+        halves = some[:parts], some[parts:]
+        if min(sum(one.units for one in half) for half in halves) < FEWEST_UNITS:
+            continue
+        means, variances = zip(*(_joiner_mean(half, spreads) for half in halves), strict=True)
+        statistic += (means[1] - means[0]) ** 2 / sum(variances)
+        degrees += 1
+    if degrees == 0:
+        message = "too little to tell whether outcomes drift: wait for more units"
+        return Diagnostic("trend", 0.0, 1.0, level, "fixed time", message)
+    p_value = chi_square_tail(statistic, degrees)
+    if p_value <= level:
+        message = (
+            f"units that joined late differ from early ones of the same arm ({shown(p_value)}): "
+            "means change in time, and the rule may take that for a difference of the arms"
+        )
+    else:
+        message = f"no drift of the outcomes seen ({shown(p_value)})"
+    return Diagnostic("trend", statistic, p_value, level, "fixed time", message)
+
+
+def _joiner_mean(joiners: Sequence[Joiners], spreads: tuple[float, float]) -> tuple[float, float]:
+    """Return the mean of the units' averages, and its variance."""
+    units = sum(one.units for one in joiners)
+    mean = sum(one.total / one.outcomes for one in joiners) / units
+    between, within = spreads
+    variance = sum(
+        one.units * (between * between + within * within / one.outcomes) for one in joiners
+    )
+    return mean, variance / units**2
+
+
 def shift(
     periods: Sequence[Statistics], level: float = 0.01, parts: int = SHIFT_PARTS
 ) -> Diagnostic:

@@ -14,7 +14,7 @@ from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.clock import moment
-from bascule.live.reports.diagnostics import diagnostics_of, put_into_log, raised
+from bascule.live.reports.diagnostics import diagnostics_of, drift_of, put_into_log, raised
 from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
 from bascule.live.reports.history import HistoryPoint, audit_words, point_of, spread
 from bascule.live.reports.report import ExperimentReport
@@ -66,8 +66,8 @@ class Experiment(Units):
     def status(self, *, diagnostics: bool = False) -> Status:
         """Return the status: arms, intervals, evidence, cost, and the decision or None.
 
-        With `diagnostics`, these are included; they read the whole log, so they take longer the
-        longer it is.
+        Where the guarantee needs means that do not change in time, checks of drift are included.
+        With `diagnostics`, all are; they read the whole log, so they take longer the longer it is.
         """
         if diagnostics:
             return replace(self.status(), diagnostics=self.diagnostics())
@@ -81,7 +81,9 @@ class Experiment(Units):
 
     def _status(self, connection: Connection, loaded: Loaded) -> Status:
         now = self.store.runner.now(loaded)
-        return status_of(loaded, now, oldest_waiting(connection, loaded))
+        status = status_of(loaded, now, oldest_waiting(connection, loaded))
+        drift = drift_of(connection, loaded)
+        return replace(status, diagnostics=drift) if drift else status
 
     def history(self, most: int | None = None) -> list[HistoryPoint]:
         """Return the history of the test as points of a plot, `most` of them at most."""

@@ -13,8 +13,10 @@ from sqlalchemy import Connection
 
 from bascule.core.approximate import percent
 from bascule.core.calendar import DAY
+from bascule.core.cohorts import CohortStatistics
 from bascule.core.diagnostics import AllocationStatistics, Diagnostic, diagnose
 from bascule.core.diagnostics.allocation import block_probabilities
+from bascule.core.diagnostics.drift import Joiners, joiner_trend, trend
 from bascule.core.metrics import coverage
 from bascule.core.metrics.guardrails import empty_metrics
 from bascule.core.statistics import ArmStatistics, Statistics
@@ -28,6 +30,9 @@ from bascule.live.storage.statements import fetch
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 READ_AT_ONCE = 10_000
+
+DRIFT_LEVEL = 0.01
+"""The share of steady tests in which a check of drift gives a false alarm."""
 
 TELLING = 30
 """Units of each arm that must have counted before too few values are an alarm."""
@@ -52,6 +57,8 @@ def diagnostics_of(
     connection: Connection, stored: Loaded, level: float, now: float
 ) -> tuple[Diagnostic, ...]:
     """Every diagnostic that the data of an experiment allow."""
+    if stored.design.procedure.counts == "stages":
+        return drift_of(connection, stored, level)
     periods = linearised_periods(list(_periods(connection, stored)))
     allocation = _allocation(connection, stored)
     waiting = (*_lacking(stored, level), *_waiting(connection, stored, now, level))
@@ -61,6 +68,32 @@ def diagnostics_of(
     look = max(1, len(periods))
     diagnostics = diagnose(periods or None, allocation=allocation, level=level, look=look)
     return (*(one.named(stored.design.arms) for one in diagnostics), *waiting)
+
+
+def drift_of(
+    connection: Connection, stored: Loaded, level: float = DRIFT_LEVEL
+) -> tuple[Diagnostic, ...]:
+    """Return the checks of drift of a test whose guarantee needs steady means; else nothing.
+
+    They take the stored history and state, not the log.
+    """
+    design, statistics = stored.design, stored.state.statistics
+    if not design.procedure.assumes:
+        return ()
+    if isinstance(statistics, CohortStatistics):
+        joiners = [
+            Joiners(some.arm, some.stage, some.units, outcomes, some.total)
+            for some in stored.state.enrolment.crowd
+            if (outcomes := statistics.stage - some.stage + 1 - some.late) > 0
+        ]
+        checks = (joiner_trend(joiners, design.outcome.unit_spreads, level),)
+        looks = statistics.stage
+    else:
+        periods = linearised_periods(list(_periods(connection, stored)))
+        if not periods:
+            return ()
+        checks, looks = (trend(periods, level),), len(periods)
+    return tuple(one.at_look(max(1, looks)).named(design.arms) for one in checks)
 
 
 def _waiting(

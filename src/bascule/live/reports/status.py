@@ -172,7 +172,7 @@ class Status(Reported):
     """How events of open windows affect the next block: "on", "gentle" while it is not known
     whether delays agree, or "off"."""
     diagnostics: tuple[Diagnostic, ...] | None = None
-    """The diagnostics, if they were asked for."""
+    """The diagnostics, if they were asked for; checks of drift where the guarantee needs them."""
     goal: Goal = "increase"
     """With "decrease" the arm with the lowest mean is the best."""
     binary: bool = False
