@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench.steering import PER_DAY, design_of, mean_and_error, steady, steered, ties
+from bench.steering import PER_DAY, design_of, ties
 
 import bascule as bs
 from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.rounds import in_rounds, next_shares, rounds_loop
 from bascule.core.statistics import Statistics
 from bascule.simulation.kernels.blocks import compiled_params
 from bascule.simulation.kernels.compiled import compile_loop
-from bascule.steering.evidence import in_rounds, next_shares, ordered, rounds_loop
+from bascule.simulation.result import Estimate
+from bascule.simulation.steered import simulate_steered
+from bascule.steering.evidence import ordered
 
 pytestmark = pytest.mark.slow
 
@@ -29,29 +32,20 @@ def test_equal_arms_with_weekdays_and_a_trend_keep_the_error() -> None:
 @pytest.mark.parametrize(
     ("better", "window", "runs", "days", "lost"),
     [
-        (0.06, "1d", 300, (5.65, 0.05), (79.21, 0.54)),
-        (0.055, "1d", 60, (21.94, 0.16), (109.40, 1.06)),
-        (0.055, "7d", 60, (21.57, 0.15), (161.95, 1.06)),
+        (0.06, "1d", 300, Estimate(5.4, 0.1), Estimate(77.0, 1.0)),
+        (0.055, "1d", 60, Estimate(23.1, 0.4), Estimate(111.0, 2.0)),
+        (0.055, "7d", 60, Estimate(21.6, 0.4), Estimate(161.0, 2.0)),
     ],
 )
 def test_days_and_conversions_lost_are_those_of_the_page(
-    better: float,
-    window: str,
-    runs: int,
-    days: tuple[float, float],
-    lost: tuple[float, float],
+    better: float, window: str, runs: int, days: Estimate, lost: Estimate
 ) -> None:
-    design = design_of(better, window)
-    played = [
-        steered(design, (0.05, better), PER_DAY, 10_000 + seed, steady) for seed in range(runs)
-    ]
-    for values, (mean, error) in (
-        ([run.days for run in played], days),
-        ([run.lost for run in played], lost),
-    ):
-        found, own = mean_and_error(values)
-        assert abs(found - mean) < 3.0 * math.hypot(own, error)
-    assert sum(run.winner == 0 for run in played) <= 0.025 * runs
+    played = simulate_steered(
+        design_of(better, window), (0.05, better), PER_DAY, runs=runs, seed=10_000
+    )
+    for found, stated in ((played.expected_days, days), (played.expected_cost, lost)):
+        assert abs(found.mean - stated.mean) < 3.0 * math.hypot(found.se, stated.se)
+    assert np.count_nonzero(played.winners == 0) <= 0.025 * runs
 
 
 def test_the_compiled_loop_is_that_of_a_run() -> None:
@@ -67,7 +61,9 @@ def test_the_compiled_loop_is_that_of_a_run() -> None:
     lists = [power.tolist() for power in powers]
     end = plain(*rows, *given, procedure.params, number, lists)
     assert end.winner == 1
-    assert end == compiled(*arrays, *given, compiled_params(procedure), number, np.array(powers))
+    # Simulations keep no lifts.
+    params = compiled_params(procedure)._replace(direction=procedure.params.direction)
+    assert end == compiled(*arrays, *given, params, number, np.array(powers))
     for mine, theirs in zip(rows, arrays, strict=True):
         assert np.array(mine) == pytest.approx(theirs, rel=1e-9)
 

@@ -17,9 +17,10 @@ from bascule.core.diagnostics import AllocationStatistics
 from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import effects
+from bascule.core.rounds import next_shares
 from bascule.core.types import NOBODY
 from bascule.steering.definition import SteeredTest
-from bascule.steering.evidence import Evidence, fold_blocks, next_shares
+from bascule.steering.evidence import Evidence, fold_blocks
 from bascule.steering.ledger import HAND, Block, Ledger, Row, Shares, open_ledger, read_time
 from bascule.steering.reading import Counts, SteeredLog, closed_by, new_blocks, opened_log
 from bascule.steering.result import SteeringRun

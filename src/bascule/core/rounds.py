@@ -1,0 +1,131 @@
+"""Periods of constant shares, folded as rounds of blocks: for tests on flags that others serve.
+
+Within a period every unit has the same chance of each arm, so that its units may be taken in any
+order that is blind to outcomes. docs/research/steering.md has the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bascule.core.design import Design
+from bascule.core.evidence.families.rows import (
+    ACTIVE,
+    BLOCK_CUBES,
+    BLOCK_SQUARES,
+    BLOCK_SUM,
+    BLOCK_UNITS,
+    Family,
+    Params,
+    Rows,
+)
+from bascule.core.procedures.blocks.steps import GOES_ON, Scope, steps_of
+from bascule.core.progress import next_block
+from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NOBODY, FloatArray
+
+Rounds = Any
+"""Units, sums, squares and cubes: for each round a number for each arm, as lists or arrays."""
+
+
+class Stand(NamedTuple):
+    """Where a test stands after some blocks: rounds of the last one, winner, and why it is over."""
+
+    rounds: int
+    winner: int
+    ended: int
+
+
+@lru_cache(maxsize=64)
+def rounds_loop(family: Family, two_arms: bool, fingerprint: str = "") -> Callable[..., Stand]:
+    """Return the loop that folds the rounds of a block; `compile_loop` can compile it."""
+    _, fold, drop, winner_of, over, _, _ = steps_of(family, Scope(two_arms, intervals=True))
+    columns = family.arm_columns
+
+    def play(
+        arms: Rows,
+        pairs: Rows,
+        count: int,
+        margin: float,
+        params: Params,
+        number: int,
+        rounds: Rounds,
+    ) -> Stand:
+        made_of = fingerprint  # noqa: F841
+        units, sums, squares, cubes = rounds
+        for k in range(number):
+            for i in range(count):
+                arm = arms[i]
+                arm[BLOCK_UNITS] = units[k][i] if arm[ACTIVE] > 0.0 else 0.0
+                arm[BLOCK_SUM] = sums[k][i]
+                if columns > BLOCK_SQUARES:
+                    arm[BLOCK_SQUARES] = squares[k][i]
+                if columns > BLOCK_CUBES:
+                    arm[BLOCK_CUBES] = cubes[k][i]
+            fold(arms, pairs, count, params)
+            drop(arms, pairs, count, params)
+            winner = winner_of(arms, pairs, count, margin, params)
+            ended = over(arms, pairs, count, params) if winner == NOBODY else GOES_ON
+            if winner != NOBODY or ended != GOES_ON:
+                return Stand(k + 1, winner, ended)
+        return Stand(number, NOBODY, GOES_ON)
+
+    return play
+
+
+def in_rounds(outcomes: Sequence[FloatArray]) -> tuple[int, list[FloatArray]]:
+    """Return the number of rounds, and the units, sums, squares and cubes of each one.
+
+    There are as many rounds as the smallest arm has units; the units of every other arm are spread
+    over them as evenly as they can be. An arm without units is in no round.
+
+    >>> number, (units, sums, *_) = in_rounds([np.array([1.0, 0.0]), np.array([0.0, 1.0, 1.0])])
+    >>> number, units.tolist(), sums.tolist()
+    (2, [[1.0, 2.0], [1.0, 1.0]], [[1.0, 1.0], [0.0, 1.0]])
+    """
+    number = min((len(arm) for arm in outcomes if len(arm)), default=0)
+    powers: list[FloatArray] = []
+    for power in range(4):
+        columns = [
+            np.bincount(np.arange(len(arm)) % number, weights=arm**power, minlength=number)
+            if len(arm)
+            else np.zeros(number)
+            for arm in outcomes
+        ]
+        powers.append(np.column_stack(columns).astype(float))
+    return number, powers
+
+
+def next_shares(design: Design, statistics: Statistics) -> dict[str, float]:
+    """Return the shares of the next period: those of the block that the rule would deal.
+
+    >>> import bascule as bs
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3))
+    >>> next_shares(design, Statistics.empty(2))
+    {'a': 0.5, 'b': 0.5}
+    """
+    units = next_block(design, statistics).units
+    return {arm: part / sum(units) for arm, part in zip(design.arms, units, strict=True)}
+
+
+def with_rounds(
+    sums: Sequence[ArmStatistics], powers: Sequence[FloatArray], rounds: int
+) -> list[ArmStatistics]:
+    """Return the sums of each arm with those of the first rounds of a period."""
+    parts = [power[:rounds].sum(axis=0) for power in powers]
+    added = []
+    for arm, before in enumerate(sums):
+        units, total, squares, cubes = (float(part[arm]) for part in parts)
+        added.append(before + ArmStatistics(round(units), total, squares, cubes))
+    return added
+
+
+def statistics_of(sums: Sequence[ArmStatistics], arms: Rows, pairs: Rows) -> Statistics:
+    """Return the rows of a test as its statistics."""
+    out = frozenset(i for i in range(len(sums)) if arms[i][ACTIVE] == 0.0)
+    rows = tuple(tuple(float(number) for number in pair) for pair in pairs)
+    return Statistics(tuple(sums), dropped=out, pairs=rows)

@@ -1,0 +1,142 @@
+"""Steered tests in simulations: shares change once a period, and units count when windows close.
+
+The rounds of a period are folded by the functions of a run, compiled (`core.rounds`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from bascule.core.calendar import DAY
+from bascule.core.design import Design
+from bascule.core.ending import cap_met
+from bascule.core.procedures.blocks.procedure import BlockProcedure
+from bascule.core.procedures.blocks.steps import GOES_ON
+from bascule.core.rounds import (
+    Stand,
+    in_rounds,
+    next_shares,
+    rounds_loop,
+    statistics_of,
+    with_rounds,
+)
+from bascule.core.statistics import ArmStatistics
+from bascule.core.types import NOBODY, FloatArray, IntArray
+from bascule.simulation.kernels.blocks import compiled_params
+from bascule.simulation.kernels.compiled import compile_loop
+from bascule.simulation.result import Estimate
+
+LONGEST = 400.0
+"""Days after which a simulated test is given up."""
+
+Level = Callable[[FloatArray], FloatArray]
+"""What is added to the mean of every arm, by the time of arrival in days."""
+
+
+@dataclass(frozen=True, slots=True)
+class SteeredRuns:
+    """How simulated tests ended: winners, days, and what was lost against the best arm."""
+
+    winners: IntArray
+    days: FloatArray
+    lost: FloatArray
+
+    @property
+    def expected_days(self) -> Estimate:
+        """Days until the test is over, on average."""
+        return Estimate.of(self.days)
+
+    @property
+    def expected_cost(self) -> Estimate:
+        """What is lost until then, on average."""
+        return Estimate.of(self.lost)
+
+
+def steady(times: FloatArray) -> FloatArray:
+    """Return the level of a world that does not change."""
+    return np.zeros_like(times)
+
+
+def simulate_steered(
+    design: Design,
+    means: Sequence[float],
+    units_per_day: float,
+    every: float = 1.0,
+    *,
+    runs: int = 200,
+    seed: int = 0,
+    level: Level = steady,
+) -> SteeredRuns:
+    """Play steered tests of 0/1 or normal outcomes, whose shares change `every` so many days.
+
+    >>> import bascule as bs
+    >>> measure = bs.Measure("1d", "any")
+    >>> rule = bs.Tilt(3, 0.2, power=0.9)
+    >>> design = bs.Design(["a", "b"], bs.Bernoulli(), rule, measure=measure)
+    >>> played = simulate_steered(design, [0.2, 0.5], 200, runs=5)
+    >>> played.winners.tolist()
+    [1, 1, 1, 1, 1]
+    """
+    played = [
+        _steered(design, np.array(means), units_per_day, every, seed + run, level)
+        for run in range(runs)
+    ]
+    winners, days, lost = zip(*played, strict=True)
+    return SteeredRuns(np.array(winners), np.array(days), np.array(lost))
+
+
+def _steered(
+    design: Design, means: FloatArray, units_per_day: float, every: float, seed: int, level: Level
+) -> tuple[int, float, float]:
+    """Play one test; its winner, its days, and what was lost."""
+    procedure = cast("BlockProcedure", design.procedure)
+    count, params, units = len(means), compiled_params(procedure), round(units_per_day * every)
+    loop = compile_loop(rounds_loop, procedure.evidence, count == 2)
+    generator = np.random.default_rng(seed)
+    window = 0.0 if design.measure is None else design.measure.matures(0.0) / DAY
+    waits = math.ceil(window / every - 1e-9)
+    arms, pairs = (np.array(rows) for rows in procedure.rows(procedure.empty()))
+    sums: list[ArmStatistics] = [ArmStatistics()] * count
+    shares = np.full(count, 1.0 / count)
+    gaps = means.max() - means if design.goal == "increase" else means - means.min()
+    waiting: list[list[FloatArray]] = []
+    lost = 0.0
+    for period in range(math.ceil(LONGEST / every)):
+        times = every * (period + generator.random(units))
+        joined = generator.choice(count, units, p=shares)
+        expected = means[joined] + level(times)
+        if design.outcome.binary:
+            outcomes = (generator.random(units) < expected).astype(float)
+        else:
+            outcomes = generator.normal(expected, design.outcome.scale)
+        waiting.append([outcomes[joined == arm] for arm in range(count)])
+        lost += float(gaps[joined].sum())
+        if period < waits:
+            continue
+        # Units arrive in a random order already.
+        block = waiting.pop(0)
+        statistics = statistics_of(sums, arms, pairs)
+        active = [arm for arm in range(count) if arm not in statistics.dropped]
+        if not all(len(block[arm]) for arm in active):
+            continue
+        _, own = in_rounds([one if i in active else one[:0] for i, one in enumerate(block)])
+        rounds, powers = in_rounds(
+            [
+                np.asarray(design.oriented(one)) if i in active else one[:0]  # type: ignore[arg-type]
+                for i, one in enumerate(block)
+            ]
+        )
+        stand = cast(
+            "Stand", loop(arms, pairs, count, procedure.margin, params, rounds, np.array(powers))
+        )
+        sums = with_rounds(sums, own, stand.rounds)
+        statistics = statistics_of(sums, arms, pairs)
+        if stand.winner != NOBODY or stand.ended != GOES_ON or cap_met(design, statistics):
+            return int(stand.winner), every * (period + 1.0), lost
+        shares = np.array(list(next_shares(design, statistics).values()))
+    return NOBODY, LONGEST, lost
