@@ -18,7 +18,14 @@ from bascule.planning.forecast import Forecast, even_rule
 from bascule.planning.request.options import AcceptedGuarantee
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import question_of
-from bascule.planning.search.alternatives import Pace, Reach, SignalSaving, paces, saving_of
+from bascule.planning.search.alternatives import (
+    Pace,
+    Reach,
+    SignalSaving,
+    paces,
+    saving_of,
+    steered_of,
+)
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.choose import (
     Candidate,
@@ -29,6 +36,7 @@ from bascule.planning.search.choose import (
 )
 from bascule.planning.search.fixed_horizon import FixedHorizon
 from bascule.simulation import Estimate
+from bascule.simulation.steered import SteeredRuns
 from bascule.theory.guardrails import units_within_margin
 from bascule.theory.limit import least_regret, spread_between
 
@@ -199,6 +207,22 @@ class Plan(Reported):
         return saving_of(self.request, self.rule)
 
     @property
+    def steered(self) -> tuple[SteeredRuns, SteeredRuns] | None:
+        """Steered tests of the recommended design: at the lift, and where no arm is better.
+
+        None where the request does not say how often a test runs.
+        """
+        request = self.request
+        if request.every is None:
+            return None
+        tied = (request.baseline,) * len(request.means)
+        per_day, every = request.traffic.enrolled_per_day, float(request.every)
+        at_lift, at_zero = (
+            steered_of(self.design, means, per_day, every) for means in (request.means, tied)
+        )
+        return at_lift, at_zero
+
+    @property
     def fixed_is_better(self) -> bool:
         """Whether a fixed-horizon test is expected to be shorter and to cost less in every row."""
         fixed, forecast, zero = self.fixed_horizon, self.chosen.forecast, self.chosen.zero
@@ -262,6 +286,12 @@ class Plan(Reported):
             "frontier": [point.to_dict(point.rule == self.rule) for point in self.points],
             "paces": [pace.to_dict(self.zero_of(pace.point)) for pace in self.paces],
             "early_signals": self.early_signals and self.early_signals.to_dict(),
+            "steered": None
+            if self.steered is None
+            else {
+                name: asdict(getattr(self.steered[0], name))
+                for name in ("expected_days", "expected_cost")
+            },
             "what_if": {
                 **{case.name: _case(case) for case in self.what_if},
                 "smallest_lift": self.reach.lift,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bascule.core.ending import winner_promise
 from bascule.core.inputs.serialization import finite_data
-from bascule.core.metrics.effects import Contrast, Effect, contrasts, effects
+from bascule.core.metrics.effects import Contrast, Effect, contrasts, effects, lifts
 from bascule.core.presenter import COLUMNS, Reported
 from bascule.presentation.differences import effect_words
 from bascule.presentation.figures import Intervals
@@ -91,7 +91,8 @@ class SteeringRun(Reported):
         design = self.test.design
         control = self.evidence.statistics.arms[design.control_index]
         mean = control.mean if control.units else None
-        return contrasts(design, self.effects, control, mean)
+        bounds = lifts(design, self.evidence.statistics)
+        return contrasts(design, self.effects, control, mean, bounds)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the run as plain data, as JSON has it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from bascule.core.calendar import DAY
 from bascule.core.covariates import Covariate
 from bascule.core.design import MOST_UNITS
 from bascule.core.design_parts import MOST_ARMS
@@ -166,6 +167,32 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
         return check_metrics(request.metrics, None)
     check_metrics([replace(one, measure=None) for one in given], None)
     return tuple(given)
+
+
+MOST_PERIODS = 24 * 366
+"""Runs of a steered test until the deadline that are simulated at the most."""
+
+
+def checked_every(request: RequestFields) -> float | None:
+    """Return how often a steered test runs, in seconds; None where it is not steered."""
+    if request.every is None:
+        return None
+    if not request.outcome.binary:
+        raise InputError(
+            "every", f"every is for 0/1 outcomes, not for {request.outcome.words}: leave it out"
+        )
+    if request.metrics:
+        raise InputError(
+            "every", "every is for tests without guardrails, which steering does not have yet"
+        )
+    length = seconds("every", request.every)
+    if not request.deadline_days * DAY / MOST_PERIODS <= length <= request.deadline_days * DAY:
+        raise InputError(
+            "every",
+            f"every must be a part of the {request.deadline_days:g} days until the deadline (got "
+            f"{request.every}): it is how often the test runs, as 1d",
+        )
+    return length
 
 
 def checked_delay(request: RequestFields) -> float | None:

@@ -58,6 +58,8 @@ class RequestFields:
     """How long a conversion takes on average."""
     early_signals: EarlySignals | None = None
     """Whether conversions of open windows affect the next blocks."""
+    every: float | str | None = None
+    """How often a steered test runs, in seconds or as "1d"."""
     spread: float | None = None
     """Standard deviation to expect of outcomes within limits."""
     outcomes_per_day: float | None = None

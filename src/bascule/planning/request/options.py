@@ -144,6 +144,17 @@ class PlanOptions(TypedDict, total=False):
             unset="off",
         ),
     ]
+    every: Annotated[
+        Number | None,
+        Option(
+            "For a test that bascule steer runs: how often it runs, as 1d. The plan then has the "
+            "figures of such a test.",
+            label="Steered every",
+            needs=("window",),
+            excludes=("covariate", "early_signals"),
+            metavar="DURATION",
+        ),
+    ]
     error: Annotated[Number, replace(ERROR, limits=(0, 0.499))]
     goal: Annotated[Goal, GOAL]
     sample: Annotated[

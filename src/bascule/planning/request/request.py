@@ -50,6 +50,7 @@ class PlanRequest(RequestFields):
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checks.checked_window(self))
         put(self, "delay", checks.checked_delay(self))
+        put(self, "every", checks.checked_every(self))
         if self.futility is not None and self.futility >= self.power:
             raise InputError(
                 "futility",
@@ -200,6 +201,7 @@ class PlanRequest(RequestFields):
             "window": self.window,
             "whole_weeks": self.whole_weeks,
             "delay": self.delay,
+            "every": self.every,
             "early_signals": self.early_signals,
             "guarantee": self.guarantee,
             "correlation": self.correlation or None,

@@ -13,8 +13,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
+from bascule.core.calendar import DAY
+from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.procedures.blocks.signals import GENTLE_TILT
 from bascule.core.rules import Rule
@@ -30,6 +33,7 @@ from bascule.planning.request.request import PlanRequest
 from bascule.planning.search.candidates import soonest, with_horizon
 from bascule.planning.search.choose import Candidate, cheapest_of, soonest_of
 from bascule.simulation import Delay, World
+from bascule.simulation.steered import SteeredRuns, simulate_steered
 
 STEEPEST, FLATTEST = -4.0, -1.0
 """Limits of the power of the lift that the time is proportional to, usually near -2."""
@@ -167,6 +171,17 @@ def saving_of(request: PlanRequest, rule: Rule) -> SignalSaving | None:
         played(request, used, world, RUNS),
         delays,
     )
+
+
+STEERED_RUNS = 200
+
+
+@lru_cache(maxsize=16)
+def steered_of(
+    design: Design, means: tuple[float, ...], units_per_day: float, every: float
+) -> SteeredRuns:
+    """Return simulated tests of a design whose shares change once a period."""
+    return simulate_steered(design, means, units_per_day, every / DAY, runs=STEERED_RUNS)
 
 
 def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float, float]]:

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from bascule.core.calendar import DAY
 from bascule.planning.forecast import Forecast
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.words import lift_words
 from bascule.planning.search.choose import Candidate
-from bascule.presentation.numbers import amount, count, day, estimate, lost, part, percent
+from bascule.presentation.numbers import (
+    amount,
+    count,
+    day,
+    duration,
+    estimate,
+    lost,
+    part,
+    percent,
+)
 from bascule.presentation.report import Cells, Table
 
 if TYPE_CHECKING:
@@ -36,6 +48,12 @@ def comparison(plan: Plan) -> list[Cells]:
             rows.append((label, *_design_cells(point, point.zero)))
     if not chosen.even and even is not plan.fastest:
         rows.append(("even split", *_design_cells(even, even.zero)))
+    if plan.steered is not None and plan.request.every is not None:
+        at_lift, at_zero = plan.steered
+        late = day(float(np.quantile(at_lift.days, 0.9)))
+        label = f"steered every {duration(float(plan.request.every) / DAY)}"
+        figures = (estimate(at_lift.expected_days), late, estimate(at_lift.expected_cost))
+        rows.append((label, *figures, estimate(at_zero.expected_days)))
     days = amount(fixed.days)
     return [*rows, ("fixed horizon", days, days, amount(fixed.cost), days)]
 
