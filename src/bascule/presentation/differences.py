@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bascule.presentation.guarantees import (
     STANDINGS,
     UNBIASED,
+    UNCORRECTED,
     bound_words,
     contrast_words,
     difference_words,
@@ -69,6 +70,8 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     said += final_lines(status)
     if any(contrast.unbiased is not None for contrast in status.contrasts):
         said.append(UNBIASED)
+    elif status.matured and status.state == "over" and status.contrasts:
+        said.append(UNCORRECTED)
     return said + _promise_lines(status.effects if status.matured else (), counted)
 
 

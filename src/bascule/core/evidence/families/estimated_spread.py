@@ -17,7 +17,12 @@ from __future__ import annotations
 import math
 
 from bascule.core.evidence.families.bets import UNSEEN
-from bascule.core.evidence.families.known_spread import can_reach, is_enough, scaled_interval
+from bascule.core.evidence.families.known_spread import (
+    can_reach,
+    is_enough,
+    scaled_interval,
+    shift_left,
+)
 from bascule.core.evidence.families.rows import (
     ARM_CUBES,
     ARM_OF_CUBES,
@@ -37,7 +42,6 @@ from bascule.core.evidence.families.rows import (
     Rows,
     add_block,
     fold_square,
-    one_sided,
     sums_of,
 )
 from bascule.core.evidence.spread import (
@@ -267,12 +271,13 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     if clock == 0.0:
         return 0.0, -math.inf, math.inf
     if params.reach > 0.0:
-        line = horizon_of(pair, mine, theirs, 1.0, params)[2]
+        noise, at_end, line = horizon_of(pair, mine, theirs, 1.0, params)
         if line == math.inf:
             return total / clock, -math.inf, math.inf
         other = horizon_of(pair, mine, theirs, -1.0, params)[2]
-        low, high = (total - line) / clock, (total + other) / clock
-        return one_sided(total / clock, low, high, total >= line, total <= -other)
+        largest = params.effect * math.sqrt(at_end) / params.reach
+        low = 0.0 - shift_left(total, clock, noise, largest, line, params)
+        return total / clock, low, shift_left(-total, clock, noise, largest, other, params)
     one = pair_spread(pair, mine, theirs)
     if one == math.inf:
         return total / clock, -math.inf, math.inf

@@ -34,6 +34,12 @@ from bascule.core.evidence.normal import (
 OCTAVES, PARTS = 42, 16
 """Clocks up to 2^42 fall into 16 parts an octave; later ones count with the last part."""
 
+FAR = 2.0
+"""Shifts beyond the margin and so many planned effects are ruled out by bets of their own."""
+
+FAR_STAKE = 0.7
+"""The stake of the bet against a far shift, as a part of the shift over the variance."""
+
 NO_FLOORS = (0.0,) * (OCTAVES * PARTS)
 """Floors that ask for the evidence every time."""
 
@@ -127,7 +133,32 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
     total, clock = pair[TOTAL], pair[CLOCK]
     if clock == 0.0:
         return 0.0, -math.inf, math.inf
-    return scaled_interval(total, clock, 1.0, params)
+    if params.last == 0.0:
+        return scaled_interval(total, clock, 1.0, params)
+    line, decided = boundary(clock, params), decides(total, clock, params)
+    low = 0.0 - shift_left(total, clock, clock, 1.0, line, params)
+    high = shift_left(-total, clock, clock, 1.0, line, params)
+    beats, beaten = decided and total > 0.0, decided and total < 0.0
+    return one_sided(total / clock, low, high, beats, beaten)
+
+
+def shift_left(
+    total: float, clock: float, noise: float, variance: float, line: float, params: Params
+) -> float:
+    """Return the smallest shift that a test with a flat boundary rules out; below 0 once decided.
+
+    `noise` is the variance of the total, `variance` that of an outcome, `line` the boundary.
+    """
+    flat = (line - total) / clock
+    edge = FAR * params.effect + params.margin
+    if flat <= params.margin:
+        return flat
+    # The bet against a shift u stakes a part of u / variance: the smallest u is a square root.
+    gained = FAR_STAKE * total / variance
+    half = FAR_STAKE / variance * (clock - 0.5 * FAR_STAKE * noise / variance)
+    root = math.sqrt(gained * gained + 4.0 * half * params.threshold)
+    far = 2.0 * params.threshold / (gained + root)
+    return far if far > edge else min(flat, edge)
 
 
 def scaled_interval(total: float, clock: float, spread: float, params: Params) -> Difference:

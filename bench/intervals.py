@@ -1,0 +1,187 @@
+"""How wide the intervals of planned tests are, and how often they are wrong.
+
+`python -m bench.intervals` prints the tables of docs/research/horizon.md: medians of the interval
+at parts of the horizon beside a fixed-sample 95 % interval, and the share of tests whose interval
+is ever wrong, up to the horizon and up to twice as far. `python -m bench.intervals 200 500` sets
+the runs of both.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import bascule as bs
+from bascule.core.evidence.families.rows import BLOCK_UNITS, CLOCK
+from bascule.core.procedures.blocks.steps import (
+    Scope,
+    begin_block,
+    clear,
+    steps_of,
+    units_of_leader,
+)
+from bascule.core.progress import block_procedure
+from bascule.simulation.kernels.compiled import compile_loop
+
+MARKS = np.array((0.1, 0.25, 0.5, 0.75, 0.99))
+LOW, HIGH, FIXED_LOW, FIXED_HIGH = range(4)
+BELOW, ABOVE, LATE_BELOW, LATE_ABOVE, AT_DECISION = range(5)
+
+
+class Cell(NamedTuple):
+    """A planned test: its outcome, its rule, the control's mean, and the effect."""
+
+    name: str
+    outcome: bs.design.Outcome
+    rule: bs.Tilt
+    base: float
+    effect: float
+
+
+def planned(effect: float, **options: Any) -> bs.Tilt:
+    """Return the rule of a planned test."""
+    return bs.Tilt(3, effect=effect, power=0.9, **options)
+
+
+FLAT = planned(0.1, guarantee="gaussian")
+CELLS = (
+    Cell("0/1, 5 % and 6 %", bs.Bernoulli(), planned(0.01, baseline=0.05), 0.05, 0.01),
+    Cell("0/1, 12 % and 13.8 %", bs.Bernoulli(), planned(0.018, baseline=0.12), 0.12, 0.018),
+    Cell("normal, 0 and 0.1", bs.Gaussian(1), planned(0.1), 0.0, 0.1),
+    Cell("normal, flat boundary", bs.Gaussian(1), FLAT, 0.0, 0.1),
+    Cell("`Numeric`, 0 and 0.1", bs.Numeric(), planned(0.1), 0.0, 0.1),
+)
+
+
+def build(
+    leader: Any, fold: Any, interval: Any, verdict: Any, remaining: Any, family: Any, digest: str
+) -> Any:
+    """Return the loop that plays tests of two arms and looks at the interval after each block."""
+    observe, shared = family
+
+    def loop(
+        seed: int,
+        means: Any,
+        binary: bool,
+        tilt: float,
+        params: Any,
+        arms: Any,
+        pairs: Any,
+        sums: Any,
+        squares: Any,
+        units: Any,
+        past: float,
+        marks: Any,
+        shown: Any,
+        wrong: Any,
+    ) -> int:
+        np.random.seed(seed)
+        truth = (means[0] - means[1]) * params.precision
+        for run in range(shown.shape[0]):
+            clear(arms, pairs, 2, arms.shape[1], pairs.shape[1])
+            for i in range(2):
+                sums[i] = squares[i] = units[i] = 0.0
+            mark, decided, part, end = 0, False, 0.0, 0.0
+            while part < past:
+                front, ahead = leader(arms, pairs, 2, params)
+                begin_block(arms, 2, front, units_of_leader(ahead, tilt), 1)
+                for i in range(2):
+                    for _ in range(int(arms[i, BLOCK_UNITS])):
+                        if binary:
+                            value = 1.0 if np.random.random() < means[i] else 0.0
+                        else:
+                            value = means[i] + np.random.normal()
+                        observe(arms[i], value)
+                        sums[i] += value
+                        squares[i] += value * value
+                    units[i] += arms[i, BLOCK_UNITS]
+                fold(arms, pairs, 2, params)
+                clock = units[0] * units[1] / (units[0] + units[1])
+                left = remaining(pairs[0], arms[0], arms[1], shared(arms, 2, params), 0.0, params)
+                if left > 0.0 and left < math.inf:
+                    end = clock / (pairs[0, CLOCK] / (pairs[0, CLOCK] + left))
+                part = clock / end if end > 0.0 else 0.0
+                _, low, high = interval(arms, pairs, 2, 0, 1, params)
+                late = 2 if part > 1.0 else 0
+                if low > truth or (low >= 0.0 and truth <= 0.0):
+                    wrong[run, BELOW + late] = 1.0
+                if high < truth or (high <= 0.0 and truth >= 0.0):
+                    wrong[run, ABOVE + late] = 1.0
+                if not decided and verdict(pairs[0], arms[0], arms[1], params) != 0.0:
+                    decided = True
+                    wrong[run, AT_DECISION] = 1.0 if low > truth or high < truth else 0.0
+                while mark < marks.size and part >= marks[mark]:
+                    first, second = sums[0] / units[0], sums[1] / units[1]
+                    noise = (squares[0] / units[0] - first * first) / units[0]
+                    noise += (squares[1] / units[1] - second * second) / units[1]
+                    raw, radius = second - first, 1.959964 * math.sqrt(noise)
+                    shown[run, mark, LOW], shown[run, mark, HIGH] = -high, -low
+                    shown[run, mark, FIXED_LOW] = (raw - radius) * params.precision
+                    shown[run, mark, FIXED_HIGH] = (raw + radius) * params.precision
+                    mark += 1
+        return len(digest)
+
+    return loop  # fmt: skip
+
+
+def play(cell: Cell, error: float, true: float, runs: int, past: float) -> tuple[Any, Any]:
+    """Return intervals at the marks, and whether each run's interval was ever wrong."""
+    design = bs.Design(["a", "b"], cell.outcome, cell.rule, error=error)
+    procedure = block_procedure(design)
+    family = procedure.evidence
+    steps = steps_of(family, Scope(two_arms=True, intervals=True))
+    loop = compile_loop(
+        build, steps.leader, steps.fold, steps.interval, family.verdict, family.remaining,
+        (family.observe, family.shared),
+    )  # fmt: skip
+    params = procedure.params._replace(floors=np.zeros(len(procedure.params.floors)))
+    shown, wrong = np.full((runs, MARKS.size, 4), np.nan), np.zeros((runs, 5))
+    means = np.array((cell.base, cell.base + true))
+    loop(
+        3, means, cell.outcome.binary, procedure.tilt, params,
+        np.empty((2, family.arm_columns)), np.empty((1, family.pair_columns)), *np.zeros((3, 2)),
+        past, MARKS, shown, wrong,
+    )  # fmt: skip
+    return shown / cell.effect, wrong
+
+
+def widths(runs: int) -> None:
+    """Print the medians of both ends at parts of the horizon, in planned effects."""
+    print("| test | part | interval | fixed sample | width, times that of a fixed sample |")
+    print("|---|---|---|---|---|")
+    for cell in CELLS:
+        shown, _ = play(cell, 0.05, cell.effect, runs, 1.0)
+        for at, part in enumerate(MARKS):
+            low, high, fixed_low, fixed_high = np.nanmedian(shown[:, at], axis=0)
+            ratio = (high - low) / (fixed_high - fixed_low)
+            print(
+                f"| {cell.name} | {part:.0%} | {low:+.2f} to {high:+.2f} | "
+                f"{fixed_low:+.2f} to {fixed_high:+.2f} | {ratio:.2f} |"
+            )
+
+
+def coverage(runs: int) -> None:
+    """Print how often an end is ever wrong where 10 % is allowed."""
+    print("| test | effects | lower, upper end, to the horizon | to two | at the decision |")
+    print("|---|---|---|---|---|")
+    for cell in CELLS:
+        for times in (0.0, 1.0, 2.0):
+            _, wrong = play(cell, 0.2, times * cell.effect, runs, 2.0)
+            within, late = wrong[:, :2].mean(axis=0), wrong.copy()
+            late[:, :2] = np.maximum(wrong[:, :2], wrong[:, 2:4])
+            ever = late[:, :2].mean(axis=0)
+            # Of equal arms every decision is wrong.
+            at = f"{wrong[:, AT_DECISION].mean():.1%}" if times else "-"
+            print(
+                f"| {cell.name} | {times:g} | {within[1]:.1%}, {within[0]:.1%} | "
+                f"{ever[1]:.1%}, {ever[0]:.1%} | {at} |"
+            )
+
+
+if __name__ == "__main__":
+    widths(int(sys.argv[1]) if len(sys.argv) > 1 else 400)
+    print()
+    coverage(int(sys.argv[2]) if len(sys.argv) > 2 else 2000)
