@@ -122,6 +122,7 @@ images: install
 	mv docs/images/frontier.svg docs/images/trade-off.svg
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
+	$(BIN)/python docs/pictures.py docs/images
 	$(BIN)/python docs/screenshot.py docs/images/dashboard.png
 
 clean:
