@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bascule.analysis import allocation, checks
+from bascule.analysis import allocation, checks, split
 from bascule.analysis.evidence.course import Course, Terms
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.rows import TIME_UNREADABLE
@@ -18,7 +18,7 @@ from bascule.analysis.parts import part_of
 from bascule.analysis.reduce.moments import Centre, adjusted_mean
 from bascule.analysis.reduce.sums import Sums, added
 from bascule.analysis.request import Reduced, Request
-from bascule.analysis.result import Analysis, ArmAnswer, Check
+from bascule.analysis.result import SAMPLE_RATIO, Analysis, ArmAnswer, Check
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
@@ -36,15 +36,15 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
     if not reduced.table.segments:
         raise InputError("events", nothing(reduced))
     names = sorted(reduced.table.segments)
-    split = allocation.checked_weights(reduced.arms, weights)
+    shares = allocation.checked_weights(reduced.arms, weights)
     if names == [""]:
-        return answer(request, reduced, "", split, request.error)
+        return answer(request, reduced, "", shares, request.error)
+    parts = []
     error = request.error / len(names)
     note = f"the error is split evenly between {len(names)} segments, those in the log"
-    parts = [
-        replace(answer(request, reduced, name, split, error), segment=name or "(none)", excluded={})
-        for name in names
-    ]
+    for name in names:
+        part = answer(request, reduced, name, shares, error)
+        parts.append(replace(part, segment=name or "(none)", excluded={}))
     sums = added(reduced.table.segments.values())
     return over_segments(
         parts,
@@ -53,7 +53,13 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
         first_day=sums.days[0].isoformat(),
         last_day=sums.days[-1].isoformat(),
         checks=(
-            allocation.sample_ratio(reduced.arms, sums.counts(), split, one_look=request.once),
+            _ratio(
+                request,
+                reduced.arms,
+                sums,
+                shares,
+                changed=split.changed_between(sums.units, len(sums.days)),
+            ),
             checks.two_arms(reduced, int(sums.units.sum())),
             *_of_rows(request, reduced, sums),
             checks.gaps(sums, parts[0].reading.times),
@@ -97,22 +103,31 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
 
 
 def answer(
-    request: Request, reduced: Reduced, name: str, split: list[float] | None, error: float
+    request: Request, reduced: Reduced, name: str, weights: list[float] | None, error: float
 ) -> Analysis:
     """The answer for one segment, or for a log without any."""
     arms, sums = reduced.arms, reduced.table.segments[name]
     _check_sums(reduced, sums)
     part = part_of(request, reduced, name, error)
-    times, moments = reduced.reading.times, part.counted.moments
+    times, moments, block = reduced.reading.times, part.counted.moments, reduced.reading.block
+    within = split.within_blocks(reduced.table.arrivals[name], block)
+    between = split.changed_between(sums.units, len(sums.days))
+    withheld = ""
+    if sums.scores is None and not part.evidence.by_rule:
+        withheld = split.withheld_reason(request, reduced, within, between)
+    if withheld:
+        part = part.without_answer()
     # Means of ratios and of clusters are not means of units.
     has_cost = reduced.reading.per is None and reduced.reading.cluster is None
-    course, evidence = part.course, part.evidence.within(reduced.reading.block, times)
+    course, evidence = part.course, part.evidence.within(block, times)
     unknown = [(math.nan, -math.inf, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
     effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
-    made = [_ratio(request, arms, sums, split)]
+    made = [_ratio(request, arms, sums, weights, changed=between)]
+    if within.made and sums.scores is None:
+        made.append(within)
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
     if request.design is None:
         made += allocation.rare_arms(arms, sums.counts())
@@ -124,16 +139,16 @@ def answer(
         made.append(checks.late_events(reduced.table))
     if reduced.reading.covariate is not None and sums.moments is not None:
         made.append(checks.covariate_balance(arms, sums, reduced.reading.covariate))
-    made.append(checks.gaps(sums if reduced.reading.block == "day" else part.blocks, times))
+    made.append(checks.gaps(part.blocks if block == "week" else sums, times))
     if sums.scores is None:
-        made += checks.sparse_days(sums, part.blocks, arms, reduced.reading.block)
+        made += checks.sparse_days(sums, part.blocks, arms, block)
     if reduced.reading.count is not None:
         made += checks.of_single_outcomes(sums)
     else:
         made += checks.two_values(sums, reduced.reading.value)
         made.append(checks.extremes(sums, arms, () if sums.moments is not None else effects))
     compared: tuple[Contrast, ...] = ()
-    if not (evidence.once or request.brief):
+    if not (evidence.once or request.brief or withheld):
         compared = _contrasts_of(
             part.design,
             effects,
@@ -155,7 +170,7 @@ def answer(
         decision=course.decision,
         decided=None if times == "none" else course.decided,
         days=tuple(replace(day, effects=signed(part.design, day.effects)) for day in course.days),
-        cost=_cost_of(part.arms, request.goal) if has_cost else None,
+        cost=_cost_of(part.arms, request.goal) if has_cost and not withheld else None,
         saved=None
         if not has_cost or times == "none" or evidence.once
         else _saved_by(part.arms, sums, course, request.goal),
@@ -165,9 +180,11 @@ def answer(
         reading=reduced.reading,
         contrasts=compared,
         once=part.once,
+        withheld=withheld,
         examples=reduced.examples,
         notes=(
             *notes_on(request, reduced, part.blocks, part.known, evidence),
+            *([split.between_note(arms, sums.units)] if between and sums.scores is None else ()),
             *no_lift(part.arms, part.design.control_arm, compared),
             *other_difference(part.arms, effects, reduced.reading.covariate),
         ),
@@ -204,11 +221,24 @@ def _check_sums(reduced: Reduced, sums: Sums) -> None:
             )
 
 
-def _ratio(request: Request, arms: tuple[str, ...], sums: Sums, split: list[float] | None) -> Check:
-    """Units per arm against the logged probabilities, or against the weights that were stated."""
-    if sums.scores is not None and split is None:
+def _ratio(
+    request: Request,
+    arms: tuple[str, ...],
+    sums: Sums,
+    weights: list[float] | None,
+    *,
+    changed: bool,
+) -> Check:
+    """Units per arm against the logged probabilities, or against the weights that were stated.
+
+    Without either there is nothing to compare with where the split `changed` from day to day.
+    """
+    if sums.scores is not None and weights is None:
         return allocation.logged_ratio(arms, sums.scores)
-    return allocation.sample_ratio(arms, sums.counts(), split, one_look=request.once)
+    if changed and weights is None:
+        message = "the split changed from day to day, and no weights were stated"
+        return Check(SAMPLE_RATIO, False, message, made=False)
+    return allocation.sample_ratio(arms, sums.counts(), weights, one_look=request.once)
 
 
 def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:

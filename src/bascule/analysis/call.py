@@ -282,9 +282,17 @@ class Assigned(Declared):
         ),
     ] = None
     block: Annotated[
-        Literal["day", "week"] | None,
-        Option("Period within which units are compared.", unset="day"),
+        str | None,
+        Option(
+            "Period of constant shares, within which units are compared: day, week, hour, or 6h.",
+            unset="day",
+            metavar="PERIOD",
+        ),
     ] = None
+    two_arms: Annotated[
+        Literal["first", "exclude"],
+        Option("Units that were seen in two arms: count them for the first one, or exclude them."),
+    ] = "first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,13 +156,18 @@ def _such_as(reduced: Reduced, reason: str) -> str:
 
 def two_arms(reduced: Reduced, units: int) -> Check:
     """Units that were seen in more than one arm."""
-    count = reduced.table.excluded.get(IN_TWO_ARMS, 0)
+    excluded, moved = reduced.table.excluded.get(IN_TWO_ARMS, 0), reduced.table.moved
+    count = excluded + moved
     if count == 0:
         return Check("units in two arms", False, "no unit was seen in two arms")
-    share = count / (units + count)
+    share = count / (units + excluded)
     units_were = "1 unit was" if count == 1 else f"{count:,} units were"
-    message = f"{units_were} seen in two arms ({percent(share, 2)}) and excluded"
+    message = f"{units_were} seen in two arms ({percent(share, 2)})"
     message += _such_as(reduced, IN_TWO_ARMS)
+    if moved:
+        message += f"; {moved:,} of them count for the arm that they met first"
+    if excluded:
+        message += f"; {excluded:,} of them are excluded"
     if share > MANY_IN_TWO_ARMS:
         message += ": find out how they changed before you trust the rest"
     return Check("units in two arms", share > MANY_IN_TWO_ARMS, message)

@@ -174,7 +174,10 @@ def _of_test(
     if test not in whole.table.segments:
         raise InputError("events", "events: no row of the test can be used")
     sums = whole.table.segments[test].of_arms([arms.index(name) for name in names])
-    table = replace(whole.table, segments={test: sums}, excluded={}, clipped=())
+    arrivals = {test: whole.table.arrivals[test][:, :, [arms.index(name) for name in names]]}
+    table = replace(
+        whole.table, segments={test: sums}, excluded={}, clipped=(), moved=0, arrivals=arrivals
+    )
     spelled = replace(whole.spelled, names=names)
     return replace(whole, spelled=spelled, table=table, valueless={}, examples={}), names
 

@@ -20,6 +20,7 @@ from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.design_parts import ONE_SIDED
 from bascule.core.errors import InputError
+from bascule.core.evidence.calibration import NO_GUARANTEE
 from bascule.core.outcomes import Gaussian
 from bascule.core.rules import Tilt
 from bascule.core.statistics import ArmStatistics
@@ -41,6 +42,11 @@ class Part:
     days_left: float | None
     once: tuple[OneLook, ...] = ()
 
+    def without_answer(self) -> Part:
+        """Return the part of a log that allows no answer: its arms alone, and nothing proven."""
+        evidence = replace(self.evidence, guarantee=NO_GUARANTEE)
+        return replace(self, evidence=evidence, course=Course(()), days_left=None, once=())
+
     @property
     def counted(self) -> Sums:
         """The blocks whose outcomes count."""
@@ -51,7 +57,9 @@ def part_of(request: Request, reduced: Reduced, name: str, error: float) -> Part
     """The answer of a segment, by the evidence that suits its outcomes."""
     sums = reduced.table.segments[name]
     evidence = chosen_evidence(request, reduced, sums)
-    blocks = sums if request.once else sums.merged(reduced.reading.block)
+    blocks = reduced.table.parts.get(name) or sums.merged(reduced.reading.block)
+    if request.once:
+        blocks = sums
     dates = _known_dates(request, reduced, blocks)
     counted = blocks.first(len(dates))
     arms = _shown_arms(reduced.arms, sums, counted)

@@ -9,7 +9,7 @@ from typing import NamedTuple, cast
 from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
-from bascule.analysis.reduce.sums import Block, Table
+from bascule.analysis.reduce.sums import Block, Table, block_hours
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError
@@ -56,6 +56,7 @@ class Request:
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
+    exclude_moved: bool = False
     once: bool = False
     brief: bool = False
 
@@ -69,6 +70,8 @@ class Request:
                 "looks",
                 f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
+        if asked.assigned.block is not None:
+            block_hours(asked.assigned.block)
         once, outcome, missing = looks == 1, metric.outcome, metric.missing
         goal = metric.goal
         if design is not None and not isinstance(design, Design):
@@ -110,6 +113,7 @@ class Request:
             goal=(goal or INCREASE) if design is None else design.goal,
             control=asked.control if design is None else design.control,
             block=asked.assigned.block,
+            exclude_moved=asked.assigned.two_arms == "exclude",
             once=once,
         )
 

@@ -148,6 +148,8 @@ class Analysis(Reported):
     """The metric as it was declared."""
     standings: dict[str, Standing] = field(default_factory=dict)
     """For a guardrail: what it says of each treatment."""
+    withheld: str = ""
+    """Why the log allows no decision and no interval, whatever its outcomes are."""
     decides: Decides = "primary"
     """Whether the first metric decides, or the guardrails."""
 

@@ -11,7 +11,7 @@ from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.recognise import recognised
-from bascule.analysis.log.rows import Arms, Columns, arms_of, clean
+from bascule.analysis.log.rows import Arms, Columns, arms_of, clean, unit_words
 from bascule.analysis.log.times import Times, times_of
 from bascule.analysis.request import Request
 from bascule.analysis.source.places import Unreadable
@@ -98,7 +98,8 @@ def read_log(
     # Rows that are sums of 0 and 1 have nothing but whole numbers.
     whole = about["count"] is not None and about["squares"] is None
     written = _written(events, roles, asked.log.decimal, whole=whole)
-    columns = Columns(unit, None, value, times, per=per, written=written)
+    words = unit_words(events, unit)
+    columns = Columns(unit, None, value, times, per=per, written=written, **words)
     assigned, assignment_columns, text = None, None, False
     if arrivals is None:
         columns = replace(columns, arm=arm, **about)
@@ -106,7 +107,10 @@ def read_log(
         assert asked.assignments is not None
         assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
         forms = _written(assignments, [about["covariate"]], asked.log.decimal)
-        assignment_columns = Columns(assigned_unit, arm, None, arrivals, **about, written=forms)
+        words = unit_words(assignments, assigned_unit)
+        assignment_columns = Columns(
+            assigned_unit, arm, None, arrivals, **about, written=forms, **words
+        )
         text = events[unit].type() != assignments[assigned_unit].type()
         assigned = clean(assignments, assignment_columns, arms, request.until, text=text)
         used = replace(used, assignments_unit=assigned_unit, assignments_time=arrivals.column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 from bascule.analysis.call import Assigned, Log, LogMetric, call_of
 from bascule.analysis.log.times import TimeKind
@@ -46,7 +46,7 @@ class Reading:
     times: TimeKind = "dates"
     time_form: str | None = None
     written: str = ""
-    block: Literal["day", "week"] = "day"
+    block: str = "day"
     notes: tuple[str, ...] = ()
     wholes: tuple[str, ...] = ()
     mixed: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from typing import Any
 from bascule.analysis.call import PER_ROW
 from bascule.analysis.log.numbers import PLAIN, Written, number, worded
 from bascule.analysis.log.times import Times, moment
-from bascule.analysis.source.places import run
+from bascule.analysis.source.places import is_duckdb, run
 from bascule.core.design_parts import MOST_ARMS
 from bascule.core.errors import InputError
 
@@ -45,7 +45,8 @@ class Columns:
 
     Without `unit` every row is a unit, or has sums of `count` units. `probabilities` has a column
     for each arm, or of two arms that of the unit's own. `written` says how columns of text write
-    numbers.
+    numbers. `totals` and `no_unit` are the entries of the unit's column that stand for a row of
+    totals, and for no unit.
     """
 
     unit: str | None
@@ -60,6 +61,8 @@ class Columns:
     covariate: str | None = None
     cluster: str | None = None
     written: Mapping[str, Written] = field(default_factory=dict)
+    totals: tuple[str, ...] = ()
+    no_unit: tuple[str, ...] = ()
 
     @property
     def adjusted(self) -> bool:
@@ -231,10 +234,10 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
     wrong: list[tuple[Any, str, str | None]] = []
     if columns.unit is not None:
         unit = table[columns.unit]
-        if unit.type().is_string():
-            totals = unit.strip().lower().isin(TOTALS).fill_null(False)
-            wrong = [(totals, "row of totals", None)]
-            unit = ibis.ifelse(unit.isin(NO_UNIT) | totals, ibis.null("string"), unit)
+        if columns.totals:
+            wrong = [(unit.isin(columns.totals).fill_null(False), "row of totals", None)]
+        if nobody := (*columns.totals, *columns.no_unit):
+            unit = ibis.ifelse(unit.isin(nobody), ibis.null("string"), unit)
         elif unit.type().is_floating():
             unit = unit.nullif(float("nan"))
         if text or not (unit.type().is_string() or unit.type().is_integer()):
@@ -300,6 +303,41 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
     return parts | {f"probability_{i}": one for i, one in enumerate(every)}
 
 
+LONGEST_WORD = 24
+"""The most bytes of a word for totals or for no unit, with spaces around it."""
+
+
+def unit_words(table: Any, column: str | None) -> dict[str, tuple[str, ...]]:
+    """The entries of a column of units that stand for a row of totals, and for no unit.
+
+    Longer entries are not looked at, so that the cost does not depend on the length of ids.
+    """
+    if column is None or not table[column].type().is_string():
+        return {}
+    unit = table[column]
+    short = table.select(entry=unit).filter(byte_length(unit) <= LONGEST_WORD)
+    word = short.entry.strip().lower()
+    words = short.filter(word.isin({word.lower() for word in (*TOTALS, *NO_UNIT)})).distinct()
+    entries = [row["entry"] for row in run(words)]
+    totals = tuple(entry for entry in entries if entry.strip().lower() in TOTALS)
+    return {"totals": totals, "no_unit": tuple(one for one in entries if one in NO_UNIT)}
+
+
+def byte_length(text: Any) -> Any:
+    """The bytes of a text, which DuckDB knows without a look at them; elsewhere its letters."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    if not is_duckdb(text):
+        return text.length()
+
+    @ibis.udf.scalar.builtin(signature=((dt.string,), dt.int64))
+    def strlen(text):  # type: ignore[no-untyped-def]
+        """Return the number of bytes of a text."""
+
+    return strlen(text)
+
+
 def complete(table: Any, columns: Columns, arms: Arms) -> Any:
     """The rows of a table in which every entry is there and of the right type, with little work.
 
@@ -309,7 +347,7 @@ def complete(table: Any, columns: Columns, arms: Arms) -> Any:
     value = table[columns.value]
     return table.select(
         time=moment(table, columns.times),
-        unit=table[columns.unit],
+        **({} if columns.unit is None else {"unit": table[columns.unit]}),
         code=coded(table, columns.arm, arms),
         entry=table[columns.arm],
         value=value.ifelse(1.0, 0.0) if value.type().is_boolean() else value.cast("float64"),

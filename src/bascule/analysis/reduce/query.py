@@ -56,6 +56,9 @@ def by_arrival(
     first = units["first"]
     day = first if first.type().is_date() else first.date()
     keys = {"arm": units.arm, "day": day}
+    scored = any(name.startswith(PROBABILITY) for name in units.columns)
+    if first.type().is_timestamp() and not scored:
+        keys["hour"] = first.hour().cast("int8")
     if "segment" in units.columns:
         keys["segment"] = units.segment
     sums = {
@@ -74,7 +77,7 @@ def by_arrival(
         sums["clipped"] = counting(clipped).sum()
     if request.exclude:
         sums["without_value"] = counting(value.isnull()).sum()
-    for name in ("early", "late", "events"):
+    for name in ("early", "late", "events", "moved"):
         if name in units.columns:
             sums[name] = units[name].sum()
     # A unit that is excluded has no denominator and no covariate either.
@@ -86,7 +89,7 @@ def by_arrival(
     per, covariate = there.get("per"), there.get("covariate")
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
-    if any(name.startswith(PROBABILITY) for name in units.columns):
+    if scored:
         sums |= score_sums(units, value, arms)
     elif "entry" in units.columns and entries is not None:
         # An entry of the arm's column is quicker to group by than the number of the arm.
@@ -158,11 +161,13 @@ def growth(events: Any, units: Any, aggregate: str, limits: Outcome | None) -> l
     )
     steps = run(_grown(placed(_with_before(days, aggregate)), limits))
     units = placed(units)
-    keys = {"arm": units.arm, "arrival": units["first"].date()}
+    first = units["first"]
+    keys = {"arm": units.arm, "arrival": first.date(), "hour": first.hour().cast("int8")}
     if "segment" in units.columns:
         keys["segment"] = units.segment
     start = dict.fromkeys(("total", "squares", "cubes", "low", "high"), 0.0)
-    arrivals = run(units.group_by(**keys).agg(units=units.count()))
+    moved = {"moved": units.moved.sum()} if "moved" in units.columns else {}
+    arrivals = run(units.group_by(**keys).agg(units=units.count(), **moved))
     return [
         *(row | {"units": 0} for row in steps),
         *(row | start | {"day": row["arrival"]} for row in arrivals),

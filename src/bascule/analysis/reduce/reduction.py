@@ -16,7 +16,7 @@ from bascule.analysis.log.reading import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, complete
 from bascule.analysis.reduce import query, tables
 from bascule.analysis.reduce.moments import PROBABILITY
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, block_hours, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
 from bascule.core.errors import InputError
@@ -146,9 +146,11 @@ def _of_units(
     if single:
         units = tables.units_of_rows(rows, request.aggregate)
     elif assigned is None and request.measure is None:
-        units = tables.units_to_date(rows, request.aggregate)
+        units = tables.units_to_date(
+            rows, request.aggregate, exclude_moved=request.exclude_moved
+        )
     else:
-        arrived = tables.units_of(log.arrivals)
+        arrived = tables.units_of(log.arrivals, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
     valueless = query.without_value(units) if survey.blank else {}
     notes: tuple[str, ...] = ()
@@ -160,7 +162,7 @@ def _of_units(
     if at_once:
         zero_or_one = single and survey.zero_or_one and request.limits is None
         rows_by_day = query.by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
-        table = table_of(rows_by_day, arms)
+        table = table_of(rows_by_day, arms, block_hours(log.reading.block))
     else:
         table = _grown(request, log)
     surveys = [survey] if assigned is None else [survey, assigned]
@@ -194,7 +196,8 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
 
 def _grown(request: Request, log: Log) -> Table:
     """The sums of outcomes that grow from the units' assignment on."""
-    units = stored(tables.units_of(log.arrivals), "bascule_units")
+    units = tables.units_of(log.arrivals, exclude_moved=request.exclude_moved)
+    units = stored(units, "bascule_units")
     events = log.rows
     if log.assigned is None:
         # Rows with a value of 0 change no outcome, and most rows of most logs have one.

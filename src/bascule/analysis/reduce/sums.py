@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,29 @@ MOST_GROWING = 1000
 
 IN_TWO_ARMS = "unit in two arms"
 
-Block = Literal["day", "week"]
-"""Period within which units are compared."""
+Block = str
+"""Period within which units are compared: "day", "week", "hour", or some hours, as "6h"."""
 
-WEEK = 7
+WEEK, HOURS = 7, 24
+
+
+def block_hours(block: Block) -> int:
+    """The hours of a block that is no longer than a day; 24 for a week, which is made of days.
+
+    >>> block_hours("hour"), block_hours("6h"), block_hours("day")
+    (1, 6, 24)
+    """
+    if block in ("day", "week"):
+        return HOURS
+    hours = "1" if block == "hour" else block.removesuffix("h")
+    if not hours.isdecimal() or not int(hours) or HOURS % int(hours):
+        raise InputError(
+            "block",
+            f'block must be "day", "week", "hour", or hours that make up a day, such as "6h" (got '
+            f"{block!r})",
+        )
+    return int(hours)
+
 
 
 class Axes(NamedTuple):
@@ -239,7 +258,9 @@ class Table:
     """The reduced table: the sums of each segment, and what was excluded, by reason.
 
     Of the `events` of known units, `late` came after the windows of their units. `clipped` counts
-    for each arm the outcomes beyond the limits, which count as the nearest one.
+    for each arm the outcomes beyond the limits, which count as the nearest one. `moved` units have
+    rows in other arms than that of their first row. `arrivals` are the units of each segment by
+    day, hour and arm. Where blocks are shorter than a day, `parts` has the sums of each.
     """
 
     segments: dict[str, Sums]
@@ -247,6 +268,9 @@ class Table:
     events: int = 0
     late: int = 0
     clipped: tuple[int, ...] = ()
+    moved: int = 0
+    arrivals: dict[str, FloatArray] = field(default_factory=dict)
+    parts: dict[str, Sums] = field(default_factory=dict)
 
     @property
     def at_once(self) -> bool:
@@ -267,8 +291,8 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(rows: Sequence[Record], arms: int) -> Table:
-    """Lay reduced rows out, a segment at a time.
+def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
+    """Lay reduced rows out, a segment at a time, and in blocks of some hours if these are shorter.
 
     Rows of outcomes that grow have an arrival and a day, others a day only.
     """
@@ -290,7 +314,20 @@ def table_of(rows: Sequence[Record], arms: int) -> Table:
         total("events") or total("rows"),
         total("late"),
         tuple(total("clipped", arm) for arm in range(arms)),
+        total("moved"),
+        {name: _arrivals(kept[name], arms) for name in kept},
+        {name: _laid_out(kept[name], arms, hours) for name in kept if hours < HOURS},
     )
+
+
+def _arrivals(rows: list[Record], arms: int) -> FloatArray:
+    """The units by day, hour and arm; all at hour 0 where hours are not known."""
+    days = [row.get("arrival", row["day"]) for row in rows]
+    first = min(days)
+    counts = np.zeros(((max(days) - first).days + 1, HOURS, arms))
+    for day, row in zip(days, rows, strict=True):
+        counts[(day - first).days, row.get("hour", 0), row["arm"]] += row["units"]
+    return counts
 
 
 def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
@@ -302,13 +339,16 @@ def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
     return segments
 
 
-def _laid_out(rows: list[Record], arms: int) -> Sums:
+def _laid_out(rows: list[Record], arms: int, hours: int = HOURS) -> Sums:
     grows = "arrival" in rows[0]
     first: date = min(row["arrival" if grows else "day"] for row in rows)
-    days = days_between(first, max(row["day"] for row in rows))
+    a_day = HOURS // hours
+    days = tuple(
+        day for day in days_between(first, max(row["day"] for row in rows)) for _ in range(a_day)
+    )
 
-    def place(day: date) -> int:
-        return int((day - first).days)
+    def place(row: Record, name: str = "day") -> int:
+        return int((row[name] - first).days) * a_day + row.get("hour", 0) // hours
 
     if grows and len(days) > MOST_GROWING:
         raise InputError(
@@ -321,12 +361,12 @@ def _laid_out(rows: list[Record], arms: int) -> Sums:
     units, lows, highs = np.zeros(shape), np.full(shape, np.inf), np.full(shape, -np.inf)
     totals, squares, cubes = (np.zeros((len(days), *shape)) for _ in range(3))
     for row in rows:
-        units[place(row["arrival" if grows else "day"]), row["arm"]] += row["units"]
+        units[place(row, "arrival" if grows else "day"), row["arm"]] += row["units"]
     # Where every unit was excluded because it has no value, nothing else is known.
     known = [row for row in rows if row["low"] is not None]
     for row in known:
-        day, arm = place(row["day"]), row["arm"]
-        arrived = place(row["arrival"]) if grows else day
+        day, arm = place(row), row["arm"]
+        arrived = place(row, "arrival") if grows else day
         lows[arrived, arm] = np.minimum(lows[arrived, arm], row["low"])
         highs[arrived, arm] = np.maximum(highs[arrived, arm], row["high"])
         totals[arrived, day, arm] += float(row["total"])
@@ -347,14 +387,14 @@ def _laid_out(rows: list[Record], arms: int) -> Sums:
 
 
 def _moments(
-    rows: list[Record], place: Callable[[date], int], shape: tuple[int, int]
+    rows: list[Record], place: Callable[[Record], int], shape: tuple[int, int]
 ) -> FloatArray | None:
     """The products of the reduced rows; None where a log has no denominator and no covariate."""
     if not rows or not any(name.startswith("moment_") for name in rows[0]):
         return None
     products = np.zeros((*shape, len(POWERS)))
     for row in rows:
-        products[place(row["day"]), row["arm"]] += moments_of(row)
+        products[place(row), row["arm"]] += moments_of(row)
     return products
 
 

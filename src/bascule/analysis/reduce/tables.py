@@ -18,21 +18,53 @@ CONSTANT = ("covariate", "cluster")
 """What is known of a unit besides its arm, its segment and its probabilities."""
 
 
-def units_of(rows: Any) -> Any:
-    """Assignments: a row per unit with its arms, its first moment and the number of its rows.
+def units_of(rows: Any, *, exclude_moved: bool = False) -> Any:
+    """Assignments: a row per unit with its arm, its first moment and the number of its rows.
 
-    A unit of two arms or segments has the lowest and the highest of them.
+    A unit belongs to the arm of its first row. `lowest` and `highest` are the arms that it has at
+    that moment, which differ if it has two at once; `moved` says that another row has another arm.
+    With `exclude_moved` they are those of all its rows.
     """
     rows = good(rows)
-    return rows.group_by("unit").agg(**_about_unit(rows))
+    return rows.group_by("unit").agg(**_about_unit(rows, exclude_moved))
 
 
-def _about_unit(rows: Any) -> dict[str, Any]:
-    parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
+MOST_CODES = 1024
+"""Above the number of any arm, and small enough for microseconds since 1970 times it."""
+
+
+def _about_unit(rows: Any, exclude_moved: bool) -> dict[str, Any]:
+    # One number orders rows by their time and then by their arm.
+    clock, code = _clock(rows) * MOST_CODES, rows.code.cast("int64")
+    first = [(clock + code).min(), (clock + (MOST_CODES - 1 - code)).min()]
+    # The remainder of a time before 1970 is below 0.
+    low, high = ((key % MOST_CODES + MOST_CODES) % MOST_CODES for key in first)
+    parts = {
+        "lowest": low.cast("int16"),
+        "highest": (MOST_CODES - 1 - high).cast("int16"),
+        "moved": counting(rows.code.min() != rows.code.max()),
+    }
+    if exclude_moved:
+        parts = {"lowest": rows.code.min(), "highest": rows.code.max()}
     if "segment" in rows.columns:
         parts |= {"segment": rows.segment.min(), "other": rows.segment.max()}
     parts |= {"first": rows.time.min(), "rows": rows.count()}
     return parts | {name: rows[name].min() for name in _constant(rows)}
+
+
+def _clock(rows: Any) -> Any:
+    """The time of a row as a whole number: of microseconds, or of seconds outside of DuckDB."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    if not is_duckdb(rows):
+        return rows.time.epoch_seconds().cast("int64")
+
+    @ibis.udf.scalar.builtin(signature=((dt.Timestamp(scale=6),), dt.int64))
+    def epoch_us(time):  # type: ignore[no-untyped-def]
+        """Return the microseconds since 1970."""
+
+    return epoch_us(rows.time.cast("timestamp(6)"))
 
 
 def _constant(rows: Any) -> list[str]:
@@ -69,11 +101,10 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
     return rows.select(arm=rows.code, first=rows.time, outcome=value, **parts)
 
 
-def units_to_date(rows: Any, aggregate: str) -> Any:
+def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> Any:
     """A table of units that arrive with their first row: all their values in the log together."""
     rows = good(rows)
-    # A day is smaller than a moment, and enough here.
-    about = _about_unit(rows) | {"first": rows.time.date().min()}
+    about = _about_unit(rows, exclude_moved)
     about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
     return rows.group_by("unit").agg(**about, outcome=aggregated(rows.value, rows.time, aggregate))
 
@@ -186,30 +217,36 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     It reads little of a file that has statistics, where `surveyed` reads all of it.
     """
     value, time = columns.value, columns.times
-    plain = columns.arm is not None and value is not None and columns.unit is not None
-    if not plain or time.form != "as is" or time.column is None:
+    if columns.arm is None or value is None or columns.totals or columns.no_unit:
         return None
-    kinds = [table[name].type() for name in (value, time.column, columns.unit)]
-    whole = kinds[0].is_integer() or kinds[0].is_boolean()
-    right = kinds[1].is_timestamp() and kinds[1].timezone is None
-    if not (whole or kinds[0].is_floating()) or not right or not kinds[2].is_integer():
+    kind = table[value].type()
+    whole = kind.is_integer() or kind.is_boolean()
+    if not (whole or kind.is_floating()):
         return None
-    parts = {"rows": table.count(), "units": table[columns.unit].count()}
-    at = table[time.column]
-    parts |= {"times": at.count(), "values": table[value].count()}
-    parts |= {"first": at.min(), "last": at.max()}
-    number = table[value].cast("int8") if kinds[0].is_boolean() else table[value]
+    number = table[value].cast("int8") if kind.is_boolean() else table[value]
     # The largest number is not a number if any is none.
-    parts |= {"low": number.min(), "high": number.max()}
+    parts = {"rows": table.count(), "low": number.min(), "high": number.max()}
+    needed = [value]
+    if columns.unit is not None:
+        needed.append(columns.unit)
+        if not (table[columns.unit].type().is_integer() or table[columns.unit].type().is_string()):
+            return None
+    if time.column is not None:
+        needed.append(time.column)
+        at = table[time.column]
+        if time.form != "as is" or not at.type().is_timestamp() or at.type().timezone is not None:
+            return None
+        parts |= {"first": at.min(), "last": at.max()}
+    parts |= {f"entries{place}": table[name].count() for place, name in enumerate(needed)}
     (row,) = run(table.agg(**parts))
     rows = int(row["rows"])
-    complete = all(int(row[name]) == rows for name in ("units", "times", "values"))
+    complete = all(int(row[f"entries{place}"]) == rows for place in range(len(needed)))
     if not complete or arms.rows != rows or not rows:
         return None
     if not (row["low"] >= -LARGEST and row["high"] <= LARGEST):
         return None
     zero_or_one = whole and row["low"] >= 0 and row["high"] <= 1
-    return Survey(rows, {}, {}, 0, 0, row["first"], row["last"], rows, zero_or_one)
+    return Survey(rows, {}, {}, 0, 0, row.get("first"), row.get("last"), rows, zero_or_one)
 
 
 def surveyed(rows: Any) -> Survey:
@@ -297,7 +334,23 @@ def one_row_each(rows: Any, about: Survey) -> bool:
         about_units = int(run(good_rows.agg(units=good_rows.unit.approx_nunique()))[0]["units"])
         if about_units < 0.85 * usable:
             return False
-    return int(run(good_rows.agg(units=good_rows.unit.nunique()))[0]["units"]) == usable
+    unit = good_rows.unit
+    if unit.type().is_string() and is_duckdb(rows):
+        # As many different hashes as rows are as many units, and take less memory than the texts.
+        unit = _hashed(unit)
+    return int(run(good_rows.agg(units=unit.nunique()))[0]["units"]) == usable
+
+
+def _hashed(text: Any) -> Any:
+    """A whole number for each text, the same for the same one."""
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    @ibis.udf.scalar.builtin(name="hash", signature=((dt.string,), dt.uint64))
+    def hashed(text):  # type: ignore[no-untyped-def]
+        """Return a hash of a text."""
+
+    return hashed(text)
 
 
 LARGEST_WHOLE = 2**63 - 1

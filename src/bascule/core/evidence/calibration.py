@@ -19,10 +19,14 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.radius import lg
 from bascule.core.types import FloatArray
 
-Guarantee = Literal["proven", "gaussian", "as published", "asymptotic", "stated by its author"]
-"""What kind of proof stands behind a decision; the last one of rules from outside."""
+Guarantee = Literal[
+    "proven", "gaussian", "as published", "asymptotic", "stated by its author", "none"
+]
+"""What kind of proof stands behind a decision: `STATED` for rules from outside, `NO_GUARANTEE` for
+logs that allow no answer."""
 
 STATED: Guarantee = "stated by its author"
+NO_GUARANTEE: Guarantee = "none"
 
 SUMMED_UNTIL = 1_000_000
 """Epochs that start later than this are added up by an integral."""

@@ -33,6 +33,8 @@ def _answer(analysis: Analysis) -> str:
         decided = [f"{one.segment}: {one.decision.name}" for one in parts if one.decision]
         names = f": {'; '.join(decided)}" if decided else ""
         return f"{len(decided)} of {len(parts)} segments decided{names}"
+    if analysis.withheld:
+        return f"No decision: {analysis.withheld}"
     decision = analysis.decision
     if analysis.decides == "guardrails":
         return _of_guardrails(analysis)
@@ -204,6 +206,8 @@ def decided_before(analysis: Analysis) -> str:
 
 def guarantee(analysis: Analysis) -> str:
     """What may be relied on, in a sentence or two that say no more."""
+    if analysis.withheld:
+        return "Nothing is proven of this log."
     if analysis.evidence.once:
         return (
             "If this is the only look, at a time that was fixed before the test, a wrong winner is "
@@ -213,4 +217,10 @@ def guarantee(analysis: Analysis) -> str:
     design, parts = analysis.design, len(analysis.segments)
     among = f", in all {parts} segments together" if parts else ""
     promised = promise(analysis.error, len(design.arms), analysis.guarantee, design.outcome)
-    return f"{promised}{among}. Units must have been split at random."
+    split = "in a way that did not depend on outcomes within a"
+    block = analysis.reading.block
+    if analysis.reading.probability:
+        return f"{promised}{among}. Units must have been split by the logged probabilities."
+    if analysis.reading.times == "none":
+        return f"{promised}{among}. Units must have been split at random."
+    return f"{promised}{among}. Units must have been split at random, {split} {block}."

@@ -99,13 +99,15 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
     if analysis.decides == "guardrails":
         return ()
     unit = amounts_of(analysis).cost_unit
-    facts = [] if analysis.segments else [_time_fact(analysis)]
+    facts = [] if analysis.segments or analysis.withheld else [_time_fact(analysis)]
     if analysis.cost is not None:
         facts.append(Fact("Cost so far", number(analysis.cost), f"{unit}, against the best arm"))
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         decided = analysis.decided
         when = "on their first days" if decided is None else f"on {stamp(analysis, decided)}"
         facts.append(Fact(f"Stopping {when} would have saved", number(analysis.saved), unit))
+    if analysis.withheld:
+        return tuple(facts)
     sign = "≈" if analysis.guarantee == "asymptotic" else "≤"
     looks = "at one look" if analysis.evidence.once else "however often anyone looks"
     risk = f"{sign} {percent(analysis.error)}"
@@ -131,7 +133,7 @@ def _numbers(analysis: Analysis) -> Report:
     amounts, once = amounts_of(analysis), analysis.once
     tables = [_arm_table(analysis)]
     notes = [sentences.decided_before(analysis)]
-    if not analysis.evidence.once and analysis.effects:
+    if not (analysis.evidence.once or analysis.withheld) and analysis.effects:
         error, compared = analysis.effects[0].error, analysis.contrasts
         rows = _effect_rows(analysis)
         tables.append(_difference_table(rows, error, compared[0].lift_error if compared else None))
