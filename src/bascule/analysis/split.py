@@ -49,7 +49,7 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
     message = (
         f"the shares of the arms changed with the time within a {words} ({shown(p_value)}), as "
         "where the split followed the outcomes: name the column with the probability of a unit's "
-        "arm (`probability`), or the period in which shares were constant (`block=\"hour\"`)"
+        'arm (`probability`), or the period in which shares were constant (`block="hour"`)'
     )
     return Check(WITHIN, True, message, p_value)
 
@@ -99,7 +99,7 @@ def _in_parts(counts: FloatArray) -> FloatArray:
     middle = (np.cumsum(sizes) - 0.5 * sizes) / sizes.sum()
     part = np.minimum((parts * middle).astype(int), parts - 1)
     table = np.stack([counts[part == place].sum(axis=0) for place in range(parts)])
-    return table[table.sum(axis=1) > 0]
+    return np.asarray(table[table.sum(axis=1) > 0])
 
 
 def withheld_reason(request: Request, reduced: Reduced, within: Check, between: bool) -> str:
@@ -121,7 +121,7 @@ def withheld_reason(request: Request, reduced: Reduced, within: Check, between: 
         return (
             "the split changed from day to day, and units that were seen in two arms are excluded, "
             "which removes returning units from the arm whose share fell: count them for their "
-            "first arm (`two_arms=\"first\"`)"
+            'first arm (`two_arms="first"`)'
         )
     return ""
 

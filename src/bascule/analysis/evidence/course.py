@@ -91,6 +91,9 @@ def course_of_looks(looks: Iterable[Look]) -> Course:
     for day, decision in looks:
         if reached is None and decision is not None:
             reached, decided = decision, day.date
+        if days and days[-1].date == day.date:
+            # Of the blocks of a day, the last one says where the test stood at its end.
+            days.pop()
         days.append(day if reached is None else replace(day, decision=reached.name))
     return Course(tuple(days), reached, decided)
 

@@ -307,7 +307,7 @@ LONGEST_WORD = 24
 """The most bytes of a word for totals or for no unit, with spaces around it."""
 
 
-def unit_words(table: Any, column: str | None) -> dict[str, tuple[str, ...]]:
+def unit_words(table: Any, column: str | None) -> dict[str, Any]:
     """The entries of a column of units that stand for a row of totals, and for no unit.
 
     Longer entries are not looked at, so that the cost does not depend on the length of ids.

@@ -146,9 +146,7 @@ def _of_units(
     if single:
         units = tables.units_of_rows(rows, request.aggregate)
     elif assigned is None and request.measure is None:
-        units = tables.units_to_date(
-            rows, request.aggregate, exclude_moved=request.exclude_moved
-        )
+        units = tables.units_to_date(rows, request.aggregate, exclude_moved=request.exclude_moved)
     else:
         arrived = tables.units_of(log.arrivals, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)

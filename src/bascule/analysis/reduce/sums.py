@@ -49,7 +49,6 @@ def block_hours(block: Block) -> int:
     return int(hours)
 
 
-
 class Axes(NamedTuple):
     """Which axes of an array are those of days, and which those of arms."""
 
@@ -322,11 +321,11 @@ def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
 
 def _arrivals(rows: list[Record], arms: int) -> FloatArray:
     """The units by day, hour and arm; all at hour 0 where hours are not known."""
-    days = [row.get("arrival", row["day"]) for row in rows]
+    days: list[date] = [row.get("arrival") or row["day"] for row in rows]
     first = min(days)
     counts = np.zeros(((max(days) - first).days + 1, HOURS, arms))
     for day, row in zip(days, rows, strict=True):
-        counts[(day - first).days, row.get("hour", 0), row["arm"]] += row["units"]
+        counts[(day - first).days, row.get("hour") or 0, row["arm"]] += row["units"]
     return counts
 
 
@@ -348,7 +347,7 @@ def _laid_out(rows: list[Record], arms: int, hours: int = HOURS) -> Sums:
     )
 
     def place(row: Record, name: str = "day") -> int:
-        return int((row[name] - first).days) * a_day + row.get("hour", 0) // hours
+        return int((row[name] - first).days * a_day + (row.get("hour") or 0) // hours)
 
     if grows and len(days) > MOST_GROWING:
         raise InputError(
