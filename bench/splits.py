@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+from tests.analysis.test_split import LOGS
 
 import bascule as bs
-from tests.analysis.test_split import LOGS
 
 ERROR = 0.2
 

@@ -194,6 +194,7 @@ def answer(
 def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
     """Checks of the rows of a log, whatever segments they are in."""
     return [
+        *checks.matches(reduced),
         *checks.rows_read(reduced),
         *checks.missing_outcomes(reduced.arms, reduced.valueless, len(sums.days)),
         *checks.outcome_values(request.strict_outcome, reduced.unfit),

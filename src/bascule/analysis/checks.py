@@ -154,6 +154,25 @@ def _such_as(reduced: Reduced, reason: str) -> str:
     return f" (such as {', '.join(repr(one) for one in examples)})" if examples else ""
 
 
+FEW_MATCHES = 0.5
+MATCHES = "matched events"
+
+
+def matches(reduced: Reduced) -> list[Check]:
+    """Whether most events belong to units of the assignments; no check where all of them do."""
+    strangers = sum(n for why, n in reduced.excluded.items() if why.startswith(STRANGER))
+    if not strangers:
+        return []
+    share = reduced.table.events / (reduced.table.events + strangers)
+    message = f"{percent(share, 2)} of the events belong to units of the assignments"
+    if share < FEW_MATCHES:
+        message += ": is the unit the column that both tables have?"
+    return [Check(MATCHES, share < FEW_MATCHES, message)]
+
+
+STRANGER = "event of an unknown unit"
+
+
 def two_arms(reduced: Reduced, units: int) -> Check:
     """Units that were seen in more than one arm."""
     excluded, moved = reduced.table.excluded.get(IN_TWO_ARMS, 0), reduced.table.moved

@@ -86,6 +86,12 @@ DATES = r"(^|_)(date|datum|time|timestamp|datetime)$"
 TREATED = r"^(is_)?(treat|treated|treatment|test|exposed|intervention|experiment|new_page)(_|$)"
 """Names of flags that may be the arm."""
 
+PERIODS = r"_(week|day|date|month|hour|year|period)$"
+"""What the names of times end with, which are no arms."""
+
+PROBABILITIES = r"(^|_)(propensity|prob|probability|pscore|propensity_score)$"
+"""Names of columns with the probability of a unit's arm."""
+
 MOST_KINDS = 20
 """The most kinds of events that are named in a message."""
 
@@ -210,3 +216,12 @@ def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) ->
     yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)
     if per is not None:
         yield per
+
+
+def quoted(name: str) -> str:
+    """A column as a query has it.
+
+    >>> quoted("sales"), quoted("Sales [USD]")
+    ('sales', '"Sales [USD]"')
+    """
+    return name if re.fullmatch(r"[a-z][a-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'

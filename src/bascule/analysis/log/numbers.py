@@ -11,8 +11,16 @@ from bascule.core.errors import InputError
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import LARGEST
 
-TRUE_WORDS, FALSE_WORDS = ("true", "yes", "t", "y"), ("false", "no", "f", "n")
-"""Text that stands for 1 and for 0, in any case and with spaces around it."""
+TRUE_WORDS = (
+    *("true", "yes", "t", "y", "ja", "oui", "sí", "si", "sì", "sim", "wahr", "vrai", "verdadero"),
+    *("vero", "verdadeiro", "waar"),
+)
+FALSE_WORDS = (
+    *("false", "no", "f", "n", "nein", "non", "nee", "não", "nao", "falsch", "faux", "falso"),
+    *("onwaar",),
+)
+"""Text that stands for 1 and for 0, in any case and with spaces around it: in English, German,
+French, Spanish, Italian, Portuguese and Dutch."""
 
 NUMBER = r"^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*$"
 

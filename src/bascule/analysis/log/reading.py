@@ -176,7 +176,10 @@ class Question(InputError):  # noqa: N818 - it asks
         call = call_of(place, **options)
         first = [_written(call.pop(name), name) for name in ("log", "metric")]
         parts = [*first, *(f"{name}={_written(value, name)}" for name, value in call.items())]
-        return f"bs.{'analyze_each' if 'test' in call else 'analyze'}({', '.join(parts)})"
+        text = f"bs.{'analyze_each' if 'test' in call else 'analyze'}({', '.join(parts)})"
+        # A table that is read twice has one name.
+        same = options.get("assignments") == self.place and self.place.startswith("a ")
+        return text.replace("bs.Log(assignments,", "bs.Log(log,") if same else text
 
 
 def _written(value: Any, name: str) -> str:

@@ -16,12 +16,15 @@ from bascule.analysis.log.naming import (
     GROUPS,
     IDENTITY,
     KINDS,
+    PERIODS,
+    PROBABILITIES,
     TESTS,
     TREATED,
     interval,
     listed,
     named,
     plain,
+    quoted,
     usual,
 )
 from bascule.analysis.log.reading import Question, Reading
@@ -76,6 +79,8 @@ def recognised(
         free = [name for name in roles.events.free if name != roles.covariate]
         others = tuple(name for name in roles.events.numbers if name in free)
     shapes.ask_about_sums(roles)
+    shapes.ask_about_stream(roles)
+    shapes.ask_about_probabilities(roles)
     shapes.refuse_survival_data(roles)
     shapes.ask_about_blanks(roles)
     wholes = _wholes(roles)
@@ -179,12 +184,14 @@ def _find_arm(roles: Roles) -> None:
     groups.append(usual("perhaps an arm", likely))
     groups.append([c for c in likely if re.search(ARM_ENDINGS, plain(c))])
     flags = [c for c in columns if re.search(TREATED, plain(c))]
+    flags = [c for c in flags if not re.search(PERIODS, plain(c))]
     groups.append([c for c in flags if _has_few(roles, c)])
     if roles.choose("arm", sample, groups):
         return
     free = [c for c in columns if c not in (roles.tests, *sample.row_numbers)]
     few = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
     few = [c for c in few if not usual("value", [c])] or few
+    few = [c for c in few if not re.search(PERIODS, plain(c))] or few
     few = sorted(few, key=lambda c: c in sample.numbers)
     if roles.tests is not None:
         # Each test has its own arms, so their column has more entries than others.
@@ -248,6 +255,11 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     sample = roles.events
     rest = {*interval(sample.free), roles.covariate}
     numbers = [c for c in sample.numbers if c in sample.free and c not in rest]
+    numbers = [c for c in numbers if not re.search(PROBABILITIES, plain(c))]
+    unit = roles.columns.get("unit")
+    if roles.alone and (unit is None or sample.different(unit) == sample.rows > 1):
+        # A column with the same number in each row measures nothing.
+        numbers = [c for c in numbers if sample.different(c) > 1]
     if not (roles.has_unit or roles.no_unit):
         counts = shapes.counts_of_units(roles)
         numbers = [c for c in numbers if c not in counts]
@@ -274,12 +286,28 @@ def _find_value(roles: Roles) -> tuple[str, ...]:
     elif roles.alone:
         columns = listed(list(sample.table.columns), "and")
         roles.ask("metric", f"no column looks like the metric (of {columns})")
+        if _ask_about_fields(roles):
+            return ()
         if "unit" in roles.columns and "arm" in roles.columns:
             roles.unclear[-1] += (
                 ": if outcomes are in another table, give that one as the log, and this one as its "
                 "assignments (assignments=FILE, --assignments FILE)"
             )
     return tuple(c for c in numbers if c not in roles.columns.values())
+
+
+def _ask_about_fields(roles: Roles) -> bool:
+    """Ask for a field of a nested column, with the query that reads it; False without any."""
+    sample = roles.events
+    nested = {c: fields for c in sample.free if (fields := sample.nested(c))}
+    if not nested or roles.asked.log.query is not None:
+        return False
+    each = "; ".join(f"{c} has {listed(list(fields), 'and')}" for c, fields in nested.items())
+    field, term = [pair for fields in nested.values() for pair in fields.items()][-1]
+    roles.unclear[-1] += f", but nested columns have fields: {each}; a query reads one"
+    # nosec B608 - the query is shown, not run
+    roles.options |= {"query": f"SELECT *, {term} AS {quoted(field)} FROM log", "metric": field}
+    return True
 
 
 def _wholes(roles: Roles) -> list[str]:
@@ -306,5 +334,6 @@ def _mixed(roles: Roles) -> list[str]:
     if not roles.alone or roles.tests:
         return []
     texts = [c for c in sample.free if c not in sample.numbers and c not in sample.row_numbers]
+    texts = [c for c in texts if not sample.table[c].type().is_nested()]
     alike = [c for c in texts if sample.different(c) == sample.different(arm)]
     return [words for c in alike if (words := sample.disagreement(c, arm))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -167,6 +168,33 @@ class Sample:
             zero = word.isin(FALSE_WORDS) | word.re_search(ZERO)
         (row,) = run(table.agg(rows=table.count(), blank=blank.sum(), zeros=zero.sum()))
         return 0 if row["zeros"] else int(row["blank"] or 0), row["rows"]
+
+    def nested(self, name: str) -> dict[str, str]:
+        """The fields of a column of structs or of JSON text, each with the SQL that reads it."""
+        kind, column = self.table[name].type(), naming.quoted(name)
+        if kind.is_struct():
+            return {field: f"{column}.{naming.quoted(field)}" for field in kind.names}
+        if not kind.is_string():
+            return {}
+        first = self._first.filter(self._first[name].notnull()).select(entry=name).limit(1)
+        entries = [row["entry"].strip() for row in run(first)]
+        if not entries or not entries[0].startswith("{"):
+            return {}
+        try:
+            fields = json.loads(entries[0])
+        except ValueError:
+            return {}
+        return {field: f"json_extract_string({column}, '$.{field}')" for field in fields}
+
+    def without(self, arm: str, unit: str) -> float:
+        """The share of rows without an arm whose units have one in other rows."""
+        table = self.table
+        (row,) = run(table.agg(rows=table.count(), armed=table[arm].count()))
+        if row["armed"] in (0, row["rows"]):
+            return 0.0
+        armed = table.filter(table[arm].notnull()).select(unit).distinct()
+        others = table.filter(table[arm].isnull()).select(unit).semi_join(armed, unit)
+        return float(run(others.agg(rows=others.count()))[0]["rows"]) / float(row["rows"])
 
     def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
         """Whether a count never falls over time within any group, as one does that adds up."""

@@ -18,10 +18,12 @@ from bascule.analysis.log.naming import (
     EVENTS,
     METRICS,
     NUMBER_OF,
+    PROBABILITIES,
     TESTS,
     interval,
     listed,
     plain,
+    quoted,
     usual,
 )
 from bascule.analysis.log.numbers import written_of
@@ -139,6 +141,47 @@ def ask_about_sums(roles: Roles) -> None:
     if odd is not None:
         shown = f"{odd[0]:.12g} for {odd[1]:g} {counts[0]}"
         roles.ask("squares", f"{metric} has {shown}, which is no sum of 0 and 1: {OTHER_SUMS}")
+
+
+MANY_WITHOUT_ARM = 0.05
+"""Share of rows without an arm from which on a log may have exposures and events in one table."""
+
+
+def ask_about_stream(roles: Roles) -> None:
+    """Ask to read a table twice in which only some rows, the exposures, have the arm."""
+    sample, unit, arm = roles.events, roles.meant("unit"), roles.meant("arm")
+    columns = sample.table.columns
+    if unit is None or arm is None or not {unit, arm} <= set(columns):
+        return
+    if not roles.alone or roles.tests:
+        return
+    if roles.asked.log.row_is_unit or not sample.without(arm, unit) > MANY_WITHOUT_ARM:
+        return
+    roles.unclear.append(
+        f"many rows have no {arm}, and their units have one in other rows: the log seems to have "
+        "exposures and events in one table, of which the exposures are the assignments"
+    )
+    roles.options["assignments"] = roles.asked.log.where.shown
+    query = f"SELECT * FROM log WHERE {quoted(arm)} IS NOT NULL"  # nosec B608 - it is shown
+    roles.options["assignments_query"] = query
+    roles.options.setdefault("unit", unit)
+
+
+def ask_about_probabilities(roles: Roles) -> None:
+    """Ask whether a column has the probability of each unit's arm, where it changes."""
+    sample = roles.arms
+    if roles.asked.assigned.probability is not None or roles.asked.log.count is not None:
+        return
+    named = [c for c in sample.free if re.search(PROBABILITIES, plain(c)) and c in sample.numbers]
+    likely = [c for c in named if sample.different(c) > 1]
+    if likely and roles.alone:
+        roles.ask(
+            "probability",
+            f"{likely[0]} seems to be the probability of the arm that a unit got, which is needed "
+            "where the split changed",
+            likely[0],
+        )
+        roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
 
 
 SURVIVAL = (
@@ -312,12 +355,3 @@ def _query(
         f"SELECT {', '.join(parts)} FROM {source} "  # nosec B608 - it is shown, not run
         f"UNPIVOT INCLUDE NULLS (({', '.join(values)}) FOR arm IN ({arms}))"
     )
-
-
-def quoted(name: str) -> str:
-    """A column as a query has it.
-
-    >>> quoted("sales"), quoted("Sales [USD]")
-    ('sales', '"Sales [USD]"')
-    """
-    return name if re.fullmatch(r"[a-z][a-z_0-9]*", name) else '"' + name.replace('"', '""') + '"'

@@ -16,6 +16,9 @@ LATEST_DAY = 100_000
 EARLIEST_SECOND, LATEST_SECOND = 3.0e8, 1e11
 """Seconds since 1970 begin with the middle of 1979: smaller numbers are something else."""
 
+PER_SECOND = {"milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+"""Finer units of times since 1970; what each counts in a second."""
+
 EARLIEST_MILLI = EARLIEST_SECOND * 1000.0
 
 TimeKind = Literal["dates", "numbers", "none"]
@@ -45,7 +48,8 @@ FORMAT_HINT = "give time_format (--time-format), for example %d/%m/%Y %H:%M"
 class Times(NamedTuple):
     """How the times of a column are read: as they are, by a format, or as numbers.
 
-    `form` is "as is", "days", "seconds", "yyyymmdd", "isoweek", or a format with percent signs.
+    `form` is "as is", "days", "seconds" or smaller, "yyyymmdd", "isoweek", "times with zones", or a
+    format with percent signs.
     """
 
     column: str | None
@@ -96,8 +100,9 @@ def _of_numbers(raw: Any, table: Any, column: str, field: str) -> Times:
         return Times(column, "numbers", "days")
     if low >= EARLIEST_SECOND and high < LATEST_SECOND:
         return Times(column, "dates", "seconds")
-    if low >= EARLIEST_MILLI:
-        return Times(column, "dates", "milliseconds")
+    for unit, factor in PER_SECOND.items():
+        if low >= EARLIEST_SECOND * factor and high < LATEST_SECOND * factor:
+            return Times(column, "dates", unit)
     if low >= 19000101 and high <= 21001231:
         return Times(column, "dates", "yyyymmdd")
     if low >= 190001 and high <= 210053:
@@ -111,8 +116,8 @@ def _of_numbers(raw: Any, table: Any, column: str, field: str) -> Times:
     if low >= EARLIEST_SECOND and high >= EARLIEST_MILLI:
         raise InputError(
             field,
-            f"{field}: numbers from {low:.12g} to {high:.12g} in {column!r} are seconds since 1970 "
-            "in some rows and milliseconds in others: write them in one unit",
+            f"{field}: numbers from {low:.12g} to {high:.12g} in {column!r} are times since "
+            "1970 in seconds in some rows and in smaller units in others: write them in one unit",
         )
     raise InputError(
         field,
@@ -121,12 +126,12 @@ def _of_numbers(raw: Any, table: Any, column: str, field: str) -> Times:
     )
 
 
-def _of_text(table: Any, column: str, field: str) -> Times:
+def _of_text(table: Any, column: str, field: str, *, zoned: bool = False) -> Times:
     if not is_duckdb(table):
         raise InputError(
             field, f"{field}: column {column!r} is text: cast it to timestamp in the query"
         )
-    raw = table[column]
+    raw = _zoned(table[column]) if zoned else table[column]
     text = raw.strip()
     # Dates such as 03/02/2026 say a day or a month first: only other rows of the log can tell.
     slashed = text.re_search(SLASHED)
@@ -136,6 +141,9 @@ def _of_text(table: Any, column: str, field: str) -> Times:
     (row,) = run(
         table.agg(
             iso=iso.sum(),
+            odd_zones=text.re_search(ODD_ZONE).sum(),
+            zoned=(iso & text.re_search(HAS_ZONE) & text.contains(":")).sum(),
+            timed=(iso & text.contains(":")).sum(),
             slashed=slashed.sum(),
             first=text.max(where=slashed),
             widest=day.max(where=slashed),
@@ -148,7 +156,16 @@ def _of_text(table: Any, column: str, field: str) -> Times:
             **{form: text.re_search(pattern).sum() for form, pattern in FORMS.items()},
         )
     )
+    if row["odd_zones"] and not zoned:
+        return _of_text(table, column, field, zoned=True)
     iso_rows = row["iso"] or 0
+    with_zone, timed = row["zoned"] or 0, row["timed"] or 0
+    if 0 < with_zone < timed and timed > iso_rows / 2:
+        raise InputError(
+            field,
+            f"{field}: {with_zone:,} times in {column!r} have a zone, {timed - with_zone:,} none: "
+            "write all of them with a zone, or all in UTC without one",
+        )
     for form in FORMS:
         if (row[form] or 0) > iso_rows:
             clock = CLOCKS[min(row["colons"].count(":"), 2)] if form == DOTTED else ""
@@ -157,7 +174,7 @@ def _of_text(table: Any, column: str, field: str) -> Times:
         # Numbers with a few entries that are none.
         return _of_numbers(raw.try_cast("float64"), table, column, field)
     if (row["slashed"] or 0) <= iso_rows:
-        return Times(column, "dates")
+        return Times(column, "dates", ZONED if zoned else "as is")
     first: str = row["first"]
     sign = next(mark for mark in first if mark in SEPARATORS)
     clock = CLOCKS[min(first.count(":"), 2)]
@@ -197,10 +214,12 @@ def moment(table: Any, times: Times) -> Any:
             # A zone in the text counts, and text without one is UTC.
             return raw.try_cast("timestamp('UTC')").cast("timestamp")
         return raw.cast("timestamp")
-    if form in ("days", "seconds", "milliseconds"):
-        factor = {"days": 86400.0, "seconds": 1.0, "milliseconds": 0.001}[form]
+    if form == ZONED:
+        return _zoned(raw).try_cast("timestamp('UTC')").cast("timestamp")
+    if form in ("days", "seconds", *PER_SECOND):
         number = raw.try_cast("float64") if kind.is_string() else raw.cast("float64")
-        seconds = (number * factor).floor().cast("int64")
+        scaled = number * 86400.0 if form == "days" else number / PER_SECOND.get(form, 1.0)
+        seconds = scaled.floor().cast("int64")
         # Not the database's own conversion, which may give a time with a zone.
         return ibis.timestamp("1970-01-01 00:00:00") + seconds.as_interval("s")
     if form == "isoweek":
@@ -229,10 +248,42 @@ def _parsed(table: Any, text: Any, form: str) -> Any:
     if not is_duckdb(table):
         return text.as_timestamp(form)
 
+    # A zone makes it a time with one, which is turned into UTC in the database.
+    zone = "UTC" if "%z" in form or "%Z" in form else None
+
     @ibis.udf.scalar.builtin(
-        name="try_strptime", signature=((dt.string, dt.string), dt.Timestamp(scale=6))
+        name="try_strptime",
+        signature=((dt.string, dt.string), dt.Timestamp(timezone=zone, scale=6)),
     )
     def try_strptime(text, form):  # type: ignore[no-untyped-def]
         """Read a text by a format; null where it has another one."""
 
-    return try_strptime(text, form)
+    return try_strptime(text, form).cast("timestamp")
+
+
+ZONES = {
+    **{"PST": "-08:00", "PDT": "-07:00", "MST": "-07:00", "MDT": "-06:00", "CST": "-06:00"},
+    **{"CDT": "-05:00", "EST": "-05:00", "EDT": "-04:00", "GMT": "+00:00", "UTC": "+00:00"},
+    **{"BST": "+01:00", "CET": "+01:00", "CEST": "+02:00"},
+}
+"""Abbreviations of zones behind a time, as offsets."""
+
+HAS_ZONE = r"[0-9] ?(Z|[+\-][0-9]{2}:?([0-9]{2})?|[A-Z]{3,4})$"
+"""What the end of a time with a zone looks like."""
+
+
+ODD_ZONE = r":[0-9.]+ ?([+\-][0-9]{4}|[A-Z]{3,4})$"
+"""Zones that are abbreviated, or offsets without a colon behind a time."""
+
+ZONED = "times with zones"
+"""How times are read that have such zones."""
+
+
+def _zoned(raw: Any) -> Any:
+    """Times as text, with offsets in place of abbreviations of zones, in a form that is read."""
+    text = raw.strip()
+    # An offset without a colon, or with a space before it, is not read by every database.
+    text = text.re_replace(r" ?([+\-][0-9]{2})([0-9]{2})$", r"\1:\2")
+    for name, offset in ZONES.items():
+        text = text.re_replace(f"([0-9]) ?{name}$", f"\\1{offset}")
+    return text

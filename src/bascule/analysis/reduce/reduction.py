@@ -62,6 +62,13 @@ def reduced(request: Request, log: Log) -> Reduced:
         rows += assigned.rows
         excluded |= _of_assignments(assigned.excluded)
         examples |= _of_assignments(assigned.examples)
+        if usable and not made.table.events:
+            raise InputError(
+                "unit",
+                f"unit: none of the {usable:,} events belongs to a unit of the assignments: name "
+                "the column that both tables have (unit=COLUMN, --unit), and that of the "
+                "assignments if it is called otherwise (--assignments-unit)",
+            )
         if usable > made.table.events:
             excluded[STRANGER if made.table.at_once else EARLY_STRANGER] = (
                 usable - made.table.events

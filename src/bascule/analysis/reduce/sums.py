@@ -310,7 +310,7 @@ def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
     return Table(
         {name: _laid_out(kept[name], arms) for name in sorted(kept)},
         {reason: n for reason, n in excluded.items() if n},
-        total("events") or total("rows"),
+        total("events") if any("events" in row for row in usable) else total("rows"),
         total("late"),
         tuple(total("clipped", arm) for arm in range(arms)),
         total("moved"),

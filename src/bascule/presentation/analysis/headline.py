@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bascule.analysis.checks import MATCHES
 from bascule.core.approximate import about, at_most, exactly
 from bascule.core.metrics.effects import signed
 from bascule.presentation.analysis.figure import amounts_of, has_days, stamp
@@ -23,7 +24,8 @@ MOST_NAMED = 4
 def headline(analysis: Analysis) -> str:
     """One line that says what to do; a sample ratio mismatch comes first."""
     warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
-    return warning + _answer(analysis)
+    few = "".join(f"Only {one.message}. " for one in analysis.flagged if one.name == MATCHES)
+    return few + warning + _answer(analysis)
 
 
 def _answer(analysis: Analysis) -> str:

@@ -1,0 +1,130 @@
+"""Exports as well-known tools write them: read right, asked about once, or refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bascule as bs
+from bascule.analysis.log.reading import Question
+
+pd = pytest.importorskip("pandas")
+
+N = 600
+RNG = np.random.default_rng(8)
+ARM = RNG.integers(2, size=N)
+BOUGHT = RNG.random(N) < 0.2 + 0.3 * ARM
+TIME = pd.Timestamp("2026-01-05") + pd.to_timedelta(RNG.integers(0, 4 * 86_400, N), "s")
+USERS = [f"user-{i}" for i in range(N)]
+LOG = pd.DataFrame(
+    {"user_id": USERS, "arm": np.take(["a", "b"], ARM), "y": BOUGHT.astype(int), "ts": TIME}
+)
+SHARES = {"a": BOUGHT[ARM == 0].mean(), "b": BOUGHT[ARM == 1].mean()}
+
+
+def means_of(found: bs.analysis.Analysis) -> dict[str, float | None]:
+    return {arm.name: arm.mean for arm in found.arms}
+
+
+def answered(log: Any, *metric: str) -> bs.analysis.Analysis:
+    """The answer to the call that the only question has."""
+    with pytest.raises(Question) as asked:
+        bs.analyze(log, *metric)
+    found: bs.analysis.Analysis = eval(
+        str(asked.value).split("for example: ")[1], {"bs": bs, "log": log}
+    )
+    return found
+
+
+def test_two_tables_that_match_in_part_say_so_first_and_not_at_all_is_an_error() -> None:
+    exposures = pd.DataFrame(
+        {"id": [f"m{i}" for i in range(N)], "user_id": USERS, "variant": LOG.arm, "sent_at": TIME}
+    )
+    buyers = np.flatnonzero(BOUGHT)
+    orders = pd.DataFrame(
+        {
+            "id": [f"o{i}" for i in range(len(buyers))],
+            "user_id": np.take(USERS, buyers),
+            "amount": np.ones(len(buyers)),
+        }
+    )
+    found = bs.analyze(orders, "amount", assignments=exposures)
+    assert found.reading.unit == "user_id"
+    assert means_of(found) == pytest.approx(SHARES)
+    others = orders.assign(user_id="other " + orders.user_id)
+    mostly = pd.concat([orders, others, others.assign(id="x" + others.id)])
+    assert bs.analyze(mostly, "amount", assignments=exposures).headline.startswith(
+        "Only 33 % of the events belong to units of the assignments"
+    )
+    with pytest.raises(bs.InputError, match="events belongs to a unit"):
+        bs.analyze(others, "amount", assignments=exposures)
+
+
+@pytest.mark.parametrize("metric", [(), ("event_name=purchase",)])
+def test_exposures_and_events_in_one_table(metric: tuple[str, ...]) -> None:
+    seen = pd.DataFrame(
+        {"user_id": USERS, "event_name": "exposure", "variant": LOG.arm, "event_timestamp": TIME}
+    )
+    later = (TIME + pd.Timedelta("1h"))[BOUGHT]
+    buys = pd.DataFrame(
+        {
+            "user_id": np.take(USERS, np.flatnonzero(BOUGHT)),
+            "event_name": "purchase",
+            "event_timestamp": later,
+            "value": 1.0,
+        }
+    )
+    assert means_of(answered(pd.concat([seen, buys], ignore_index=True), *metric)) == pytest.approx(
+        SHARES
+    )
+
+
+@pytest.mark.parametrize("written", [dict, json.dumps], ids=["struct", "JSON"])
+def test_fields_of_nested_columns_are_named_with_the_query_that_reads_one(written: Any) -> None:
+    fields = [written({"plan": "x", "bought": int(one)}) for one in BOUGHT]
+    assert means_of(answered(LOG.drop(columns="y").assign(props=fields))) == pytest.approx(SHARES)
+
+
+def test_what_is_no_metric_and_no_arm() -> None:
+    with pytest.raises(Question, match="no column looks like the metric"):
+        bs.analyze(LOG.drop(columns="y").assign(constant=1))
+    weeks = LOG.rename(columns={"arm": "kind_of_page"}).assign(test_week=np.arange(N) % 4)
+    assert answered(weeks).reading.arm == "kind_of_page"
+    share = RNG.choice([0.2, 0.8], N)
+    arm = np.where(RNG.random(N) < share, "b", "a")
+    bandit = LOG.assign(arm=arm, propensity=np.where(arm == "b", share, 1.0 - share))
+    assert answered(bandit).reading.probability == ("propensity",)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_integers_are_times_since_1970_in_any_unit(unit: str) -> None:
+    numbers = LOG.ts.to_numpy().astype(f"datetime64[{unit}]").astype("int64")
+    found = bs.analyze(LOG.assign(ts=numbers))
+    assert (found.first_day, found.last_day) == ("2026-01-05", "2026-01-08")
+    assert means_of(found) == pytest.approx(SHARES)
+
+
+def test_zones_are_read_alike_and_never_mixed() -> None:
+    text = LOG.ts.dt.strftime("%Y-%m-%d %H:%M:%S")
+    wanted = bs.analyze(LOG.assign(ts=LOG.ts + pd.Timedelta("8h")))
+    for zone in ("-0800", " -0800", "-08:00", " PST"):
+        found = bs.analyze(LOG.assign(ts=text + zone))
+        assert found.effects == wanted.effects, zone
+    summer = LOG.assign(ts=(LOG.ts + pd.Timedelta("1h")).dt.strftime("%Y-%m-%d %H:%M:%S") + " PDT")
+    assert bs.analyze(summer).effects == wanted.effects
+    form = bs.Log(LOG.assign(ts=text + "-0800"), time_format="%Y-%m-%d %H:%M:%S%z")
+    assert bs.analyze(form).effects == wanted.effects
+    mixed = text.where(np.arange(N) % 2 == 0, text + "+0200")
+    with pytest.raises(bs.InputError, match="300 times in 'ts' have a zone, 300 none"):
+        bs.analyze(LOG.assign(ts=mixed))
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [("ja", "nein"), ("Oui", "Non"), ("sí", "no"), ("ja", "nee"), ("sì", "no"), ("Sim", "Não")],
+)
+def test_yes_and_no_in_other_languages(yes: str, no: str) -> None:
+    assert means_of(bs.analyze(LOG.assign(y=np.where(BOUGHT, yes, no)))) == pytest.approx(SHARES)
