@@ -237,7 +237,7 @@ def test_units_in_two_arms_are_shown() -> None:
     twice["variant"][-2:] = ["green", "control"]
     found = bs.analyze(twice)
     (check,) = [check for check in found.flagged if check.name == "units in two arms"]
-    assert "excluded (such as '0', '1')" in check.message
+    assert "(such as '0', '1'); 2 of them are excluded" in check.message
 
 
 def test_the_control_is_the_first_arm() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from bascule.analysis.checks import LEVEL, MANY_IN_TWO_ARMS, looks_words
-from bascule.analysis.reduce.sums import HOURS, IN_TWO_ARMS, WEEK, Block, block_hours
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, block_hours
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Check
 from bascule.core.diagnostics.result import chi_square_tail, p_at_look, shown
@@ -32,7 +32,7 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
     shares were constant. The p-value is the smallest at the end of any block, each corrected for
     the number of blocks until then, so it holds however often one looks.
     """
-    words = "hour" if block == "hour" else block
+    words = "day" if block == "week" else block
     whole, free, p_value, once = 0.0, 0, 1.0, 1.0
     for number, counts in enumerate(_blocks(arrivals, block), start=1):
         added, more = homogeneity(_in_parts(counts))
@@ -79,9 +79,11 @@ def homogeneity(counts: FloatArray) -> tuple[float, int]:
 
 
 def _blocks(arrivals: FloatArray, block: Block) -> Iterator[FloatArray]:
-    """Units by hour and arm, block after block."""
-    arms = arrivals.shape[2]
-    length = HOURS * WEEK if block == "week" else block_hours(block)
+    """Units by hour and arm, block after block; day after day in weeks.
+
+    Who compares within weeks may have days of single arms on purpose.
+    """
+    arms, length = arrivals.shape[2], block_hours(block)
     hours = arrivals.reshape(-1, arms)
     for start in range(0, len(hours), length):
         yield hours[start : start + length]

@@ -100,6 +100,7 @@ def _surveyed(request: Request, log: Log) -> tuple[Log, tables.Survey]:
     if (
         request.until is None
         and not log.columns.adjusted
+        and log.columns.count is None
         and is_opened_here(log.table.get_backend())
     ):
         survey = tables.quick_survey(log.table, log.columns, log.arms)
