@@ -26,6 +26,7 @@ from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
 from bascule.live.api import LONGEST_DESCRIPTION, checked_unit
+from bascule.live.steps.inputs import EARLIEST, LATEST
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
@@ -34,9 +35,6 @@ NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
 NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "minLength": 1, "maxLength": 100}
 
 LARGEST_WHOLE = 2.0**53
-
-EARLIEST, LATEST = 0.0, 253370764800.0
-"""Seconds of the years 1970 and 9999, between which an outcome has to lie."""
 
 
 class MalformedError(InputError):
@@ -74,8 +72,8 @@ def _moment(at: object) -> float:
         raise MalformedError(
             "at", f"at must be a time with its zone, as 2026-01-31T12:00:00+00:00 (got {at!r:.60})"
         )
-    if not EARLIEST <= seconds < LATEST:
-        raise MalformedError("at", f"at must lie in the years 1970 to 9998 (got {at!r:.60})")
+    if not EARLIEST <= seconds <= LATEST:
+        raise MalformedError("at", f"at must lie in the years 1900 to 9998 (got {at!r:.60})")
     return seconds
 
 
