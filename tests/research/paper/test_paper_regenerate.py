@@ -74,7 +74,7 @@ def test_progress_rises_to_the_number_of_runs(
 ) -> None:
     done = [done for _, done, _ in reports]
     assert done == sorted(done)
-    extensions = (10 + 4) * 100 + (4 + 8) * 100 + 5 * 100
+    extensions = (10 + 4) * 100 + (4 + 8) * 100 + 5 * 100 + 7 * 100
     figures = (63 + 30) * 100 + (2 + 2 + 2) * 100
     assert {total for _, _, total in reports} == {done[-1]} == {figures + extensions}
 
