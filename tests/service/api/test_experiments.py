@@ -12,6 +12,7 @@ from tests.outside import Explore, Rating, registered
 from tests.service.running import DESIGN, Service, path
 
 import bascule as bs
+from bascule.service.reading.shared import PAGE_SIZE
 
 
 def decide(admin: httpx.Client, name: str) -> dict[str, Any]:
@@ -189,3 +190,22 @@ def test_the_knob_of_a_rule_from_outside_goes_by_its_name(
         assert admin.post(path("explore", "knob"), json={"tilt": 3}).status_code == 422
         admin.post(path("explore", "stop"))
         assert admin.delete(path("explore")).status_code == 204
+
+
+def test_a_list_comes_in_pages() -> None:
+    service = Service()
+    try:
+        design = bs.Design.from_dict(DESIGN)
+        for i in range(PAGE_SIZE + 1):
+            service.store.create(f"test-{i}", design)
+        with service.caller("viewer") as caller:
+            first = caller.get("/v1/experiments").json()
+            last = caller.get("/v1/experiments", params={"page": first["next"]}).json()
+            found = caller.get("/v1/experiments", params={"search": "test-7"}).json()
+            assert caller.get("/v1/experiments", params={"page": 0}).status_code == 400
+        assert (len(first["experiments"]), first["total"]) == (PAGE_SIZE, PAGE_SIZE + 1)
+        assert [one["name"] for one in last["experiments"]] == [f"test-{PAGE_SIZE}"]
+        assert "next" not in last
+        assert len(found["experiments"]) == 11
+    finally:
+        service.close()

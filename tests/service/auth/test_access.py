@@ -8,6 +8,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 from tests.service.running import DESIGN, FLAG, Service
+from uvicorn.middleware.proxy_headers import _TrustedHosts
 
 import bascule as bs
 from bascule.service.auth.access import COOKIE
@@ -21,6 +22,8 @@ from bascule.service.auth.keys import (
     revoke_key,
     use_link,
 )
+from bascule.service.responses import problem_of
+from bascule.service.server.run import options
 from bascule.service.settings import Settings
 
 DOORS: list[tuple[str, str, str]] = [
@@ -263,6 +266,11 @@ def test_settings_that_would_not_be_safe_are_refused() -> None:
         Settings(origins=("*",))
     with pytest.raises(bs.InputError, match=r"10\.0\.0\.0/8"):
         Settings(proxies=("proxy.example",))
+    # Uvicorn would silently not believe these.
+    with pytest.raises(bs.InputError, match=r"127\.0\.0\.0/8"):
+        Settings(proxies=("127.0.0.1/8",))
+    with pytest.raises(bs.InputError, match="alone"):
+        Settings(proxies=("*", "10.0.0.1"))
     for url in (
         "notaurl",
         "ftp://x.example/SECRET",
@@ -276,3 +284,24 @@ def test_settings_that_would_not_be_safe_are_refused() -> None:
     for secret in ("whsec_%%%", "whsec_", " "):
         with pytest.raises(bs.InputError, match="BASCULE_WEBHOOK_SECRET"):
             Settings(webhooks=("https://x.example",), webhook_secret=secret)
+
+
+def test_a_proxy_is_believed_on_a_socket_that_takes_both_kinds_of_addresses() -> None:
+    """With --host :: the address of an IPv4 proxy is written ::ffff:10.0.0.1."""
+    trusted = _TrustedHosts(options(Settings(proxies=("10.0.0.0/8",)))["forwarded_allow_ips"])
+    assert "10.0.0.1" in trusted
+    assert "::ffff:10.0.0.1" in trusted
+    assert "::ffff:11.0.0.1" not in trusted
+
+
+def test_a_clock_that_steps_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with bs.open(":memory:") as store:
+        test = store.create("test", bs.Design.from_dict(DESIGN))
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + 90)
+        with pytest.raises(bs.StoreError) as wrong:
+            test.assign("u")
+        monkeypatch.undo()
+    refused = problem_of(wrong.value)
+    assert refused.status == 503
+    assert "clock has jumped" in refused.detail

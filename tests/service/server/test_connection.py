@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.service.running import Service
 
+from bascule.service.server import connection
 from bascule.service.server.connection import LARGEST_HEAD
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -150,3 +152,40 @@ def test_clients_that_hang_up_leave_no_traceback(
             made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     time.sleep(0.3)
     assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_idle_connections_without_a_key_give_way(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "CROWDED", 20)
+    keyed = _connected(service)
+    key = service.keys["viewer"].encode()
+    keyed.sendall(GET + b"X-API-Key: %s\r\n\r\n" % key)
+    assert keyed.recv(65536).startswith(b"HTTP/1.1 200")
+    idle = [_connected(service) for _ in range(60)]
+    with _connected(service) as another:
+        another.sendall(GET + b"\r\n")
+        assert another.recv(65536).startswith(b"HTTP/1.1 200")
+    # The oldest were closed; one that has sent a key was not.
+    idle[0].settimeout(5)
+    assert idle[0].recv(1) == b""
+    keyed.sendall(GET + b"\r\n")
+    assert keyed.recv(65536).startswith(b"HTTP/1.1 200")
+    for made in (keyed, *idle):
+        made.close()
+
+
+def test_an_address_has_a_limited_number_of_connections() -> None:
+    service = Service()
+    try:
+        protocol: Any = service._server.config.http_protocol_class
+        protocol.most_of_address = most = 5
+        made = [_connected(service) for _ in range(8)]
+        answers = [one.recv(65536) for one in made[most:]]
+        assert all(one.startswith(b"HTTP/1.1 429") for one in answers)
+        made[0].sendall(GET + b"\r\n")
+        assert made[0].recv(65536).startswith(b"HTTP/1.1 200")
+        for one in made:
+            one.close()
+    finally:
+        service.close()
