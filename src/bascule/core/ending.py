@@ -16,7 +16,12 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, beaten_by, effects
-from bascule.core.metrics.guardrails import all_harmed, guardrails_decide, still_compared
+from bascule.core.metrics.guardrails import (
+    all_harmed,
+    guardrails_decide,
+    none_can_ship,
+    still_compared,
+)
 from bascule.core.procedures.base import AnyStatistics, Block, Decision, EndReason
 from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
@@ -91,7 +96,7 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
     """
     if isinstance(statistics, Statistics) and guardrails_decide(design, statistics):
         # The plan is about the primary metric, which has decided already or does not decide.
-        return None
+        return "guardrails" if none_can_ship(design, statistics) else None
     procedure, oriented = design.judging(statistics)
     return procedure.end_reason(oriented) if procedure.has_horizon else None
 

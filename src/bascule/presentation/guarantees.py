@@ -15,6 +15,7 @@ from bascule.presentation.numbers import Amounts, bounds_words, known, relative
 STANDINGS = {
     "within margin": "within its margin",
     "harmed": "harmful",
+    "beyond margin": "worse than its margin allows",
     "open": "not shown yet to be within its margin",
 }
 """What a guardrail says of an arm, in words."""

@@ -49,6 +49,7 @@ ENDED_BY: dict[EndReason | None, str] = {
     None: "",
     "horizon": ": it has reached its horizon",
     "futility": f": {FUTILE}",
+    "guardrails": ": its guardrails rule out every arm that is left",
 }
 """Why a test is over, as the end of a sentence."""
 

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from bascule.core.procedures.intervals.state import STEPS_PER_E_FOLD, is_due
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
-OPEN, WITHIN, HARMED = range(3)
-"""What a guardrail says of an arm."""
+OPEN, WITHIN, HARMED, BEYOND = range(4)
+"""What a guardrail says of an arm: nothing yet, within its margin, harmful, beyond its margin."""
 
 WAITING_STEPS = 100
 """Looks while the units grow by a factor of e and an arm waits for its guardrails."""
@@ -35,15 +35,22 @@ def look_is_due(before: int, after: int, guardrails_decide: bool) -> bool:
     return is_due(before, after, WAITING_STEPS if guardrails_decide else STEPS_PER_E_FOLD)
 
 
-def standing_of(low: float, margin: float, harmful: bool) -> int:
-    """Return what a guardrail says of an arm that is better than the control by `low` at least.
+def standing_of(low: float, high: float, margin: float, harmful: bool) -> int:
+    """Return what a guardrail says of an arm that is better than the control by `low` to `high`.
 
-    >>> standing_of(-0.4, 0.5, False), standing_of(-0.5, 0.5, False), standing_of(-0.4, 0.5, True)
-    (1, 0, 2)
+    Kept intervals never grow, so an arm that is beyond its margin without being harmful stays
+    there, and is never shipped.
+
+    >>> [standing_of(*ends, 0.5, False) for ends in ((-0.4, 0), (-0.5, 0), (-0.9, -0.6))]
+    [1, 0, 3]
+    >>> standing_of(-0.4, 0.0, 0.5, True)
+    2
     """
     if harmful:
         return HARMED
-    return WITHIN if low > -margin else OPEN
+    if low > -margin:
+        return WITHIN
+    return BEYOND if high < -margin else OPEN
 
 
 def is_harmful(high: float, line: float) -> bool:
@@ -93,6 +100,27 @@ def all_harmed(
             if not harmed_on(standings, arms, guardrails, arm):
                 return False
     return left > 0 and removed[control] == 0
+
+
+def none_can_ship(
+    out: Flags, standings: Standings, arms: int, guardrails: int, control: int
+) -> bool:
+    """Return whether every active treatment is harmful or beyond the margin of some guardrail.
+
+    >>> none_can_ship([0, 0], [OPEN, BEYOND], 2, 1, 0), none_can_ship([0, 0], [OPEN, OPEN], 2, 1, 0)
+    (True, False)
+    """
+    left = 0
+    for arm in range(arms):
+        if arm != control and out[arm] == 0:
+            left += 1
+            refused = False
+            for which in range(guardrails):
+                said = standings[which * arms + arm]
+                refused = refused or said in (HARMED, BEYOND)
+            if not refused:
+                return False
+    return left > 0
 
 
 def shipped(

@@ -20,14 +20,15 @@ from bascule.core.evidence.families.rows import Difference
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
+from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.core.types import NO_DIFFERENCE, NOBODY
 
-Standing = Literal["open", "within margin", "harmed"]
+Standing = Literal["open", "within margin", "harmed", "beyond margin"]
 """What a guardrail says of an arm so far."""
 
-STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed")
+STANDINGS: tuple[Standing, ...] = ("open", "within margin", "harmed", "beyond margin")
 """What `guard_rule.standing_of` returns, in words."""
 
 Blocks = Sequence[Sequence[ArmStatistics] | None]
@@ -187,9 +188,9 @@ def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
 def standing(design: Design, which: int, statistics: Statistics, arm: int) -> Standing:
     """Return what a guardrail says of an arm, by the last look; open while its values lack."""
     metric, its = design.metrics[which], (statistics.metrics or empty_metrics(design))[which]
-    low = its.bounds[arm][0] if its.bounds else -math.inf
+    low, high = its.bounds[arm] if its.bounds else (-math.inf, math.inf)
     margin = -math.inf if metric.margin is None else metric.margin
-    code = guard_rule.standing_of(low, margin, arm in its.dropped)
+    code = guard_rule.standing_of(low, high, margin, arm in its.dropped)
     units = [one.units for one in statistics.arms]
     if code == guard_rule.WITHIN and coverage.held(design.metric_designs[which], its, units, arm):
         code = guard_rule.OPEN
@@ -272,6 +273,21 @@ def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
         for arm in metric.dropped - statistics.removed:
             by_arm[arm] = (*by_arm.get(arm, ()), which)
     return dict(sorted(by_arm.items()))
+
+
+def removable(design: Design, statistics: AnyStatistics) -> dict[int, tuple[int, ...]]:
+    """Return the harmful arms to remove now, while more than two arms are left."""
+    if not isinstance(statistics, Statistics) or len(design.arms) - len(statistics.removed) <= 2:
+        return {}
+    return harmed(statistics)
+
+
+def none_can_ship(design: Design, statistics: Statistics) -> bool:
+    """Return whether the guardrails rule out every active treatment, so that the test is over."""
+    if not design.guardrails:
+        return False
+    out = [arm in statistics.out for arm in range(len(design.arms))]
+    return guard_rule.none_can_ship(out, *_facts(design, statistics), design.control_index)
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:

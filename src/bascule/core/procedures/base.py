@@ -33,8 +33,8 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 AnyStatistics = Statistics | CohortStatistics
 """What a test has shown: one outcome per unit, or cohorts where outcomes recur."""
 
-EndReason = Literal["horizon", "futility"]
-"""Why a test ends without a decision: by its plan, or as its units cannot grow any more."""
+EndReason = Literal["horizon", "futility", "guardrails"]
+"""Why a test ends without a decision: by its plan, or as guardrails rule out every arm."""
 
 UNKNOWN: Difference = (0.0, -math.inf, math.inf)
 """The ends while nothing is known of a difference."""

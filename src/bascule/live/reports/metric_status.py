@@ -33,9 +33,10 @@ class MetricStatus:
     """A metric beside the primary one: the mean of each arm, and each treatment minus the control.
 
     `standings` has, for each contrast, what a guardrail says of its treatment: "within margin",
-    "harmed" or "open". Intervals have the metric's own error, shared by its treatments and not
-    corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are shares. `clipped`
-    counts, for each arm, units whose outcome lay beyond the limits and counts as the nearest one.
+    "harmed", "beyond margin" or "open". Intervals have the metric's own error, shared by its
+    treatments and not corrected for the number of metrics. Means of `binary` outcomes, 0 or 1, are
+    shares. `clipped` counts, for each arm, units whose outcome lay beyond the limits and counts as
+    the nearest one.
     `coverage` is the share of each arm's matured units that have a value; None where nothing can be
     missing.
     """

@@ -19,7 +19,7 @@ from itertools import repeat
 from bascule.core.design import Design
 from bascule.core.ending import remove_arm
 from bascule.core.errors import InputError
-from bascule.core.metrics.guardrails import fold_ahead
+from bascule.core.metrics.guardrails import all_harmed, fold_ahead, removable
 from bascule.core.outcomes import Pair, Value
 from bascule.core.procedures.base import AnyStatistics
 from bascule.core.progress import decision, fold_block, record
@@ -74,13 +74,28 @@ def fold_unit(
 def _measured_on(
     design: Design, state: ExperimentState, deal: Deal | None, unit: Matured, now: float
 ) -> ExperimentState:
-    """Return the state after a unit that counts after a decision: no arm is dropped any more."""
+    """Return the state after a unit that counts after a decision: no arm is dropped any more.
+
+    Harm still counts: a decision that is withheld is void once every treatment is harmful.
+    """
     ending = state.ending
     assert ending.final is not None
     before = state._replace(statistics=ending.final, ending=ending._replace(final=None))
     after = fold_unit(design, before, deal, unit, now)
     final = replace(after.once, dropped=ending.final.dropped)
-    return after._replace(statistics=state.statistics, ending=after.ending._replace(final=final))
+    after = after._replace(statistics=state.statistics, ending=after.ending._replace(final=final))
+    is_complete = deal is None or after.block.number > deal.number
+    if ending.held is not None and is_complete and all_harmed(design, final):
+        return announced(design, without_held(after), now)
+    return after
+
+
+def without_held(state: ExperimentState) -> ExperimentState:
+    """Return the state without the decision that is withheld: all that has counted is judged."""
+    if state.ending.held is None or state.ending.final is None:
+        return state
+    ending = state.ending._replace(held=None, final=None)
+    return state._replace(statistics=state.ending.final, ending=ending)
 
 
 def _rest(statistics: Statistics, value: Value) -> float:
@@ -149,9 +164,7 @@ def take_out(
     The other slots stay: between active arms, sizes remain what they were dealt. A decision that is
     withheld is void, and all that has counted is judged again.
     """
-    if state.ending.held is not None and state.ending.final is not None:
-        ending = state.ending._replace(held=None, final=None)
-        state = state._replace(statistics=state.ending.final, ending=ending)
+    state = without_held(state)
     statistics: AnyStatistics = (
         remove_arm(design, state.once, name)
         if isinstance(state.statistics, Statistics)
@@ -200,11 +213,16 @@ def announced(
 ) -> ExperimentState:
     """Return the state with the decision that the statistics allow, unless it has one.
 
+    Harm comes first: nothing is announced while a harmful arm has to be removed. A test is judged
+    between batches only.
+
     A decision that comes before the calendar allows one is withheld, unless it was reached because
     all other arms were found harmful. Units that count later go into the final statistics, which
     leave out only the arms that were dropped before the decision (`dropped`).
     """
     if state.ending.verdict is not None or state.ending.held is not None:
+        return state
+    if state.block.part > 0 or removable(design, state.statistics):
         return state
     reached = decision(design, state.statistics)
     if reached is None:

@@ -9,7 +9,7 @@ from typing import Any
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.ending import cap_met, end_reason
-from bascule.core.metrics.guardrails import harmed
+from bascule.core.metrics.guardrails import removable
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.core.procedures.base import EndReason
@@ -137,7 +137,8 @@ def _fold(work: UnitOfWork, most: int) -> bool:
     while left > 0 and _may_fold(work, _end(work)):
         held = work.state.ending.held
         size = min(size, left, _countable(work) - work.state.folding.folded)
-        if not _fold_some(work, _end(work), size) and work.state.ending.held is held:
+        is_done = not _fold_some(work, _end(work), size)
+        if is_done and (work.state.ending.held is held or work.state.ending.verdict is not None):
             return False
         left -= size
         size *= 4
@@ -192,14 +193,15 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             when = row.time, heard[row.number]
             work.state = with_delay(design, work.state, row.arm, *when)
         was_open, before = work.state.ending.final is None, work.state.statistics
+        held = work.state.ending.held
         time = fold_time(design, row.time, work.now)
         work.state = fold_unit(design, work.state, deal, unit, time)
-        if design.metrics and work.state.ending.verdict is None and was_open:
+        if design.metrics and work.state.ending.verdict is None and work.state.block.part == 0:
             _remove_harmful(work)
-        if was_open and (
-            work.state.ending.verdict is not None or work.state.ending.held is not None
-        ):
-            work.state = _with_backlog(work.state, work.state.ending.held is not None)
+        ending = work.state.ending
+        is_new = was_open or ending.held is not held
+        if is_new and (ending.verdict is not None or ending.held is not None):
+            work.state = _with_backlog(work.state, ending.held is not None)
             return False
         if work.state.statistics is not before and _end_reason(work, time):
             return False
@@ -223,6 +225,8 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
 
 def _end_reason(work: UnitOfWork, time: float) -> EndReason | None:
     """Return why the plan ends the test without a decision; futility has to wait for `min_days`."""
+    if work.state.block.part > 0:
+        return None
     reason, first = end_reason(work.design, work.state.statistics), work.state.enrolment.origin
     is_early = first is not None and time < first + DAY * (work.design.min_days or 0.0)
     return None if reason == "futility" and is_early else reason
@@ -272,12 +276,10 @@ def _list_clipped(work: UnitOfWork, row: Assignment, which: int, value: Value, w
 def _remove_harmful(work: UnitOfWork) -> None:
     """Remove arms that a guardrail has found harmful, for good; the last one ends the test."""
     design = work.design
-    for arm, which in harmed(work.state.once).items():
-        if (
-            len(design.arms) - len(work.state.once.removed) <= 2
-            or work.state.ending.verdict is not None
-        ):
-            return
+    while work.state.ending.verdict is None and (
+        harmful := removable(design, work.state.latest_statistics)
+    ):
+        arm, which = next(iter(harmful.items()))
         metrics = [design.metrics[k].name for k in which]
         remove_arm(work, design.arms[arm], "harm", None, metrics=metrics)
 

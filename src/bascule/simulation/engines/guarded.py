@@ -130,6 +130,12 @@ class GuardedPlay(Runs):
                 f"designs with metrics are simulated in a steady world, not with {world.words}: "
                 "give means alone",
             )
+        if world.units_per_day is not None and (design.withholds or design.matures(0.0)):
+            raise InputError(
+                "units_per_day",
+                "windows, min_days and whole_weeks are not simulated together with metrics: leave "
+                "units_per_day out of the world, or the metrics out of the design",
+            )
         self.design, self.metric_means = design, means
         self.removed_at = np.full(runs * self.arms, -1)
         self.by_harm = np.zeros(runs, np.int64)

@@ -23,11 +23,20 @@ from bascule.core.metrics.guard_rule import (
     harmed_on,
     is_harmful,
     look_is_due,
+    none_can_ship,
     only_treatment,
     shipped,
     standing_of,
 )
-from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import (
+    GOES_ON,
+    REFUSED,
+    Scope,
+    Share,
+    begin_block,
+    clear,
+    steps_of,
+)
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels.blocks import BlockSettings
@@ -172,7 +181,7 @@ def build(
                             its[KIND], arms, pairs, count, arm, control_arm, strict
                         )
                     harmful = is_harmful(its[SCALE] * high, its[LINE])
-                standings[at] = standing_of(lows[at], its[MARGIN], harmful)
+                standings[at] = standing_of(lows[at], highs[at], its[MARGIN], harmful)
 
     def come_back(
         arms: FloatArray, pairs: FloatArray, count: int, removed: IntArray, params: Params
@@ -299,7 +308,10 @@ def build(
                     winner = shipped(
                         winner, rollout, out, standings, count, guardrails, control_arm
                     )
-                if winner == NOBODY and not rollout and not waits:
+                if winner == NOBODY and (rollout or waits):
+                    stuck = none_can_ship(out, standings, count, guardrails, control_arm)
+                    ended = REFUSED if stuck else GOES_ON
+                elif winner == NOBODY:
                     ended = over(arms, pairs, count, params)
             if control[STOP] != 0:
                 break

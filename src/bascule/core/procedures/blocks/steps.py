@@ -31,8 +31,9 @@ from bascule.core.types import NO_DIFFERENCE, NOBODY
 FULL_TILT_AT = 2.5
 """The lead, in standard deviations, from which on the leader gets its full share."""
 
-GOES_ON, HORIZON, FUTILE = range(3)
-"""Why the plan ends a test without a decision, or that it does not."""
+GOES_ON, HORIZON, FUTILE, REFUSED = range(4)
+"""Why a test ends without a decision, or that it does not: the plan, or guardrails that rule out
+every arm that is left."""
 
 
 Share = Callable[[float, float], int]

@@ -168,6 +168,7 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         arms: FloatArray,
         pairs: FloatArray,
         assigned: FloatArray,
+        sizes: FloatArray,
         slots: IntArray,
         ring: Ring,
         count: int,
@@ -232,8 +233,14 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                             front, ahead = leader(arms, early.seen, count, params)
                         share = share_of(ahead, most)
                         left = rounds
-                    # An arm that was dropped since the batch began gets no units of its blocks.
-                    size = begin_block(arms, count, front, share * each, each)
+                        begin_block(arms, count, front, share * each, each)
+                        for arm in range(count):
+                            sizes[arm] = arms[arm, BLOCK_UNITS]
+                    # A batch stays as it was dealt, whatever is dropped meanwhile.
+                    size = 0
+                    for arm in range(count):
+                        arms[arm, BLOCK_UNITS] = sizes[arm]
+                        size += int(sizes[arm])
                     below_cap = units + left * size <= max_units
                     frozen = False
                     if left == rounds:
@@ -383,6 +390,7 @@ class WorldBlockRuns(WorldRuns):
         self.loop(
             arms,
             pairs,
+            np.empty(self.arms),
             np.empty(self.arms),
             np.empty(self.largest_block, np.int64),
             Ring(
