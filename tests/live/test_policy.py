@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import bascule as bs
+from bascule.live.reports.status import Status
 from bascule.live.steps.maturity import Event
+from bascule.live.transactions import settle
 
 DAY = 86_400.0
 CRASH: dict[str, Any] = {"name": "crash", "outcome": bs.Gaussian(1), "error": 0.2}
@@ -16,7 +18,7 @@ CRASH: dict[str, Any] = {"name": "crash", "outcome": bs.Gaussian(1), "error": 0.
 
 def watch(
     store: bs.Store, clock: bs.ManualClock, design: bs.Design, outcomes: Any, units: int
-) -> bs.Status:
+) -> Status:
     """Let units come, 100 a day, until the test is over; `outcomes(unit, arm)` has theirs."""
     test = store.create("test", design)
     names = [metric.name for metric in design.metrics]
@@ -120,3 +122,48 @@ def test_a_winner_may_wait_for_its_guardrail_far_beyond_the_horizon(
         )
     assert test.status().state == "running"
     assert test.verify().agrees
+
+
+def one_test(clock: bs.ManualClock, design: bs.Design, crashes: tuple[float, ...]) -> str:
+    """Run a test of arms that hardly differ on the primary metric; return what `verify` says."""
+    rng = random.Random(3)
+    with bs.open(":memory:", clock=clock, shuffle=rng.shuffle) as store:
+        test = store.create("test", design)
+        for unit in range(300):
+            answer = test.evaluate(f"u{unit}")
+            if not answer.enrolled:
+                break
+            arm = design.arms.index(answer.arm)
+            test.record(f"u{unit}", rng.gauss(0.1 * arm, 1))
+            for metric in design.metrics:
+                test.record(f"u{unit}", rng.gauss(crashes[arm], 1), metric=metric.name)
+        return str(test.verify())
+
+
+def test_verify_notices_a_removal_that_was_switched_off(
+    clock: bs.ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crash = bs.Metric(**CRASH, margin=0.5, harm="any")
+    design = bs.Design(
+        ["a", "b", "c"],
+        bs.Gaussian(1),
+        bs.Tilt(3),
+        metrics=[crash],
+        harm_error=0.2,
+        max_units=400,
+        reports="always",
+    )
+    crashes = (0.0, 0.0, -2.0)
+    assert "to the last digit" in one_test(clock, design, crashes)
+    monkeypatch.setattr(settle, "_remove_harmful", lambda work: None)
+    assert "c is harmful after" in one_test(clock, design, crashes)
+
+
+def test_verify_notices_an_end_that_was_switched_off(
+    clock: bs.ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = bs.Tilt(3, effect=0.5, power=0.8)
+    design = bs.Design(["a", "b"], bs.Gaussian(1), rule, reports="always")
+    assert "to the last digit" in one_test(clock, design, ())
+    monkeypatch.setattr(settle, "plan_ends", lambda *_: None)
+    assert "horizon ends the test after" in one_test(clock, design, ())

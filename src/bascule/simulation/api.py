@@ -34,8 +34,9 @@ from bascule.simulation.engines.backends.threads import (
     play_all,
 )
 from bascule.simulation.engines.choose import runs_of
-from bascule.simulation.engines.guarded import guarded_play, metric_means
+from bascule.simulation.engines.guarded import metric_means
 from bascule.simulation.feasible import check_feasible
+from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.random import checked_seed
 from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.recurrent.worlds import check_units_world
@@ -89,14 +90,15 @@ def simulate(
     engine
         "plain" draws every outcome. "fast" is for `Recurrent` outcomes, where its cost does not
         grow with the number of units, and for rules in blocks, where it draws the sum of an arm's
-        outcomes in a block at once, with the same distribution. With `metrics`, "plain" runs the
-        design step by step instead of in a compiled loop, with the same result.
+        outcomes in a block at once, with the same distribution. With guardrails, "plain" runs the
+        same loop uncompiled, with the same result.
     executor
         An executor of `concurrent.futures`, or of a Dask client, instead of threads; the result is
         the same.
     metrics
         The means of the arms on each other metric of the design, which are drawn independently. A
-        metric that is left out has its baseline as the mean of every arm.
+        metric that is left out has its baseline as the mean of every arm. A guardrail counts when
+        its unit does, also where its own window is shorter.
     device
         "cuda" for a GPU.
     precision
@@ -145,11 +147,11 @@ def simulate(
             )
         if (device or current_device()) == "cuda":
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
-        means_of_metrics = metric_means(design, metrics)
-        guarded = guarded_play(*task.increasing, means_of_metrics, task.seed, runs, engine)
-        columns = Columns.of(guarded, play_all(guarded, runs, threads, progress))
+        guarded = GuardedRuns.empty(design.increasing, metric_means(design, metrics), runs)
+        played = runs_of(*task.increasing, task.seed, runs, engine, guarded)
+        columns = Columns.of(played, play_all(played, runs, threads, progress))
         made = Simulation.of(task, columns, time.perf_counter() - started)
-        return replace(made, guarded=replace(guarded.guarded(), design=design))
+        return replace(made, guarded=replace(guarded, design=design))
     if executor is not None:
         result = _collected(task, runs, executor, progress)
     else:
@@ -238,7 +240,7 @@ def world_of(
         )
     # Limits alone do not say how outcomes fall within them, so the result has to.
     played = written_out if outcome.variance(world.start[0]) is None else world
-    return played if outcome.recurring or design.metrics else played.with_window(_window(design))
+    return played if outcome.recurring else played.with_window(_window(design))
 
 
 def _window(design: Design) -> float:

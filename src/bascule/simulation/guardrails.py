@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,14 @@ class GuardedRuns:
     means: dict[str, tuple[float, ...]]
     removed_at: IntArray
     by_harm: BoolArray
+
+    @classmethod
+    def empty(
+        cls, design: Design, means: Mapping[str, tuple[float, ...]], runs: int
+    ) -> GuardedRuns:
+        """Return the result before the first run."""
+        arms = len(design.arms)
+        return cls(design, dict(means), np.full((runs, arms), -1), np.zeros(runs, np.bool_))
 
     @property
     def removed(self) -> BoolArray:

@@ -152,8 +152,9 @@ def test_means_of_metrics_are_given_or_known() -> None:
         bs.simulate(design(), [0.0, 1.0], runs=2)
     with pytest.raises(bs.InputError, match="speed is not in the design: guard"):
         bs.simulate(design(baseline=0.0), [0.0, 1.0], runs=2, metrics={"speed": [1, 2]})
+    by_units = replace(design(baseline=0.0), rule=bs.UCB(2))
     with pytest.raises(bs.InputError, match="steady world"):
-        bs.simulate(design(baseline=0.0), [0.0, 1.0], runs=2, world="rising")
+        bs.simulate(by_units, [0.0, 1.0], runs=2, world="rising")
     with pytest.raises(bs.InputError, match="primary metric alone"):
         bs.research.audit(design(baseline=0.0), runs=2)
     with pytest.raises(bs.InputError, match="the design has none"):
@@ -178,3 +179,27 @@ def test_a_plan_for_the_primary_metric_does_not_end_a_test_that_waits_for_its_gu
     assert played.decision_time[shipped].mean() > 40
     # Where the primary metric finds nothing, the plan ends the test as before.
     assert bs.simulate(made, [0.0, 0.0], runs=10, seed=1).decision_time.max() < 30
+
+
+CALENDARS: dict[str, dict[str, Any]] = {
+    "min_days": {"min_days": 14, "reports": "always"},
+    "window": {"measure": bs.Measure("7d", "any")},
+}
+
+
+@pytest.mark.parametrize("name", CALENDARS)
+def test_windows_and_calendars_are_simulated_with_guardrails(name: str) -> None:
+    """They were once left out: 149 units for 1,400 with `min_days`, 155 for 780 with a window."""
+    own = CALENDARS[name].get("measure")
+    slow = bs.Metric("slow", bs.Bernoulli(), goal="decrease", margin=0.3, measure=own)
+    one = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), metrics=[slow], **CALENDARS[name])
+    world = bs.worlds.World([0.2, 0.6], units_per_day=100)
+    means = {"slow": [0.1, 0.1]}
+    guarded = bs.simulate(one, world=world, runs=50, seed=1, metrics=means)
+    alone = bs.simulate(replace(one, metrics=()), world=world, runs=50, seed=1)
+    assert (guarded.winner == 1).all()
+    assert guarded.decision_time.min() >= (1400 if name == "min_days" else 700)
+    assert guarded.decision_time.mean() >= alone.decision_time.mean()
+    plain = bs.simulate(one, world=world, runs=3, seed=1, metrics=means, engine="plain")
+    assert (plain.decision_time == guarded.decision_time[:3]).all()
+    assert (plain.units == guarded.units[:3]).all()

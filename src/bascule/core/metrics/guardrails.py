@@ -283,11 +283,25 @@ def removable(design: Design, statistics: AnyStatistics) -> dict[int, tuple[int,
 
 
 def none_can_ship(design: Design, statistics: Statistics) -> bool:
-    """Return whether the guardrails rule out every active treatment, so that the test is over."""
+    """Return whether the guardrails rule out every active treatment, so that the test is over.
+
+    An arm beyond its margin that may yet be found harmful, by its difference so far, is waited for:
+    once it is removed, others may win.
+    """
     if not design.guardrails:
         return False
     out = [arm in statistics.out for arm in range(len(design.arms))]
-    return guard_rule.none_can_ship(out, *_facts(design, statistics), design.control_index)
+    if not guard_rule.none_can_ship(out, *_facts(design, statistics), design.control_index):
+        return False
+    for which, metric in enumerate(design.metrics):
+        if metric.harm_line is None:
+            continue
+        now = _advantages(design.metric_designs[which], statistics.metrics[which])
+        for arm, (difference, _, _) in enumerate(now):
+            beyond = standing(design, which, statistics, arm) == "beyond margin"
+            if beyond and not out[arm] and guard_rule.is_harmful(difference, metric.harm_line):
+                return False
+    return True
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:

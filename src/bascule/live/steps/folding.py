@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
 
+from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.ending import remove_arm
+from bascule.core.ending import end_reason, remove_arm
 from bascule.core.errors import InputError
 from bascule.core.metrics.guardrails import all_harmed, fold_ahead, removable
 from bascule.core.outcomes import Pair, Value
-from bascule.core.procedures.base import AnyStatistics
+from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.core.progress import decision, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.live.steps.maturity import Matured, without_block
@@ -206,6 +207,22 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
             handed -= 1
         slot += 1
     return slot
+
+
+def due_removals(design: Design, state: ExperimentState) -> dict[int, tuple[int, ...]]:
+    """Return the harmful arms to remove now, between batches, each with the metrics that say so."""
+    if state.ending.verdict is not None or state.block.part > 0:
+        return {}
+    return removable(design, state.latest_statistics)
+
+
+def plan_ends(design: Design, state: ExperimentState, time: float) -> EndReason | None:
+    """Return why a test ends here without a decision; futility has to wait for `min_days`."""
+    if state.block.part > 0:
+        return None
+    reason, first = end_reason(design, state.statistics), state.enrolment.origin
+    is_early = first is not None and time < first + DAY * (design.min_days or 0.0)
+    return None if reason == "futility" and is_early else reason
 
 
 def announced(

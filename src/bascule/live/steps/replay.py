@@ -14,7 +14,9 @@ from bascule.core.design import Design
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
+    due_removals,
     fold_unit,
+    plan_ends,
     take_out,
     with_knob,
 )
@@ -28,7 +30,7 @@ class Change(NamedTuple):
     """A change by hand, and after how much progress it was made: a knob turned or an arm dropped.
 
     `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
-    out.
+    out. `by_harm` says that a guardrail has removed the arm.
     """
 
     after: int
@@ -38,14 +40,16 @@ class Change(NamedTuple):
     arm: str = ""
     deal: int = 0
     handed: int = 0
+    by_harm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
     """A test replayed up to some point: the design with its knob as it was then, and the state.
 
-    `deal_of` gives a block by its number, `changes` are those that are still to come, and `struck`
-    has the blocks that lost an arm by hand.
+    `deal_of` gives a block by its number, `changes` are those that are still to come, `struck` has
+    the blocks that lost an arm, and `faults` says where the test did not go by its own rule: harm
+    that was not removed, an arm that was removed without harm, or an end that was missed.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
@@ -58,6 +62,7 @@ class Replay:
     deal_of: Callable[[int], Deal]
     changes: Sequence[Change]
     struck: Mapping[int, Deal]
+    faults: tuple[str, ...] = ()
 
     @classmethod
     def start(
@@ -103,6 +108,23 @@ class Replay:
         block = None if deal is None else now._deal(deal)
         return replace(now, state=fold_unit(now.design, now.state, block, unit, time))
 
+    def checked(self, time: float) -> Replay:
+        """Return the replay with what should have happened before another unit counts.
+
+        `time` is when the last unit counted.
+        """
+        design, state, faults = self.design, self.state, list(self.faults)
+        if state.ending.verdict is not None or state.ending.final is not None or faults:
+            return self
+        if design.metrics and not state.folding.fronts:
+            names = [design.arms[arm] for arm in due_removals(design, state)]
+            faults += [f"{name} is harmful after {state.progress} units" for name in names]
+        is_known = design.min_days is None or design.matures(0.0) is not None
+        if design.procedure.has_horizon and state.progress and is_known:
+            reason = plan_ends(design, state, time)
+            faults += [f"{reason} ends the test after {state.progress} units"] if reason else []
+        return replace(self, faults=tuple(faults))
+
     def announced(self, time: float) -> Replay:
         """Return the replay at a time by which the calendar may allow a decision to be announced.
 
@@ -130,6 +152,11 @@ class Replay:
             if change.knob:
                 now = replace(now, design=with_knob(now.design, change.knob, change.now))
                 continue
+            if change.by_harm and not now.state.folding.fronts:
+                harmful = {now.design.arms[arm] for arm in due_removals(now.design, now.state)}
+                if change.arm not in harmful:
+                    fault = f"{change.arm} is not harmful after {change.after} units"
+                    now = replace(now, faults=(*now.faults, fault))
             block = now._deal(change.deal) if change.deal else None
             enrolment = now.state.enrolment._replace(handed=change.handed)
             state = now.state._replace(enrolment=enrolment)

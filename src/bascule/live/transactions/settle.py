@@ -6,20 +6,20 @@ from dataclasses import asdict
 from itertools import takewhile
 from typing import Any
 
-from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.ending import cap_met, end_reason
+from bascule.core.ending import cap_met
 from bascule.core.metrics.guardrails import removable
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
-from bascule.core.procedures.base import EndReason
 from bascule.live.steps import stages
 from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
+    due_removals,
     fold_ahead_unit,
     fold_unit,
+    plan_ends,
     take_out,
     with_front,
 )
@@ -196,14 +196,14 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         held = work.state.ending.held
         time = fold_time(design, row.time, work.now)
         work.state = fold_unit(design, work.state, deal, unit, time)
-        if design.metrics and work.state.ending.verdict is None and work.state.block.part == 0:
+        if due_removals(design, work.state):
             _remove_harmful(work)
         ending = work.state.ending
         is_new = was_open or ending.held is not held
         if is_new and (ending.verdict is not None or ending.held is not None):
             work.state = _with_backlog(work.state, ending.held is not None)
             return False
-        if work.state.statistics is not before and _end_reason(work, time):
+        if work.state.statistics is not before and plan_ends(design, work.state, time):
             return False
     folding, more = work.state.folding, len(ready) == size
     if measure is not None and len(ready) < len(rows):
@@ -221,15 +221,6 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
     """Return when a unit counts: with a calendar when it has matured, else when it is looked at."""
     matures = design.matures(arrived) if design.withholds else None
     return now if matures is None else matures
-
-
-def _end_reason(work: UnitOfWork, time: float) -> EndReason | None:
-    """Return why the plan ends the test without a decision; futility has to wait for `min_days`."""
-    if work.state.block.part > 0:
-        return None
-    reason, first = end_reason(work.design, work.state.statistics), work.state.enrolment.origin
-    is_early = first is not None and time < first + DAY * (work.design.min_days or 0.0)
-    return None if reason == "futility" and is_early else reason
 
 
 def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
@@ -336,7 +327,7 @@ def _has_ended(work: UnitOfWork) -> bool:
     deadline = work.design.deadline
     if deadline is not None and work.now >= deadline.timestamp():
         return True
-    if _end_reason(work, work.now):
+    if plan_ends(work.design, work.state, work.now):
         return True
     if work.state.pending > 0 or work.design.max_units is None:
         return False

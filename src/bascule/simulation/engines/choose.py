@@ -17,8 +17,11 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent import RecurrentProcedure
 from bascule.core.types import NO_DIFFERENCE, NOBODY, IntArray
+from bascule.simulation.engines.guarded import GuardedPlay, can_compile
+from bascule.simulation.guardrails import GuardedRuns
 from bascule.simulation.kernels.blocks import BlockRuns
 from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP
+from bascule.simulation.kernels.guards import guarded_metrics
 from bascule.simulation.kernels.intervals import IntervalRuns
 from bascule.simulation.kernels.worlds.blocks import WorldBlockRuns
 from bascule.simulation.kernels.worlds.intervals import WorldIntervalRuns
@@ -79,6 +82,7 @@ class Order(NamedTuple):
     seed: int
     runs: int
     engine: EngineName | None
+    guarded: GuardedRuns | None = None
 
     @property
     def written_out(self) -> World:
@@ -102,15 +106,26 @@ def runs_of(
     seed: int,
     runs: int,
     engine: EngineName | None = None,
+    guarded: GuardedRuns | None = None,
 ) -> Runs:
     """Return the runs of a design in a world, ready to be played.
 
-    `engine` is for recurring outcomes, and for rules in blocks.
+    `engine` is for recurring outcomes, and for rules in blocks. What guardrails do is written into
+    `guarded`, which has the means of all metrics; it is needed for designs with guardrails.
     """
     if engine is not None:
         checks.choice("engine", engine, get_args(EngineName))
     procedure = design.procedure
-    order = Order(design, world, seed, runs, engine)
+    order = Order(design, world, seed, runs, engine, guarded if design.guardrails else None)
+    if order.guarded is not None:
+        if engine == "fast":
+            raise InputError(
+                "engine",
+                "the fast engine draws sums of blocks for one metric: leave engine out with "
+                'guardrails, or use engine="plain" to play them uncompiled',
+            )
+        if not can_compile(design):
+            return GuardedPlay(design, world, order.guarded, seed, runs)
     return ENGINES.get(procedure.kind, _by_its_steps)(procedure, order)
 
 
@@ -119,12 +134,16 @@ def is_compiled(procedure: Procedure) -> bool:
     return procedure.kind in ENGINES
 
 
+def comes_at_once(design: Design, world: World) -> bool:
+    """Return whether all outcomes come at once in a steady world, and nothing is withheld."""
+    withholds = design.withholds and world.units_per_day is not None
+    plain = design.covariates is None and world.plain_for(design.outcome)
+    return plain and not withholds
+
+
 def quick_draws(design: Design, world: World) -> Draws | None:
     """Return how a quick loop draws the outcomes of a steady world; None if it cannot."""
-    withholds = design.withholds and world.units_per_day is not None
-    if design.covariates is not None or withholds or not world.plain_for(design.outcome):
-        return None
-    return draws_of(design.outcome.noise(world.start))
+    return draws_of(design.outcome.noise(world.start)) if comes_at_once(design, world) else None
 
 
 def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
@@ -134,17 +153,21 @@ def _by_its_steps(procedure: Procedure, order: Order) -> Runs:
 
 
 def _blocks(procedure: BlockProcedure, order: Order) -> Runs:
-    design, world, seed, runs, engine = order
+    design, world, seed, runs, engine, guarded = order
+    metrics = guarded_metrics(design, seed, guarded) if guarded is not None else None
+    if metrics is not None and comes_at_once(design, world):
+        return BlockRuns(design, procedure, None, order.written_out, seed, runs, engine, metrics)
     draws = quick_draws(design, world)
-    if draws is not None:
+    if metrics is None and draws is not None:
         return BlockRuns(design, procedure, draws, world, seed, runs, engine)
-    order.refuse_engine()
-    return WorldBlockRuns(design, procedure, order.written_out, seed, runs)
+    if metrics is None:
+        order.refuse_engine()
+    return WorldBlockRuns(design, procedure, order.written_out, seed, runs, engine, metrics)
 
 
 def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
     order.refuse_engine()
-    design, world, seed, runs, _ = order
+    design, world, seed, runs, *_ = order
     draws = quick_draws(design, world)
     # The quick loop decides by intervals that depend on units alone.
     if draws is not None and design.min_effect is None:
@@ -153,7 +176,7 @@ def _intervals(procedure: IntervalProcedure, order: Order) -> Runs:
 
 
 def _recurrent(procedure: RecurrentProcedure, order: Order) -> Runs:
-    design, world, seed, runs, engine = order
+    design, world, seed, runs, engine, _ = order
     weight, outcome = procedure.shape.weight, design.outcome
     if not world.plain_for(outcome):
         if engine == "fast":

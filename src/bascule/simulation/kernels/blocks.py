@@ -1,16 +1,20 @@
+# ruff: noqa: ARG001
 """Runs of the rules that work in blocks: one run after the other, a block at a time.
 
-The steps are those of a live test (`core.procedures.blocks.steps`), compiled for a family of
-evidence.
+The steps are those of `core.course`, compiled for a family of evidence. Here outcomes come at once;
+`worlds.blocks` has the loop for outcomes that come later.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from bascule.core.course import Course, CourseScope, Terms, course_of
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD, NO_FLOORS, PARTS, log_evidence
@@ -23,7 +27,8 @@ from bascule.core.evidence.families.rows import (
     Params,
 )
 from bascule.core.procedures.blocks.procedure import BlockProcedure
-from bascule.core.procedures.blocks.steps import Scope, Share, begin_block, clear, steps_of
+from bascule.core.procedures.blocks.steps import GOES_ON
+from bascule.core.progress import block_procedure
 from bascule.core.types import NOBODY, FloatArray, IntArray
 from bascule.simulation.kernels import block_differences
 from bascule.simulation.kernels.compiled import (
@@ -35,6 +40,14 @@ from bascule.simulation.kernels.compiled import (
     compile_loop,
     finish_run,
 )
+from bascule.simulation.kernels.guards import (
+    GuardedMetrics,
+    draw_metrics,
+    keep_guards,
+    room_for_test,
+    seed_guards,
+)
+from bascule.simulation.kernels.worlds.unit import source_of
 from bascule.simulation.random import (
     DONE,
     NORMAL,
@@ -57,30 +70,10 @@ HALVINGS = 24
 class BlockSettings(NamedTuple):
     """The settings of a loop in blocks, without the runs to play."""
 
-    max_units: int
     means: FloatArray
     sigma: float
-    tilt: float
-    batch: int
-    margin: float
-    params: Params
     ziggurat: FloatArray
-
-
-class BlockLoop(NamedTuple):
-    """What a loop in blocks is compiled for; fewer branches take less time to compile.
-
-    `arms` above 0 lets the compiler unroll the loops over arms; 0 is for any number. Without
-    `intervals` nothing is computed but decisions, and no margin is looked at. With `by_sums` the
-    outcomes of an arm in a block are drawn at once, as their sum, which is for families that use
-    nothing of a block but its sums. With `single` one of two arms has a single unit in each block,
-    and the order of the outcomes of an arm is indifferent.
-    """
-
-    arms: int
-    intervals: bool
-    by_sums: bool
-    single: bool
+    terms: Terms
 
 
 def deal_slots(
@@ -129,21 +122,154 @@ def build_floors(fingerprint: str) -> Kernel:
     return find_floors
 
 
+Draw = Callable[..., None]
+"""(arms, streams, slots, noise, guards, settings, front, size, count): draw the outcomes of a
+block."""
+
+
+@lru_cache(maxsize=64)
+def draw_sums(family: Family, draws: Draws) -> Draw:
+    """Return the function that draws the outcomes of each arm in a block at once, as their sum."""
+    count_ones, fill, total = family.count_ones, draws.fill, draws.total
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma = settings.means, settings.sigma
+        fill(streams, 0, noise, 0, count, settings.ziggurat)
+        for arm in range(count):
+            dealt = arms[arm][BLOCK_UNITS]
+            if dealt > 0.0:
+                count_ones(arms[arm], total(means[arm], sigma, dealt, noise[arm]))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def draw_slots(family: Family, draws: Draws) -> Draw:
+    """Return the function that deals the slots of a block and draws the outcome of each."""
+    observe, fill, outcome = family.observe, draws.fill, draws.outcome
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma = settings.means, settings.sigma
+        deal_slots(arms, count, slots, front, streams)
+        fill(streams, 0, noise, 0, size, settings.ziggurat)
+        for i in range(size):
+            arm = slots[i]
+            observe(arms[arm], outcome(means[np.uint64(arm)], sigma, noise[i]))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def draw_single(family: Family, draws: Draws) -> Draw:
+    """Return the function for two arms of which one has a single unit in the block.
+
+    The place of the single unit tells the arm of each outcome.
+    """
+    count_ones, outcome, begin, ones = family.count_ones, draws.outcome, draws.begin, draws.ones
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma, ziggurat = settings.means, settings.sigma, settings.ziggurat
+        of_front, of_other = means[front], means[0 if front else 1]
+        a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+        number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
+        place = int(number * size)
+        added = other = 0.0
+        for i in range(size):
+            number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
+            if not ones and layer != DONE:
+                keep_stream(streams, 0, a, b, c, counter)
+                number = outside_layer(streams, 0, layer, number, ziggurat)
+                a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+            other = number if i == place else other
+            added += 0.0 if i == place else outcome(of_front, sigma, number)
+        keep_stream(streams, 0, a, b, c, counter)
+        other = outcome(of_other, sigma, other)
+        if ones:
+            count_ones(arms[front], added)
+            count_ones(arms[1 - front], other)
+        else:
+            arms[front][BLOCK_SUM] = added
+            arms[1 - front][BLOCK_SUM] = other
+
+    return draw
+
+
 def build(
-    family: Family,
-    share_of: Share,
-    draws: Draws,
-    compiled_for: BlockLoop,
-    fingerprint: str,
+    course: Course, draw: Draw, fixed_arms: int, single: bool, guarded: bool, fingerprint: str
 ) -> Kernel:
-    """The loop for one family."""
-    fixed_arms, intervals, by_sums, single = compiled_for
-    leader, fold, drop, winner_of, over, _, _ = steps_of(family, Scope(fixed_arms == 2, intervals))
-    observe, count_ones, split = family.observe, family.count_ones, family.split
-    arm_columns, pair_columns = family.arm_columns, family.pair_columns
-    fill, outcome, total, ones, begin = (
-        *(draws.fill, draws.outcome, draws.total, draws.ones, draws.begin),
-    )
+    """The loop where outcomes come at once; `guards` is not used in tests without guardrails."""
+    start, choose, begin, _, fold, conclude, _ = course
+
+    def play(
+        arms: FloatArray,
+        pairs: FloatArray,
+        streams: WordArray,
+        slots: IntArray,
+        noise: FloatArray,
+        any_arms: int,
+        chunk: Chunk,
+        settings: BlockSettings,
+        test: FloatArray,
+        marks: IntArray,
+        guards: Any,
+        columns: RunColumns,
+    ) -> None:
+        made_of = fingerprint  # noqa: F841
+        (seed, first_run, runs), control = chunk, columns.control
+        terms = settings.terms
+        rails = guards
+        if guarded:
+            rails = guards.rails
+        count = fixed_arms if fixed_arms > 0 else any_arms
+        for row in range(runs):
+            seed_stream(streams, 0, seed, np.uint64(first_run + row))
+            if guarded:
+                seed_guards(guards, first_run + row)
+            start(test, marks, arms, pairs, rails, count)
+            units = size = 0
+            last = before = -1
+            winner, ended = NOBODY, GOES_ON
+            while winner == NOBODY and ended == GOES_ON and control[STOP] == 0:
+                front, share = choose(test, marks, arms, pairs, count, terms.tilt, terms)
+                if not single or share != last or front != before:
+                    # Rare for a pair, so the processor need not wait for the share.
+                    last, before = share, front
+                    size = begin(test, marks, arms, count, front, share, terms)
+                if units + terms.rounds * size > terms.max_units:
+                    break
+                for left in range(terms.rounds - 1, -1, -1):
+                    draw(arms, streams, slots, noise, guards, settings, before, size, count)
+                    units += size
+                    fold(
+                        test, marks, arms, pairs, rails, count, units - size, units, left == 0,
+                        terms,
+                    )  # fmt: skip
+                winner, ended = conclude(
+                    test, marks, arms, pairs, rails, count, units, float(units), terms
+                )
+            if control[STOP] != 0:
+                break
+            if guarded:
+                keep_guards(guards, test, marks, row, count)
+            finish_run(arms[:, UNITS], row, units, winner, columns)
+
+    return play
+
+
+def build_alone(
+    course: Course, draw: Draw, fixed_arms: int, single: bool, fingerprint: str
+) -> Kernel:
+    """The loop where outcomes come at once, for tests without guardrails."""
+    play_any = build(course, draw, fixed_arms, single, False, fingerprint)
 
     def play(
         arms: FloatArray,
@@ -157,73 +283,11 @@ def build(
         columns: RunColumns,
     ) -> None:
         made_of = fingerprint  # noqa: F841
-        (seed, first_run, runs), control = chunk, columns.control
-        max_units, means, sigma, tilt, batch, margin, params, ziggurat = settings
-        count = fixed_arms if fixed_arms > 0 else any_arms
-        rounds = batch if split else 1
-        each = 1 if split else batch
-        for row in range(runs):
-            seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            clear(arms, pairs, count, arm_columns, pair_columns)
-            units = size = 0
-            last = before = -1
-            of_front = of_other = 0.0
-            winner = NOBODY
-            ended = 0
-            while winner == NOBODY and ended == 0 and control[STOP] == 0:
-                front, ahead = leader(arms, pairs, count, params)
-                share = share_of(ahead, tilt)
-                if not single or share != last or front != before:
-                    # Rare for a pair, so the processor need not wait for the share.
-                    last, before = share, front
-                    size = begin_block(arms, count, front, share * each, each)
-                    of_front, of_other = means[front], means[0 if front else 1]
-                if units + rounds * size > max_units:
-                    break
-                for _ in range(rounds):
-                    if by_sums:
-                        fill(streams, 0, noise, 0, count, ziggurat)
-                        for arm in range(count):
-                            dealt = arms[arm][BLOCK_UNITS]
-                            if dealt > 0.0:
-                                count_ones(arms[arm], total(means[arm], sigma, dealt, noise[arm]))
-                    elif single:
-                        # The place of the single unit tells the arm of each outcome.
-                        a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
-                        number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
-                        place = int(number * size)
-                        added = other = 0.0
-                        for i in range(size):
-                            number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
-                            if not ones and layer != DONE:
-                                keep_stream(streams, 0, a, b, c, counter)
-                                number = outside_layer(streams, 0, layer, number, ziggurat)
-                                a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
-                            other = number if i == place else other
-                            added += 0.0 if i == place else outcome(of_front, sigma, number)
-                        keep_stream(streams, 0, a, b, c, counter)
-                        other = outcome(of_other, sigma, other)
-                        if ones:
-                            count_ones(arms[before], added)
-                            count_ones(arms[1 - before], other)
-                        else:
-                            arms[before][BLOCK_SUM] = added
-                            arms[1 - before][BLOCK_SUM] = other
-                    else:
-                        deal_slots(arms, count, slots, front, streams)
-                        fill(streams, 0, noise, 0, size, ziggurat)
-                        for i in range(size):
-                            arm = slots[i]
-                            observe(arms[arm], outcome(means[np.uint64(arm)], sigma, noise[i]))
-                    units += size
-                    fold(arms, pairs, count, params)
-                drop(arms, pairs, count, params)
-                winner = winner_of(arms, pairs, count, margin, params)
-                if winner == NOBODY:
-                    ended = over(arms, pairs, count, params)
-            if control[STOP] != 0:
-                break
-            finish_run(arms[:, UNITS], row, units, winner, columns)
+        # What guardrails need is never looked at: any value will do.
+        play_any(
+            arms, pairs, streams, slots, noise, any_arms, chunk, settings, arms, slots, arms,
+            columns,
+        )  # fmt: skip
 
     return play
 
@@ -238,12 +302,33 @@ def compiled_params(procedure: BlockProcedure) -> Params:
     return params
 
 
-def block_settings(
-    runs: Runs, procedure: BlockProcedure, params: Params, sigma: float = 0.0
-) -> BlockSettings:
-    """Return the settings of a loop in blocks; `sigma` is for loops that draw by it."""
-    rule = procedure.tilt, procedure.batch, procedure.margin
-    return BlockSettings(runs.cap, runs.means, sigma, *rule, params, runs.ziggurat)
+def terms_of(design: Design, procedure: BlockProcedure, cap: int, daily: float = 0.0) -> Terms:
+    """Return the numbers that the course of a design goes by; a day has `daily` units."""
+    usual = compiled_params(procedure)
+    strict = compiled_params(block_procedure(design.stricter)) if design.guardrails else usual
+    split, batch = procedure.drawn_evidence.split, procedure.batch
+    return Terms(
+        control=design.arms.index(design.control_arm),
+        max_units=cap,
+        rounds=batch if split else 1,
+        each=1 if split else batch,
+        tilt=procedure.tilt,
+        margin=procedure.margin,
+        least=daily * (design.min_days or 0.0),
+        week=7.0 * daily if design.whole_weeks else 0.0,
+        rollout=design.decides == "guardrails",
+        usual=usual,
+        strict=strict,
+    )
+
+
+def needs_intervals(design: Design, procedure: BlockProcedure) -> bool:
+    """Return whether runs need the intervals of the primary metric.
+
+    They do for a margin, and to say which arms come back once another one is removed.
+    """
+    searching = any(metric.harm_line is not None for metric in design.guardrails)
+    return procedure.margin > 0.0 or (searching and len(design.arms) > 2)
 
 
 def room_for(family: Family, arms: int) -> tuple[FloatArray, FloatArray]:
@@ -253,25 +338,30 @@ def room_for(family: Family, arms: int) -> tuple[FloatArray, FloatArray]:
 
 
 class BlockRuns(Runs):
-    """Runs in blocks, where a world is steady and outcomes are normal or 0/1."""
+    """Runs in blocks, where a world is steady and outcomes come at once.
+
+    Without guardrails outcomes have to be normal or 0/1, as `draws` has them.
+    """
 
     def __init__(
         self,
         design: Design,
         procedure: BlockProcedure,
-        draws: Draws,
+        draws: Draws | None,
         world: World,
         seed: int,
         runs: int,
         engine: Literal["fast", "plain"] | None = None,
+        guarded: GuardedMetrics | None = None,
     ) -> None:
         super().__init__(design, world, seed, runs)
-        self.engine = engine
+        self.engine, self.guarded, self.world = engine, guarded, world
         self.sigma = design.outcome.noise(world.start).spread(world.start[0])
         self.procedure = procedure
-        self.params = compiled_params(procedure)
-        self.draws = draws
-        self.fixed_arms = arms_to_fix(self.arms, runs)
+        self.terms = terms_of(design, procedure, self.cap)
+        self.intervals = needs_intervals(design, procedure)
+        self.draws = draws or NORMAL
+        self.fixed_arms = arms_to_fix(self.arms, 0 if guarded else runs)
         if engine == "fast" and not self.can_draw_sums:
             raise InputError(
                 "engine",
@@ -285,16 +375,23 @@ class BlockRuns(Runs):
         return self.procedure.drawn_evidence, self.procedure.share
 
     def build(self, draws: Draws, by_sums: bool, endless: bool) -> Kernel:  # noqa: ARG002
-        """Return the loop, uncompiled."""
-        compiled_for = self._compiled_for(draws, self.arms, by_sums)
-        return build(self.procedure.drawn_evidence, self.procedure.share, draws, compiled_for, "")
+        """Return the loop, uncompiled, for a test without guardrails."""
+        return build_alone(*self._parts(draws, self.arms, by_sums), "")
 
-    def _compiled_for(self, draws: Draws, fixed_arms: int, by_sums: bool) -> BlockLoop:
+    def _course(self, fixed_arms: int) -> Course:
+        kinds = self.guarded.kinds if self.guarded else ()
+        scope = CourseScope(fixed_arms == 2, self.intervals, bool(kinds), withholds=False)
+        return course_of(self.procedure.drawn_evidence, kinds, self.procedure.share, scope)
+
+    def _parts(
+        self, draws: Draws, fixed_arms: int, by_sums: bool
+    ) -> tuple[Course, Draw, int, bool]:
+        """Return what the loop of a test without guardrails is made of."""
         family, batch = self.procedure.drawn_evidence, self.procedure.batch
         sums = draws.ones or family.arm_columns < ARM_OF_CUBES
         single = fixed_arms == 2 and sums and not by_sums and (family.split or batch == 1)
-        # Runs need intervals only for a margin.
-        return BlockLoop(fixed_arms, self.procedure.margin > 0.0, by_sums, single)
+        draw = draw_sums if by_sums else draw_single if single else draw_slots
+        return self._course(fixed_arms), draw(family, draws), fixed_arms, single
 
     @property
     def can_draw_sums(self) -> bool:
@@ -313,7 +410,7 @@ class BlockRuns(Runs):
 
     def settings(self, endless: bool = False) -> tuple[BlockSettings]:  # noqa: ARG002
         """Return the arguments of the loop beside the runs to play."""
-        return (block_settings(self, self.procedure, self.params, self.sigma),)
+        return (BlockSettings(self.means, self.sigma, self.ziggurat, self.terms),)
 
     @property
     def can_draw_differences(self) -> bool:
@@ -328,17 +425,17 @@ class BlockRuns(Runs):
         )
 
     def _difference_settings(self) -> tuple[Any, ...]:
-        procedure, precision = self.procedure, self.params.precision
+        procedure, params = self.procedure, self.terms.usual
         shares = np.arange(procedure.largest_block // procedure.batch)
         weights = procedure.batch * shares / (shares + 1.0)
         return (
             self.cap,
-            float(self.means[0] - self.means[1]) * precision,
+            float(self.means[0] - self.means[1]) * params.precision,
             procedure.tilt,
             procedure.batch,
-            self.params,
+            params,
             weights,
-            self.sigma * precision * np.sqrt(weights),
+            self.sigma * params.precision * np.sqrt(weights),
             self.ziggurat,
         )
 
@@ -346,11 +443,26 @@ class BlockRuns(Runs):
         """Play some of the runs; with none, only compile."""
         fast = self.engine == "fast"
         chunk, columns = self.order(first_run, runs, control)
-        if fast and self.can_draw_differences:
+        if self.guarded is not None:
+            self._play_guarded(self.guarded, chunk, columns)
+        elif fast and self.can_draw_differences:
             streams = np.empty(WORDS, np.uint64)
             loop = compile_loop(block_differences.build, self.procedure.share)
             loop(np.empty(2), streams, chunk, *self._difference_settings(), columns)
-            return
-        compiled_for = self._compiled_for(self.draws, self.fixed_arms, fast)
-        loop = compile_loop(build, *self.functions, self.draws, compiled_for)
-        loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)
+        else:
+            loop = compile_loop(build_alone, *self._parts(self.draws, self.fixed_arms, fast))
+            loop(*self.scratch(), self.arms, chunk, *self.settings(), columns)
+
+    def _play_guarded(self, metrics: GuardedMetrics, chunk: Chunk, columns: RunColumns) -> None:
+        scratch = self.scratch()
+        source = source_of(self.world, scratch[2])
+        draw = draw_metrics(*self.functions[:1], metrics.kinds, metrics.are_normal(source))
+        parts = self._course(self.fixed_arms), draw, self.fixed_arms, False, True
+        guards = metrics.room(source, self.first_run, chunk)
+        loop = build(*parts, "") if self.engine == "plain" else compile_loop(build, *parts)
+        # Uncompiled, NumPy warns of arithmetic modulo 2^64.
+        with np.errstate(over="ignore"):
+            loop(
+                *(*scratch, self.arms, chunk, *self.settings()),
+                *(*room_for_test(self.arms), guards, columns),
+            )

@@ -140,7 +140,8 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
                     with_knob(stored.design, change.knob, value)
             else:
                 arm, deal, handed = detail["arm"], detail["deal"] or 0, detail["handed"]
-                change = Change(after, arm=arm, deal=deal, handed=handed)
+                by_harm = action == "harm"
+                change = Change(after, arm=arm, deal=deal, handed=handed, by_harm=by_harm)
         except DAMAGE as error:
             findings.add(f"a change by hand ({action}) cannot be replayed: {reason(error)}")
         else:
@@ -164,6 +165,7 @@ class _UnitLog:
         self._folds = True
         self._since: int | None = None
         self._total = 0.0
+        self._counted_at = 0.0
         self._handed: list[int] = []
         self._block = 0
         self._deals: dict[int, Deal] = {}
@@ -199,6 +201,8 @@ class _UnitLog:
             self._compare_totals()
         elif not self._folds:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
+        for fault in self.replay.faults if self._folds else ():
+            self.findings.add(f"{fault}, but the test went on without it")
         replayed = self._with_ahead(self.replay.state)
         wanted, verdict, held = self.stored.state, replayed.ending.verdict, None
         reached = verdict or replayed.ending.held
@@ -276,7 +280,9 @@ class _UnitLog:
                 self._since, self._folds = row.number, False
             if not self._folds:
                 return
-            self.replay = self._signals.with_delay(self.replay, row).fold(unit, row.deal)
+            replay = self._signals.with_delay(self.replay, row).changed().checked(self._counted_at)
+            self.replay = replay.fold(unit, row.deal)
+            self._counted_at = design.matures(row.time) or 0.0
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False

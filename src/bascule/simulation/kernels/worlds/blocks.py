@@ -3,44 +3,39 @@
 A block is folded in when all of its outcomes have come or are known to be missing, and after every
 block before it, whatever came first; a block with gaps counts with the outcomes that it has. The
 next block goes by the blocks folded in so far. Open blocks and their units wait in rings, whose
-length is a power of two. After the cap nobody is assigned any more, but the outcomes under way are
-awaited, and time goes on as if units were. So it does between two blocks while those under way
-suffice for the horizon, or are as many as may wait. A rule that uses early signals also goes by the
-events of open blocks that are known so far. A decision that comes too early for
-the calendar is withheld: the test goes on with the arms that it had, and looks no more.
+length is a power of two. Nobody is assigned while the cap leaves no room for a batch, or the units
+under way suffice for the horizon: their outcomes are awaited, and time goes on as if units were
+assigned. A rule that uses early signals also goes by the events of open blocks that are known so
+far. A guardrail counts when the unit does. `core.course` has what ends a test, and when.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.calendar import announced_after
+from bascule.core.course import (
+    GONE,
+    HELD,
+    REMOVED,
+    UNTIL,
+    Course,
+    CourseScope,
+    Terms,
+    course_of,
+)
 from bascule.core.covariates import adjusted, coefficients
 from bascule.core.covariates import fold as fold_covariates
 from bascule.core.covariates import observe as observe_covariates
 from bascule.core.design import Design
-from bascule.core.evidence.families.rows import ACTIVE, BLOCK_UNITS, Family
+from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
-from bascule.core.procedures.blocks.steps import (
-    FUTILE,
-    Scope,
-    Share,
-    begin_block,
-    clear,
-    steps_of,
-)
+from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.blocks import (
-    BlockSettings,
-    block_settings,
-    compiled_params,
-    deal_slots,
-    room_for,
-)
+from bascule.simulation.kernels.blocks import deal_slots, needs_intervals, room_for, terms_of
 from bascule.simulation.kernels.compiled import (
     STOP,
     Chunk,
@@ -56,6 +51,14 @@ from bascule.simulation.kernels.covariates import (
     drawn_covariates,
     room_for_sums,
     spreads_of,
+)
+from bascule.simulation.kernels.guards import (
+    GuardedMetrics,
+    guard_source,
+    keep_guards,
+    observer_of,
+    room_for_test,
+    seed_guards,
 )
 from bascule.simulation.kernels.worlds.signals import (
     FRONT,
@@ -76,12 +79,14 @@ from bascule.simulation.kernels.worlds.unit import (
     Source,
     Units,
     event_at,
+    outcome_of,
     source_of,
     units_of,
 )
 from bascule.simulation.random import (
     seed_stream,
 )
+from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
@@ -100,7 +105,7 @@ class Ring(NamedTuple):
     owners: IntArray
     """The arm of each unit."""
     values: FloatArray
-    """The outcome of each unit."""
+    """The outcomes of each unit: a row for the primary metric and one for each guardrail."""
     blocks: IntArray
     """A row for each block."""
     pending_clocks: FloatArray
@@ -119,17 +124,6 @@ class Covariates(NamedTuple):
     xs: FloatArray
 
 
-class Calendar(NamedTuple):
-    """When a decision is announced, in units that arrive until then, and room for a number per arm.
-
-    `least` is the minimum duration, and `week` the length of a week, or 0 if any moment will do.
-    """
-
-    least: float
-    week: float
-    active: FloatArray
-
-
 class WorldLoop(NamedTuple):
     """What a loop has to support: without parts that few tests need it compiles faster."""
 
@@ -139,10 +133,6 @@ class WorldLoop(NamedTuple):
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
-    withholds: bool
-    """Whether a decision may come too early for the calendar."""
-    scope: Scope
-    """What the steps between blocks have to support."""
 
 
 def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
@@ -154,15 +144,39 @@ def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, ev
             at += 1
 
 
-def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint: str) -> Kernel:
-    """The loop for one family of evidence.
+def close_block(blocks: IntArray, at: int, units: int, ready: int, left: int) -> None:
+    """Write where a block ends, when it is complete, and how many of its batch follow."""
+    blocks[at, END] = units
+    blocks[at, READY] = ready
+    blocks[at, FOLLOWING] = left
 
-    A loop that does not adjust outcomes, or has no signals, takes None in place of these.
+
+def strike(slots: IntArray, sizes: FloatArray, removed: IntArray, dealt: int, size: int) -> int:
+    """Take removed arms out of what is left of a batch; return the size of the open block."""
+    kept = dealt
+    for i in range(dealt, size):
+        if removed[slots[i]] == 0:
+            slots[kept] = slots[i]
+            kept += 1
+    for arm in range(sizes.size):
+        if removed[arm] != 0:
+            sizes[arm] = 0.0
+    return kept
+
+
+def build(
+    family: Family, kinds: tuple[Family, ...], course: Course, compiled_for: WorldLoop,
+    fingerprint: str,
+) -> Kernel:  # fmt: skip
+    """The loop for one family of evidence, and guardrails of any kinds.
+
+    A loop that does not adjust outcomes, or has no signals or guardrails, takes None in their
+    place.
     """
-    (draw, mean_and_gap, arrival), adjusts, signals, withholds, scope = compiled_for
-    leader, fold, drop, winner_of, over, _, blocks_left = steps_of(family, scope)
-    observe, split, spread = family.observe, family.split, family.spread
-    arm_columns, pair_columns = family.arm_columns, family.pair_columns
+    (draw, mean_and_gap, arrival), adjusts, signals = compiled_for
+    start, choose, begin, is_frozen, fold, conclude, announce = course
+    observe, spread, guarded = family.observe, family.spread, len(kinds) > 0
+    observe_guard: Any = observer_of(kinds) if guarded else None
 
     def play(
         arms: FloatArray,
@@ -173,88 +187,80 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
         ring: Ring,
         count: int,
         chunk: Chunk,
-        settings: BlockSettings,
-        calendar: Calendar,
+        terms: Terms,
+        test: FloatArray,
+        marks: IntArray,
+        guards: Any,
         source: Source,
         columns: RunColumns,
         regrets: FloatArray,
-        about: Covariates,
+        given_covariates: Covariates,
         early: Early,
     ) -> None:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
-        max_units, _, _, tilt, batch, margin, params, _ = settings
         owners, values, blocks, pending = ring
         if adjusts:
-            drawn, spreads, ranges, sums, block, theta, xs = about
+            drawn, spreads, ranges, sums, block, theta, xs = given_covariates
             covariates = drawn.rows.shape[0]
-        least, week, active = calendar
+        rails = guards
+        if guarded:
+            rails = guards.rails
         streams, cell, world, means, _, _, ziggurat = source
         turn = owners.size - 1
-        rounds = batch if split else 1
-        each = 1 if split else batch
+        each, rounds = terms.each, terms.rounds
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            clear(arms, pairs, count, arm_columns, pair_columns)
+            if guarded:
+                seed_guards(guards, first_run + row)
+            start(test, marks, arms, pairs, rails, count)
             for arm in range(count):
                 assigned[arm] = 0.0
+            for pair in range(pending.size):
+                pending[pair] = 0.0
             if adjusts:
                 for i in range(sums.size):
                     sums[i] = 0.0
-            for i in range(pending.size):
-                pending[i] = 0.0
             if signals:
                 clear_signals(early)
             units, clock, counted, shown = 0, 0, 0, 0
             opened, folded = 0, 0
-            size, dealt, left = 0, 0, 0
-            front, share, ready = 0, 0, 0
-            below_cap, frozen = True, False
+            size, dealt, left, front, share, ready = 0, 0, 0, 0, 0, 0
+            enrols, until = True, 0
             regret = 0.0
-            winner, held, until = NOBODY, NOBODY, 0
-            ended = 0
+            winner, ended = NOBODY, GOES_ON
             while (
                 winner == NOBODY
-                and ended == 0
-                and (below_cap or folded < opened or held != NOBODY)
+                and ended == GOES_ON
+                and (enrols or folded < opened or until > clock)
                 and control[STOP] == 0
             ):
-                if below_cap and dealt == size:
+                if dealt == size:
                     if left == 0:
-                        most, delays = tilt, DIFFERENT
+                        most, delays = terms.tilt, DIFFERENT
                         if signals:
                             delays = judged(early, arms, count)
-                            most = most_tilt(delays, tilt)
+                            most = most_tilt(delays, terms.tilt)
                         if delays == DIFFERENT:
-                            front, ahead = leader(arms, pairs, count, params)
+                            front, share = choose(test, marks, arms, pairs, count, most, terms)
                         else:
+                            params = terms.usual
                             deviation, scale = spread(arms, count, params), 1.0 / params.precision
                             blend(early.seen, pairs, early.sums, early.sign, deviation, scale)
-                            front, ahead = leader(arms, early.seen, count, params)
-                        share = share_of(ahead, most)
-                        left = rounds
-                        begin_block(arms, count, front, share * each, each)
+                            front, share = choose(test, marks, arms, early.seen, count, most, terms)
+                        size = begin(test, marks, arms, count, front, share, terms)
+                        enrols = units + rounds * size <= terms.max_units and not is_frozen(
+                            test, arms, pairs, count, units - counted, pending, terms
+                        )
                         for arm in range(count):
                             sizes[arm] = arms[arm, BLOCK_UNITS]
-                    # A batch stays as it was dealt, whatever is dropped meanwhile.
-                    size = 0
-                    for arm in range(count):
-                        arms[arm, BLOCK_UNITS] = sizes[arm]
-                        size += int(sizes[arm])
-                    below_cap = units + left * size <= max_units
-                    frozen = False
-                    if left == rounds:
-                        frozen = (units > counted or held != NOBODY) and blocks_left(
-                            arms, pairs, count, pending, params
-                        ) <= 0.0
-                    if frozen:
-                        # Nobody is enrolled until the next block is folded in.
-                        dealt, size, left = 0, 0, 0
-                        then = blocks[folded & turn, READY] if folded < opened else until
-                        if withholds and held != NOBODY:
-                            then = min(then, until)
-                        clock = max(clock, then - 1)
-                    elif below_cap:
+                        left = rounds
+                    if enrols:
+                        # A batch stays as it was dealt, but for arms that are removed.
+                        size = 0
+                        for arm in range(count):
+                            arms[arm, BLOCK_UNITS] = sizes[arm]
+                            size += int(sizes[arm])
                         deal_slots(arms, count, slots, front, streams)
                         at = opened & turn
                         blocks[at, BEGIN] = units
@@ -264,7 +270,19 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                         add_to_pending(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
                         left -= 1
-                if below_cap and not frozen:
+                        if size == 0:
+                            # All of its arms were removed: a block without units.
+                            close_block(blocks, at, units, ready, left)
+                            opened += 1
+                    else:
+                        # Nobody is enrolled until the next block is folded in.
+                        dealt, size, left = 0, 0, 0
+                        if folded < opened or until > clock:
+                            then = blocks[folded & turn, READY] if folded < opened else until
+                            if until > clock:
+                                then = min(then, until)
+                            clock = max(clock, then - 1)
+                if enrols and dealt < size:
                     arm = slots[dealt]
                     mean, gap = mean_and_gap(world, means, arm, clock)
                     value = draw(source, arm, mean)
@@ -273,7 +291,12 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                         at = (units & turn) * covariates
                         draw_covariates(streams, drawn, deviation, xs, at, cell, ziggurat)
                     seen_at, came = arrival(streams, world, clock, value)
-                    values[units & turn] = value
+                    values[0, units & turn] = value
+                    if guarded:
+                        for which in range(len(guards.seeds)):
+                            values[1 + which, units & turn] = outcome_of(
+                                guard_source(guards, which), arm, guards.means[which][arm]
+                            )
                     owners[units & turn] = arm if came else MISSING
                     if signals and came and value == early.event:
                         known_at, wait = event_at(streams, world, early.lags[arm], clock)
@@ -285,21 +308,16 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     units += 1
                     dealt += 1
                     if dealt == size:
-                        at = opened & turn
-                        blocks[at, END] = units
-                        blocks[at, READY] = ready
-                        blocks[at, FOLLOWING] = left
+                        close_block(blocks, opened & turn, units, ready, left)
                         opened += 1
-                if below_cap or folded < opened:
+                if enrols or folded < opened or until > clock:
                     clock += 1
-                else:
-                    clock = max(clock, until)
                 while signals and shown < clock:
                     shown += 1
                     show_events(early, shown, owners, blocks, each)
                 while (
                     winner == NOBODY
-                    and ended == 0
+                    and ended == GOES_ON
                     and folded < opened
                     and blocks[folded & turn, READY] <= clock
                 ):
@@ -307,50 +325,61 @@ def build(family: Family, share_of: Share, compiled_for: WorldLoop, fingerprint:
                     due_front, due_share = blocks[due, FRONT], blocks[due, SHARE]
                     for arm in range(count):
                         arms[arm, BLOCK_UNITS] = 0.0
+                        if guarded:
+                            for which in range(len(guards.seeds)):
+                                rails.arms[which][arm][BLOCK_UNITS] = 0.0
                     if adjusts:
                         coefficients(sums, covariates, ranges, drawn.most, theta)
                     if signals:
                         set_sizes(early.sizes, due_front, due_share * each, each)
                     for unit in range(blocks[due, BEGIN], blocks[due, END]):
                         arm = owners[unit & turn]
-                        if signals and arm != MISSING and values[unit & turn] == early.event:
+                        if signals and arm != MISSING and values[0, unit & turn] == early.event:
                             mature_event(early, unit, arm, world[LAG])
                         if arm != MISSING:
                             arms[arm, BLOCK_UNITS] += 1.0
-                            value = values[unit & turn]
+                            value = values[0, unit & turn]
                             if adjusts:
                                 at = (unit & turn) * covariates
                                 observe_covariates(block, covariates, xs, at, value)
                                 value = adjusted(value, covariates, theta, xs, at)
                             observe(arms[arm], value)
-                    fold(arms, pairs, count, params)
+                            if guarded:
+                                for which in range(len(guards.seeds)):
+                                    rails.arms[which][arm][BLOCK_UNITS] += 1.0
+                                    value = values[1 + which, unit & turn]
+                                    observe_guard(guards, which, arm, value)
+                    last, end = blocks[due, FOLLOWING] == 0, blocks[due, END]
+                    fold(test, marks, arms, pairs, rails, count, counted, end, last, terms)
                     if adjusts:
                         fold_covariates(sums, block, covariates)
-                    counted = blocks[due, END]
+                    counted = end
                     ahead = -due_share * each / (due_share + 1.0)
                     add_to_pending(pending, count, due_front, ahead, -0.5 * each)
-                    if blocks[due, FOLLOWING] == 0 and held == NOBODY:
-                        if withholds:
-                            for arm in range(count):
-                                active[arm] = arms[arm, ACTIVE]
-                        drop(arms, pairs, count, params)
-                        winner = winner_of(arms, pairs, count, margin, params)
-                        if winner == NOBODY:
-                            ended = over(arms, pairs, count, params)
-                            if withholds and ended == FUTILE and clock < least:
-                                ended = 0
-                        elif withholds:
-                            until = math.ceil(announced_after(float(clock), least, week))
-                            if until > clock:
-                                winner, held = NOBODY, winner
-                                for arm in range(count):
-                                    arms[arm, ACTIVE] = active[arm]
+                    if last:
+                        gone = 0.0
+                        if guarded:
+                            gone = test[GONE]
+                        winner, ended = conclude(
+                            test, marks, arms, pairs, rails, count, counted, float(clock), terms
+                        )
+                        until = 0
+                        if test[HELD] != NOBODY:
+                            until = math.ceil(test[UNTIL])
+                        if guarded and test[GONE] > gone and size > 0:
+                            is_open = dealt < size
+                            size = strike(slots, sizes, marks[REMOVED], dealt, size)
+                            if is_open and dealt == size:
+                                close_block(blocks, opened & turn, units, ready, left)
+                                opened += 1
                     folded += 1
-                if withholds and held != NOBODY and clock >= until:
-                    winner = held
+                if winner == NOBODY:
+                    winner = announce(test, float(clock))
             if control[STOP] != 0:
                 break
             regrets[row] = regret
+            if guarded:
+                keep_guards(guards, test, marks, row, count)
             finish_run(assigned, row, clock, winner, columns)
 
     return play
@@ -360,57 +389,72 @@ class WorldBlockRuns(WorldRuns):
     """Runs of a procedure in blocks."""
 
     def __init__(
-        self, design: Design, procedure: BlockProcedure, world: World, seed: int, runs: int
+        self,
+        design: Design,
+        procedure: BlockProcedure,
+        world: World,
+        seed: int,
+        runs: int,
+        engine: EngineName | None = None,
+        guarded: GuardedMetrics | None = None,
     ) -> None:
         super().__init__(design, world, seed, runs)
+        self.engine, self.guarded = engine, guarded
         self.family = procedure.drawn_evidence
         self.largest_block = procedure.largest_block
-        params = compiled_params(procedure)
-        self.settings = block_settings(self, procedure, params)
+        self.terms = terms_of(design, procedure, self.cap, world.units_per_day or 0.0)
         self.signals = MODES[procedure.early_signals], procedure.slack, world.delay
-        daily = world.units_per_day or 0.0
-        self.least = daily * (design.min_days or 0.0)
-        self.week = 7.0 * daily if design.whole_weeks else 0.0
         self.drawn = drawn_covariates(design, world)
         self.spreads = spreads_of(world)
         self.compiled_for = WorldLoop(
             units_of(world),
             design.covariates is not None,
             has_signals(MODES[procedure.early_signals], world.delay),
-            self.least > 0.0 or self.week > 0.0,
-            Scope(two_arms=self.arms == 2, intervals=procedure.margin > 0.0),
         )
-        self.loop = compile_loop(build, self.family, procedure.share, self.compiled_for)
+        kinds = guarded.kinds if guarded else ()
+        withholds = self.terms.least > 0.0 or self.terms.week > 0.0
+        intervals = needs_intervals(design, procedure)
+        scope = CourseScope(self.arms == 2, intervals, bool(kinds), withholds)
+        course = course_of(self.family, kinds, procedure.share, scope)
+        parts = self.family, kinds, course, self.compiled_for
+        self.loop = build(*parts, "") if engine == "plain" else compile_loop(build, *parts)
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         length = ring(self.longest_wait + self.largest_block)
         arms, pairs = room_for(self.family, self.arms)
-        self.loop(
-            arms,
-            pairs,
-            np.empty(self.arms),
-            np.empty(self.arms),
-            np.empty(self.largest_block, np.int64),
-            Ring(
-                owners=np.empty(length, np.int64),
-                values=np.empty(length),
-                blocks=np.empty((length, FOLLOWING + 1), np.int64),
-                pending_clocks=np.empty(len(pairs)),
-            ),
-            self.arms,
-            chunk,
-            self.settings,
-            Calendar(self.least, self.week, np.empty(self.arms)),
-            source_of(self.world),
-            columns,
-            self.regrets_of(first_run, runs),
-            self._room_for_covariates(length) if self.compiled_for.adjusts else None,
-            room_for_signals(*self.signals, self.arms, length)
-            if self.compiled_for.signals
-            else None,
-        )
+        source, guards, metrics = source_of(self.world), None, 1
+        if self.guarded is not None:
+            guards = self.guarded.room(source, self.first_run, chunk)
+            metrics += len(self.guarded.seeds)
+        # Uncompiled, NumPy warns of arithmetic modulo 2^64.
+        with np.errstate(over="ignore"):
+            self.loop(
+                arms,
+                pairs,
+                np.empty(self.arms),
+                np.empty(self.arms),
+                np.empty(self.largest_block, np.int64),
+                Ring(
+                    owners=np.empty(length, np.int64),
+                    values=np.empty((metrics, length)),
+                    blocks=np.empty((length, FOLLOWING + 1), np.int64),
+                    pending_clocks=np.empty(len(pairs)),
+                ),
+                self.arms,
+                chunk,
+                self.terms,
+                *room_for_test(self.arms),
+                guards,
+                source,
+                columns,
+                self.regrets_of(first_run, runs),
+                self._room_for_covariates(length) if self.compiled_for.adjusts else None,
+                room_for_signals(*self.signals, self.arms, length)
+                if self.compiled_for.signals
+                else None,
+            )
 
     def _room_for_covariates(self, length: int) -> Covariates:
         count, ranges = len(self.drawn.rows), np.ascontiguousarray(self.drawn.rows[:, RANGE])

@@ -1,0 +1,226 @@
+# ruff: noqa: ARG001
+"""Guardrails in simulated tests: their rows, and how their outcomes are drawn.
+
+Each metric draws from a stream of its own, so that what one draws does not depend on the others.
+Secondary metrics decide nothing, so they are not drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bascule.core.course import (
+    CENTRE,
+    HARM,
+    KIND,
+    LINE,
+    MARGIN,
+    MARKS,
+    NUMBERS,
+    REMOVED_AT,
+    SCALE,
+    TEST,
+    TURNED,
+    Rails,
+    by_kind,
+)
+from bascule.core.design import Design
+from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
+from bascule.core.progress import block_procedure
+from bascule.core.types import FloatArray, IntArray
+from bascule.simulation.guardrails import BoolArray, GuardedRuns
+from bascule.simulation.kernels.compiled import Chunk
+from bascule.simulation.kernels.worlds.unit import (
+    NOISE,
+    NORMAL,
+    SPREAD,
+    Source,
+    outcome_of,
+    world_numbers,
+)
+from bascule.simulation.random import WORDS, WordArray, fill_normals, seed_stream
+from bascule.simulation.worlds.world import World
+
+APART = 0x9E3779B97F4A7C15
+"""What lies between the seeds of two metrics: the golden ratio in 64 bits."""
+
+
+class Guards(NamedTuple):
+    """What a loop needs for guardrails, with rows that no other thread has.
+
+    `source` is what the primary metric is drawn from. `seeds` to `means` have a row for each
+    guardrail. The runs of a chunk are written into `removed_at` and `by_harm`.
+    """
+
+    rails: Rails
+    source: Source
+    seeds: WordArray
+    streams: WordArray
+    worlds: FloatArray
+    means: FloatArray
+    removed_at: IntArray
+    by_harm: BoolArray
+
+
+class GuardedMetrics(NamedTuple):
+    """The guardrails of a design as rows, the families of their evidence, and their worlds."""
+
+    kinds: tuple[Family, ...]
+    rails: Rails
+    seeds: WordArray
+    worlds: FloatArray
+    means: FloatArray
+    removals: GuardedRuns
+
+    def are_normal(self, source: Source) -> bool:
+        """Return whether the outcomes of the primary metric and of all guardrails are normal."""
+        return bool((self.worlds[:, NOISE] == NORMAL).all() and source.world[NOISE] == NORMAL)
+
+    def room(self, source: Source, first: int, chunk: Chunk) -> Guards:
+        """Return rows for a thread of its own; the first run of the result is number `first`."""
+        row, arms = chunk.first_run - first, self.removals.removed_at.shape[1]
+        removed_at = self.removals.removed_at.reshape(-1)
+        return Guards(
+            Rails(*(column.copy() for column in self.rails)),
+            source,
+            self.seeds,
+            np.empty((len(self.seeds), WORDS), np.uint64),
+            self.worlds,
+            self.means,
+            removed_at[row * arms : (row + chunk.runs) * arms],
+            self.removals.by_harm[row : row + chunk.runs],
+        )
+
+
+def room_for_test(arms: int) -> tuple[FloatArray, IntArray]:
+    """Return room for the row of a test and the marks of its arms."""
+    return np.zeros(TEST), np.zeros((MARKS, arms), np.int64)
+
+
+def seed_of(seed: int, metric: int) -> np.uint64:
+    """Return the seed of a metric's stream: 0 is the primary one, then come those of the design."""
+    return np.uint64((seed + metric * APART) % 2**64)
+
+
+def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> GuardedMetrics:
+    """Return the guardrails of a design; what they do is written into `removals`."""
+    means = removals.means
+    kinds: list[Family] = []
+    rows, judged, harmed_by, worlds, means_of, seeds = [], [], [], [], [], []
+    arms = len(design.arms)
+    for place, metric in enumerate(design.metrics):
+        if not metric.is_guardrail:
+            continue
+        own, harm = design.metric_designs[place], design.harm_designs[place]
+        procedure = block_procedure(own)
+        if procedure.drawn_evidence not in kinds:
+            kinds.append(procedure.drawn_evidence)
+        row = np.zeros(NUMBERS)
+        row[KIND], row[SCALE] = kinds.index(procedure.drawn_evidence), own.outcome.scale
+        row[MARGIN], row[LINE] = metric.margin or 0.0, math.inf
+        row[TURNED], row[CENTRE] = own.goal == "decrease", own.oriented(0.0)
+        strict = procedure.params._replace(threshold=math.inf)
+        if harm is not None and metric.harm_line is not None:
+            strict, row[LINE] = block_procedure(harm).params, metric.harm_line
+        rows.append(row)
+        judged.append(procedure.params[:-1])
+        harmed_by.append(strict[:-1])
+        means_of.append(means[metric.name])
+        worlds.append(world_numbers(World(means[metric.name]).for_outcome(own.outcome, arms)))
+        seeds.append(seed_of(seed, 1 + place))
+    count, cells = len(rows), len(rows) * arms
+    rails = Rails(
+        np.array(rows),
+        np.array(judged),
+        np.array(harmed_by),
+        np.empty((count, arms, max(kind.arm_columns for kind in kinds))),
+        np.empty((count, arms * (arms - 1) // 2, max(kind.pair_columns for kind in kinds))),
+        np.empty(cells, np.int64),
+        np.empty(cells),
+        np.empty(cells),
+    )
+    return GuardedMetrics(
+        tuple(kinds), rails, np.array(seeds), np.array(worlds), np.array(means_of), removals
+    )
+
+
+def seed_guards(guards: Guards, run: int) -> None:
+    """Begin the streams of a run's guardrails."""
+    for which in range(len(guards.seeds)):
+        seed_stream(guards.streams[which], 0, guards.seeds[which], np.uint64(run))
+
+
+def keep_guards(guards: Guards, test: FloatArray, marks: IntArray, row: int, count: int) -> None:
+    """Write what the guardrails of a run have done into its row of the result."""
+    guards.by_harm[row] = test[HARM] > 0.0
+    for arm in range(count):
+        guards.removed_at[row * count + arm] = marks[REMOVED_AT][arm]
+
+
+def guard_source(guards: Guards, which: int) -> Source:
+    """Return what the outcomes of a guardrail are drawn from."""
+    _, cell, _, _, points, chances, ziggurat = guards.source
+    streams, world, means = guards.streams[which], guards.worlds[which], guards.means[which]
+    return Source(streams, cell, world, means, points, chances, ziggurat)
+
+
+@lru_cache(maxsize=64)
+def observer_of(kinds: tuple[Family, ...]) -> Any:
+    """Return the function of (guards, which, arm, value) that adds an outcome to a block."""
+    observe_any = by_kind([kind.observe for kind in kinds])
+
+    def observe(guards: Guards, which: int, arm: int, value: float) -> None:
+        numbers = guards.rails.numbers[which]
+        if numbers[TURNED] > 0.0:
+            value = numbers[CENTRE] - value
+        observe_any(numbers[KIND], guards.rails.arms[which][arm], value)
+
+    return observe
+
+
+@lru_cache(maxsize=64)
+def draw_metrics(family: Family, kinds: tuple[Family, ...], normal: bool) -> Any:
+    """Return the function that draws a block of the primary metric and of every guardrail.
+
+    The order within a block is indifferent here. Where all outcomes are normal, no other noise is
+    compiled.
+    """
+    observe, observe_guard = family.observe, observer_of(kinds)
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: Any, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        source, ziggurat = guards.source, guards.source.ziggurat
+        bell, spread = source.world[NOISE] == NORMAL, source.world[SPREAD]
+        for arm in range(count):
+            dealt = int(arms[arm][BLOCK_UNITS])
+            if bell:
+                fill_normals(streams, 0, noise, 0, dealt, ziggurat)
+            for i in range(dealt):
+                if normal or bell:
+                    value = source.means[arm] + spread * noise[i]
+                else:
+                    value = outcome_of(source, arm, source.means[arm])
+                observe(arms[arm], value)
+        for which in range(len(guards.seeds)):
+            bell = guards.worlds[which, NOISE] == NORMAL
+            mean_of, spread = guards.means[which], guards.worlds[which, SPREAD]
+            drawn = guard_source(guards, which)
+            for arm in range(count):
+                dealt = int(arms[arm][BLOCK_UNITS])
+                guards.rails.arms[which][arm][BLOCK_UNITS] = dealt
+                if bell:
+                    fill_normals(drawn.streams, 0, noise, 0, dealt, ziggurat)
+                for i in range(dealt):
+                    if normal or bell:
+                        value = mean_of[arm] + spread * noise[i]
+                    else:
+                        value = outcome_of(drawn, arm, mean_of[arm])
+                    observe_guard(guards, which, arm, value)
+
+    return draw

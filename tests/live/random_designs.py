@@ -1,0 +1,228 @@
+"""Designs drawn at random, played by the simulator's loop and by a store with the same outcomes."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+import bascule as bs
+from bascule.core.evidence.families.rows import BLOCK_UNITS
+from bascule.core.progress import block_procedure
+from bascule.core.types import NO_DIFFERENCE, NOBODY
+from bascule.simulation.guardrails import GuardedRuns
+from bascule.simulation.kernels.compiled import new_control
+from bascule.simulation.kernels.guards import guarded_metrics
+from bascule.simulation.kernels.worlds import blocks, unit
+from bascule.simulation.worlds.world import World
+
+DAY = 86_400.0
+
+
+@dataclass
+class Case:
+    """A design, and the means of its arms on the primary metric and on every guardrail."""
+
+    design: bs.Design
+    means: list[float]
+    others: dict[str, list[float]]
+    daily: int
+
+
+@dataclass
+class Played:
+    """A run: when each unit came, its arm and outcomes, and how the run ended."""
+
+    clocks: list[int] = field(default_factory=list)
+    arms: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    others: list[float] = field(default_factory=list)
+    end: int = 0
+    winner: int = NOBODY
+    removed: frozenset[int] = frozenset()
+
+
+def draw_case(rng: random.Random) -> Case:
+    """Draw a design with any of guardrails, window, calendar, horizon, futility, cap and batch."""
+    while True:
+        try:
+            return _draw(rng)
+        except bs.InputError:
+            continue
+
+
+def _measure(window: str, binary: bool) -> bs.Measure:
+    return bs.Measure(window, "any") if binary else bs.Measure(window, "mean", missing="zero")
+
+
+def _draw(rng: random.Random) -> Case:
+    count, coin = rng.choice([2, 2, 3, 4]), rng.random() < 0.5
+    outcome: Any = bs.Bernoulli() if coin else bs.Gaussian(1)
+    size = 0.3 if coin else 0.8
+    rule: dict[str, Any] = {"batch": rng.choice([1, 1, 3])}
+    if rng.random() < 0.4:
+        rule |= {"effect": rng.choice([0.5, 1.0]) * size, "power": 0.8}
+        rule |= {"futility": 0.3} if rng.random() < 0.5 else {}
+        rule |= {"baseline": 0.3} if coin else {}
+    window = rng.choice([None, None, "12h", "2d"])
+    options: dict[str, Any] = {"error": rng.choice([0.2, 0.3, 0.4])}
+    options["max_units"] = rng.randrange(60, 400)
+    options |= {"min_days": rng.randrange(1, 6)} if rng.random() < 0.4 else {}
+    options |= {"whole_weeks": True} if rng.random() < 0.15 else {}
+    options |= {"min_effect": size} if rng.random() < 0.15 else {}
+    options |= {"control": "arm 1"} if rng.random() < 0.2 else {}
+    if window is None:
+        options["reports"] = "always"
+    else:
+        options["measure"] = _measure(window, coin)
+    metrics, others = [], {}
+    for name in ("x", "y")[: rng.choice([0, 1, 1, 2])]:
+        binary = rng.random() < 0.5
+        spread = 0.3 if binary else 1.0
+        own = None if window is None else _measure(window, binary)
+        metrics.append(
+            bs.Metric(
+                name,
+                bs.Bernoulli() if binary else bs.Gaussian(1),
+                margin=rng.choice([0.5, 1.0, 2.0]) * spread,
+                error=rng.choice([0.2, 0.4]),
+                goal=rng.choice(["increase", "decrease"]),
+                harm=rng.choice(["margin", "any", "any", "never"]),
+                measure=own,
+            )
+        )
+        middle = 0.5 if binary else 0.0
+        others[name] = [middle + rng.choice([0, 0, -1, 1]) * 1.4 * spread for _ in range(count)]
+    if metrics:
+        options |= {"metrics": metrics, "harm_error": rng.choice([0.1, 0.4])}
+        options |= {"decides": "guardrails"} if rng.random() < 0.15 else {}
+    design = bs.Design(
+        [f"arm {i}" for i in range(count)],
+        outcome,
+        bs.Tilt(rng.choice([1, 3, 8]), **rule),
+        **options,
+    )
+    base = 0.3 if coin else 0.0
+    means = [base + rng.choice([0.0, 0.0, 1.0]) * size for _ in range(count)]
+    return Case(design, means, others, rng.choice([20, 50]))
+
+
+def simulated(case: Case, seed: int) -> Played:
+    """Play a run with the simulator's loop, uncompiled; the slots of a block come arm by arm."""
+    design, played = case.design, Played()
+
+    def deal(arms: Any, count: int, slots: Any, front: int, streams: Any) -> None:
+        dealt = [arm for arm in range(count) for _ in range(int(arms[arm][BLOCK_UNITS]))]
+        slots[: len(dealt)] = dealt
+
+    def units_of(world: World) -> unit.Units:
+        drawn, mean_and_gap, arrival = unit.units_of(world)
+
+        def draw(source: Any, arm: int, mean: float) -> float:
+            value = float(drawn(source, arm, mean))
+            played.arms.append(int(arm))
+            played.values.append(value)
+            return value
+
+        def arrives(streams: Any, numbers: Any, clock: int, value: float) -> Any:
+            played.clocks.append(int(clock))
+            return arrival(streams, numbers, clock, value)
+
+        return unit.Units(draw, mean_and_gap, arrives)
+
+    def outcome_of(source: Any, arm: int, mean: float) -> float:
+        value = float(unit.outcome_of(source, arm, mean))
+        played.others.append(value)
+        return value
+
+    # The loop counts a unit one tick after its window, a store at the end of it.
+    window = max(0.0, (design.matures(0.0) or 0.0) - 1.000001 * DAY / case.daily)
+    world = World(case.means, units_per_day=case.daily).with_window(window)
+    written_out = world.for_outcome(design.outcome, len(design.arms))
+    guarded = GuardedRuns.empty(design, {k: tuple(v) for k, v in case.others.items()}, 1)
+    metrics = guarded_metrics(design, seed, guarded) if design.guardrails else None
+    with (
+        mock.patch.object(blocks, "deal_slots", deal),
+        mock.patch.object(blocks, "units_of", units_of),
+        mock.patch.object(blocks, "outcome_of", outcome_of),
+    ):
+        runs = blocks.WorldBlockRuns(
+            design, block_procedure(design), written_out, seed, 1, "plain", metrics
+        )
+        runs.play(0, 1, new_control())
+    played.end, played.winner = int(runs.times[0]), int(runs.winners[0])
+    played.removed = frozenset(np.flatnonzero(guarded.removed[0]).tolist())
+    return played
+
+
+def difference(case: Case, played: Played) -> str:
+    """Say where a store with the outcomes of a run first differs from it; empty if nowhere."""
+    design, clock = case.design, bs.ManualClock()
+    guardrails, step = [metric.name for metric in design.guardrails], DAY / case.daily
+    at = {tick: number for number, tick in enumerate(played.clocks)}
+    with bs.open(":memory:", clock=clock, shuffle=lambda _: None) as store:
+        test = store.create("test", design)
+
+        def record(number: int) -> None:
+            its = played.others[number * len(guardrails) : (number + 1) * len(guardrails)]
+            every = zip([None, *guardrails], [played.values[number], *its], strict=True)
+            for name, value in every:
+                outcome = design.metric_design(name).outcome if name else design.outcome
+                if value != 0.0 or design.measure is None or not outcome.binary:
+                    test.record(f"u{number}", value, metric=name)
+
+        for tick in range(played.end):
+            if design.measure is None and tick - 1 in at:
+                # The loop counts outcomes that come at once when the next unit arrives.
+                record(at[tick - 1])
+            if tick in at:
+                number = at[tick]
+                answer = test.evaluate(f"u{number}")
+                if not answer.enrolled or answer.arm != design.arms[played.arms[number]]:
+                    got = answer.arm if answer.enrolled else "nothing"
+                    return f"tick {tick}: {got}, but arm {played.arms[number]} in the run"
+                if design.measure is not None:
+                    record(number)
+            else:
+                answer = test.evaluate(f"other {tick}")
+                if answer.enrolled:
+                    return f"tick {tick}: {answer.arm}, but nobody is enrolled in the run"
+            clock.advance(step)
+        entries = [entry["action"] for entry in test.audit()]
+        if "decide" in entries or "end" in entries:
+            return f"{entries[-1]} before the end of the run at {played.end}"
+        if design.measure is None and played.end - 1 in at:
+            record(at[played.end - 1])
+        status = test.status()
+        wanted: tuple[str, str | None] = ("over", None)
+        if played.winner != NOBODY:
+            is_even = played.winner == NO_DIFFERENCE
+            wanted = ("decided", None if is_even else design.arms[played.winner])
+        reached = status.decision
+        found = (status.state, reached.name if reached and reached.arm is not None else None)
+        if found != wanted:
+            return f"end at {played.end}: {found}, but {wanted} in the run"
+        harmed = {entry["detail"]["arm"] for entry in test.audit() if entry["action"] == "harm"} | {
+            contrast.treatment
+            for metric in status.metrics
+            for contrast, standing in zip(metric.contrasts, metric.standings, strict=True)
+            if standing == "harmed"
+        }
+        if harmed != {design.arms[arm] for arm in played.removed}:
+            return f"end: {sorted(harmed)} are harmful, but {sorted(played.removed)} in the run"
+        verified = test.verify()
+        return "" if verified.agrees else f"verify: {verified}"
+
+
+def compare(first: int, count: int) -> list[str]:
+    """Return the differences of some designs, by the seeds that they are drawn with."""
+    found = []
+    for seed in range(first, first + count):
+        case = draw_case(random.Random(seed))
+        said = difference(case, simulated(case, seed))
+        if said:
+            found.append(f"{seed}: {said}")
+    return found
