@@ -157,7 +157,9 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     # What was kept before the first removal was kept at a weaker threshold.
     kept = statistics.bounds if statistics.removed else ()
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
-    beaten = (statistics.dropped & beaten_by(design, judged, without=removed)) - removed
+    # Arms come back by the evidence as it is now, as in `core.course`.
+    now = beaten_by(design, replace(judged, bounds=()), without=removed)
+    beaten = (statistics.dropped & now) - removed
     after = replace(judged, dropped=beaten)
     procedure, oriented = design.judging(after)
     return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), oriented))
