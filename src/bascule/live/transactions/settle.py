@@ -329,7 +329,9 @@ def _has_ended(work: UnitOfWork) -> bool:
         return True
     if plan_ends(work.design, work.state, work.now):
         return True
-    if work.state.pending > 0 or work.design.max_units is None:
+    # A batch that has begun is filled before the cap ends a test.
+    waits = work.state.pending > 0 or work.state.enrolment.left > 0
+    if waits or work.design.max_units is None:
         return False
     counted = work.state.statistics.units == work.state.units
     return counted and cap_met(work.design, work.state.statistics)
