@@ -226,13 +226,13 @@ def build(
             units, clock, counted, shown = 0, 0, 0, 0
             opened, folded = 0, 0
             size, dealt, left, front, share, ready = 0, 0, 0, 0, 0, 0
-            enrols, until = True, 0
+            enrols, tries, until = True, True, 0
             regret = 0.0
             winner, ended = NOBODY, GOES_ON
             while (
                 winner == NOBODY
                 and ended == GOES_ON
-                and (enrols or folded < opened or until > clock)
+                and (tries or folded < opened or until > clock)
                 and control[STOP] == 0
             ):
                 if dealt == size:
@@ -252,9 +252,13 @@ def build(
                         enrols = units + rounds * size <= terms.max_units and not is_frozen(
                             test, arms, pairs, count, units - counted, pending, terms
                         )
+                        tries = enrols
                         for arm in range(count):
                             sizes[arm] = arms[arm, BLOCK_UNITS]
                         left = rounds
+                        if enrols:
+                            ahead = rounds * share * each / (share + 1.0)
+                            add_to_pending(pending, count, front, ahead, 0.5 * rounds * each)
                     if enrols:
                         # A batch stays as it was dealt, but for arms that are removed.
                         size = 0
@@ -266,8 +270,6 @@ def build(
                         blocks[at, BEGIN] = units
                         blocks[at, FRONT] = front
                         blocks[at, SHARE] = share
-                        ahead = share * each / (share + 1.0)
-                        add_to_pending(pending, count, front, ahead, 0.5 * each)
                         dealt = 0
                         left -= 1
                         if size == 0:
@@ -354,9 +356,9 @@ def build(
                     if adjusts:
                         fold_covariates(sums, block, covariates)
                     counted = end
-                    ahead = -due_share * each / (due_share + 1.0)
-                    add_to_pending(pending, count, due_front, ahead, -0.5 * each)
                     if last:
+                        ahead = -rounds * due_share * each / (due_share + 1.0)
+                        add_to_pending(pending, count, due_front, ahead, -0.5 * rounds * each)
                         gone = 0.0
                         if guarded:
                             gone = test[GONE]
@@ -373,6 +375,8 @@ def build(
                                 close_block(blocks, opened & turn, units, ready, left)
                                 opened += 1
                     folded += 1
+                    # The next batch may be smaller, or the horizon further away.
+                    tries = True
                 if winner == NOBODY:
                     winner = announce(test, float(clock))
             if control[STOP] != 0:
