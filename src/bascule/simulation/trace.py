@@ -17,7 +17,7 @@ from bascule.core.procedures.recurrent import RecurrentProcedure
 from bascule.core.progress import close_stage, decision, fold_block, record, recurrent_procedure
 from bascule.core.statistics import ArmStatistics, Statistics
 from bascule.simulation.feasible import check_feasible, units_cap
-from bascule.simulation.kernels.blocks import deal_slots
+from bascule.simulation.kernels.block_draws import deal_slots
 from bascule.simulation.kernels.covariates import (
     draw_covariates,
     drawn_covariates,

@@ -35,7 +35,8 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.signals import DIFFERENT, blend, most_tilt
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.simulation.kernels.blocks import deal_slots, needs_intervals, room_for, terms_of
+from bascule.simulation.kernels.block_draws import deal_slots
+from bascule.simulation.kernels.blocks import needs_intervals, room_for, terms_of
 from bascule.simulation.kernels.compiled import (
     STOP,
     Chunk,
@@ -46,7 +47,6 @@ from bascule.simulation.kernels.compiled import (
 )
 from bascule.simulation.kernels.covariates import (
     RANGE,
-    Drawn,
     draw_covariates,
     drawn_covariates,
     room_for_sums,
@@ -59,6 +59,18 @@ from bascule.simulation.kernels.guards import (
     observer_of,
     room_for_test,
     seed_guards,
+)
+from bascule.simulation.kernels.worlds.ring import (
+    BEGIN,
+    END,
+    FOLLOWING,
+    MISSING,
+    READY,
+    Covariates,
+    Ring,
+    add_to_pending,
+    close_block,
+    strike,
 )
 from bascule.simulation.kernels.worlds.signals import (
     FRONT,
@@ -90,39 +102,6 @@ from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.runs import WorldRuns, ring
 from bascule.simulation.worlds.world import World
 
-MISSING = -1
-"""The arm of a unit whose outcome never comes."""
-
-
-BEGIN, END, READY, FOLLOWING = range(SHARE + 1, SHARE + 5)
-"""Columns of a block under way beside those of `worlds.signals`: its first unit, the one after its
-last, when it is complete, and how many more of its batch follow."""
-
-
-class Ring(NamedTuple):
-    """Units and blocks whose outcomes are under way, in rings whose length is a power of two."""
-
-    owners: IntArray
-    """The arm of each unit."""
-    values: FloatArray
-    """The outcomes of each unit: a row for the primary metric and one for each guardrail."""
-    blocks: IntArray
-    """A row for each block."""
-    pending_clocks: FloatArray
-    """What the blocks under way will add to the clock of each pair."""
-
-
-class Covariates(NamedTuple):
-    """The covariates of a design (`kernels.covariates`), and room for their sums and the units'."""
-
-    drawn: Drawn
-    spreads: FloatArray
-    ranges: FloatArray
-    sums: FloatArray
-    block: FloatArray
-    theta: FloatArray
-    xs: FloatArray
-
 
 class WorldLoop(NamedTuple):
     """What a loop has to support: without parts that few tests need it compiles faster."""
@@ -133,35 +112,6 @@ class WorldLoop(NamedTuple):
     """Whether outcomes are adjusted by covariates."""
     signals: bool
     """Whether blocks go by early signals."""
-
-
-def add_to_pending(pending: FloatArray, count: int, front: int, ahead: float, even: float) -> None:
-    """Add to the clock of each pair what a block adds: `ahead` where the leader is in the pair."""
-    at = 0
-    for i in range(count):
-        for j in range(i + 1, count):
-            pending[at] += ahead if front in (i, j) else even
-            at += 1
-
-
-def close_block(blocks: IntArray, at: int, units: int, ready: int, left: int) -> None:
-    """Write where a block ends, when it is complete, and how many of its batch follow."""
-    blocks[at, END] = units
-    blocks[at, READY] = ready
-    blocks[at, FOLLOWING] = left
-
-
-def strike(slots: IntArray, sizes: FloatArray, removed: IntArray, dealt: int, size: int) -> int:
-    """Take removed arms out of what is left of a batch; return the size of the open block."""
-    kept = dealt
-    for i in range(dealt, size):
-        if removed[slots[i]] == 0:
-            slots[kept] = slots[i]
-            kept += 1
-    for arm in range(sizes.size):
-        if removed[arm] != 0:
-            sizes[arm] = 0.0
-    return kept
 
 
 def build(

@@ -1,0 +1,132 @@
+# ruff: noqa: ARG001
+"""How the outcomes of a block are drawn, where they come at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bascule.core.course import Terms
+from bascule.core.evidence.families.rows import BLOCK_SUM, BLOCK_UNITS, Family
+from bascule.core.types import FloatArray, IntArray
+from bascule.simulation.random import (
+    DONE,
+    Draws,
+    WordArray,
+    begin_uniform,
+    keep_stream,
+    outside_layer,
+    uniform,
+)
+
+
+class BlockSettings(NamedTuple):
+    """The settings of a loop in blocks, without the runs to play."""
+
+    means: FloatArray
+    sigma: float
+    ziggurat: FloatArray
+    terms: Terms
+
+
+def deal_slots(
+    arms: FloatArray, count: int, slots: IntArray, front: int, streams: WordArray
+) -> None:
+    """Write who the units of the block join, in random order, every order equally likely.
+
+    The leader's units are alike, so it is enough to put the others among them one by one.
+    """
+    size = int(arms[front][BLOCK_UNITS])
+    for i in range(size):
+        slots[i] = front
+    for arm in range(count):
+        if arm != front:
+            for _ in range(int(arms[arm][BLOCK_UNITS])):
+                place = int(uniform(streams, 0) * (size + 1))
+                slots[size] = slots[place]
+                slots[place] = arm
+                size += 1
+
+
+Draw = Callable[..., None]
+"""(arms, streams, slots, noise, guards, settings, front, size, count): draw the outcomes of a
+block."""
+
+
+@lru_cache(maxsize=64)
+def draw_sums(family: Family, draws: Draws) -> Draw:
+    """Return the function that draws the outcomes of each arm in a block at once, as their sum."""
+    count_ones, fill, total = family.count_ones, draws.fill, draws.total
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma = settings.means, settings.sigma
+        fill(streams, 0, noise, 0, count, settings.ziggurat)
+        for arm in range(count):
+            dealt = arms[arm][BLOCK_UNITS]
+            if dealt > 0.0:
+                count_ones(arms[arm], total(means[arm], sigma, dealt, noise[arm]))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def draw_slots(family: Family, draws: Draws) -> Draw:
+    """Return the function that deals the slots of a block and draws the outcome of each."""
+    observe, fill, outcome = family.observe, draws.fill, draws.outcome
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma = settings.means, settings.sigma
+        deal_slots(arms, count, slots, front, streams)
+        fill(streams, 0, noise, 0, size, settings.ziggurat)
+        for i in range(size):
+            arm = slots[i]
+            observe(arms[arm], outcome(means[np.uint64(arm)], sigma, noise[i]))
+
+    return draw
+
+
+@lru_cache(maxsize=64)
+def draw_single(family: Family, draws: Draws) -> Draw:
+    """Return the function for two arms of which one has a single unit in the block.
+
+    The place of the single unit tells the arm of each outcome.
+    """
+    count_ones, outcome, begin, ones = family.count_ones, draws.outcome, draws.begin, draws.ones
+
+    def draw(
+        arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
+        settings: BlockSettings, front: int, size: int, count: int,
+    ) -> None:  # fmt: skip
+        means, sigma, ziggurat = settings.means, settings.sigma, settings.ziggurat
+        of_front, of_other = means[front], means[0 if front else 1]
+        a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+        number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
+        place = int(number * size)
+        added = other = 0.0
+        for i in range(size):
+            number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
+            if not ones and layer != DONE:
+                keep_stream(streams, 0, a, b, c, counter)
+                number = outside_layer(streams, 0, layer, number, ziggurat)
+                a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
+            other = number if i == place else other
+            added += 0.0 if i == place else outcome(of_front, sigma, number)
+        keep_stream(streams, 0, a, b, c, counter)
+        other = outcome(of_other, sigma, other)
+        if ones:
+            count_ones(arms[front], added)
+            count_ones(arms[1 - front], other)
+        else:
+            arms[front][BLOCK_SUM] = added
+            arms[1 - front][BLOCK_SUM] = other
+
+    return draw
