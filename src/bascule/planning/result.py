@@ -152,6 +152,11 @@ class Plan(Reported):
         """What the test costs on average."""
         return self.chosen.forecast.cost
 
+    @property
+    def shipping(self) -> Forecast:
+        """What to expect until an arm can be shipped, with guardrails where they were simulated."""
+        return self.guarded or self.chosen.forecast
+
     def least_cost(self) -> float | None:
         """Return the least cost of any rule of this error that decides as soon and as often.
 

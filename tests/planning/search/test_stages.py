@@ -18,6 +18,7 @@ from bascule.planning.search import stages as planning_stages
 from bascule.planning.search.candidates import even_split
 from bascule.planning.search.fixed_horizon import fixed_horizon
 from bascule.planning.search.stages import stages
+from bascule.presentation.numbers import duration
 from bascule.presentation.report import lines
 
 pytestmark = pytest.mark.slow
@@ -366,10 +367,20 @@ def test_a_plan_with_guardrails_says_what_they_cost_by_playing_them() -> None:
     assert free.guarded.days.mean == pytest.approx(free.expected_days.mean, abs=error)
     assert costly.guarded.days.mean > 1.3 * costly.expected_days.mean
     assert costly.to_dict()["with_guardrails"]["runs"] == costly.guarded.runs
-    assert "With its guardrails, every arm unchanged on them" in " ".join(repr(costly).split())
+    text = " ".join(repr(costly).split())
+    assert "With its guardrails, every arm unchanged on them" in text
+    ends = f"it ends in {duration(costly.guarded.days.mean)} on average, with an arm to ship in"
+    assert ends in costly.report().headline
+    assert costly.shipping is costly.guarded
+    assert costly.report().tables[0].rows[2][0] == "with guardrails"
     unknown = bs.Metric("failed", bs.Bernoulli(), margin=0.1)
     made = bs.plan(bs.Gaussian(1), baseline=0, lift=0.8, metrics=[unknown], runs=2, **asked)
     assert made.guarded is None
+    weekly = bs.plan(
+        bs.Gaussian(1), baseline=0, lift=0.8, metrics=[tight], runs=2, min_days=20, **asked
+    )
+    assert weekly.guarded is None
+    assert "Guardrails are not simulated together with a calendar" in " ".join(repr(weekly).split())
 
 
 def test_a_plan_says_what_early_signals_save_and_risk() -> None:

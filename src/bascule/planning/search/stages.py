@@ -173,8 +173,8 @@ class _Planning:
         Guardrails of unknown spread are not played, nor are designs without a compiled loop.
         """
         request, known = self.request, all(map(metric_spread, answer.design.metrics))
-        if request.window is not None:
-            # The loop with guardrails plays outcomes that are known at once.
+        if request.window is not None or request.withholds:
+            # The loop with guardrails plays outcomes that are known at once, without a calendar.
             return None
         design = replace(answer.design, outcome=request.played_outcome)
         plain = request.world.plain_for(design.outcome) and design.covariates is None

@@ -41,6 +41,9 @@ def comparison(plan: Plan) -> list[Cells]:
         ("", "days", "90 % by", lost(plan.request.cost_unit), "days at no effect"),
         ("this design", *_design_cells(chosen, plan.at_zero)),
     ]
+    if (guarded := plan.guarded) is not None:
+        cells = (estimate(guarded.days), day(guarded.p90_days), estimate(guarded.cost), "-")
+        rows.append(("with guardrails", *cells))
     even = plan.even_point
     for name, point in (("fastest", plan.fastest), ("cheapest", plan.cheapest)):
         if point is not chosen:

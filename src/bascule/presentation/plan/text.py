@@ -48,6 +48,11 @@ def headline(plan: Plan) -> str:
             f"{percent(plan.request.power)}; {plan.rule.label} comes nearest."
         )
     rule = "an even split" if plan.chosen.even else plan.rule.words
+    if plan.guarded is not None:
+        return (
+            f"Run {rule}: with its guardrails it ends in {duration(plan.guarded.days.mean)} on "
+            f"average, with an arm to ship in {percent(plan.guarded.decided.mean)} of tests."
+        )
     return f"Run {rule}: a decision in {duration(plan.expected_days.mean)} on average."
 
 
@@ -183,7 +188,13 @@ def guardrail_lines(plan: Plan) -> list[str]:
             f"Guardrail {name} (margin {margin}): about {duration(days)} until an unchanged arm "
             f"is shown to be within its margin; {wait}."
         )
-    shown = plan.guarded
+    shown, request = plan.guarded, plan.request
+    if said and shown is None and plan.complete and (request.window or request.withholds):
+        reason = "a conversion window" if request.window else "a calendar"
+        said.append(
+            f"Guardrails are not simulated together with {reason}: the days of the design are "
+            "those of its primary metric."
+        )
     if shown is not None:
         said.append(
             "With its guardrails, every arm unchanged on them, the test ends after "
