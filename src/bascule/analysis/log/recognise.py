@@ -305,8 +305,9 @@ def _ask_about_fields(roles: Roles) -> bool:
     each = "; ".join(f"{c} has {listed(list(fields), 'and')}" for c, fields in nested.items())
     field, term = [pair for fields in nested.values() for pair in fields.items()][-1]
     roles.unclear[-1] += f", but nested columns have fields: {each}; a query reads one"
-    # nosec B608 - the query is shown, not run
-    roles.options |= {"query": f"SELECT *, {term} AS {quoted(field)} FROM log", "metric": field}
+    # The query is shown, not run.
+    query = f"SELECT *, {term} AS {quoted(field)} FROM log"  # nosec B608
+    roles.options |= {"query": query, "metric": field}
     return True
 
 
