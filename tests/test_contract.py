@@ -139,7 +139,9 @@ def test_an_outcome_model_that_is_not_as_it_states_is_caught() -> None:
 
 
 def test_every_registered_kind_is_in_the_list() -> None:
-    assert {type(rule) for rule, _, _ in OWN + BROUGHT} == set(RULES)
+    # Rules for simulations alone are compared with NumPy where they are defined.
+    live = {rule for rule in RULES if not rule.__module__.startswith("bascule.research.")}
+    assert live <= {type(rule) for rule, _, _ in OWN + BROUGHT}
     assert {type(outcome) for _, outcome, _ in OWN + BROUGHT} == set(OUTCOMES)
 
 

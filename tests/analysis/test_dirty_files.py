@@ -195,7 +195,7 @@ def money(form: Callable[[float], str]) -> bytes:
             written(HEAD, lines(lambda i: f"{i},{ARMS[i]},{1767225600 * 1000 ** (i % 2)},1")),
             "a.csv",
             {},
-            "are seconds since 1970 in some rows and milliseconds in others",
+            "are times since 1970 in seconds in some rows and in smaller units in others",
         ),
         (money(german), "a.csv", {"decimal": "p"}, 'decimal must be "." or ","'),
         (western(), "a.csv", {"encoding": "ascii"}, "is not ascii"),

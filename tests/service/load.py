@@ -199,7 +199,7 @@ class Load:
             body = f"key={self._keys['viewer']}".encode()
             _, headers, _ = await caller.ask("/sign-in", body, form)
             caller.cookie = headers["set-cookie"].partition(";")[0]
-        urls = ["/", "/tests/test", "/tests/test/live", "/tests/test/diagnostics", "/tests/parts"]
+        urls = ["/", "/tests/test", "/tests/test/live", "/tests/test/diagnostics"]
         await self._ask("page", caller, urls[turn % 5], role=None, fine=(200, 204))
         await asyncio.sleep(0.2)
 

@@ -70,7 +70,7 @@ def homogeneity(counts: FloatArray) -> tuple[float, int]:
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     rows, arms = counts.shape
-    whole = counts.sum()
+    whole = float(counts.sum())
     if rows < 2 or arms < 2:
         return 0.0, 0
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / whole

@@ -38,7 +38,7 @@ DESIGNS = {
         max_units=DEADLINE_DAYS * PER_DAY,
         measure=Measure("1d", "any"),
     )
-    for name, tilt in (("adaptive", 5), ("even-split", 1))
+    for name, tilt in (("adaptive", 3), ("even-split", 1))
 }
 """The two tests: the same evidence, error, window and cap; they differ in the split alone."""
 

@@ -94,8 +94,9 @@ def test_early_signals_have_the_same_meaning_in_every_place() -> None:
 def test_a_field_has_the_same_meaning_in_every_place() -> None:
     shown = {name for name, field in PLAN.items() if not field.absent}
     # Early signals do not go with a covariate, which is among these fields.
-    # Whole weeks are a switch, which has its test with the calendar.
-    assert set(TYPED) == shown - OTHERS - {"early_signals", "whole_weeks"}
+    # Whole weeks are a switch, which has its test with the calendar; periods of steering go with
+    # 0/1 outcomes alone.
+    assert set(TYPED) == shown - OTHERS - {"early_signals", "whole_weeks", "every"}
     typed: dict[str, Any] = {**TYPED, "sides": 1, "metrics": [metric_of(GUARDRAIL)]}
     asked = plan_request(**typed)
     plain = PlanRequest()

@@ -15,6 +15,8 @@ from bascule.live.reports.metric_status import MetricStatus
 from bascule.live.reports.report import ExperimentReport
 from bascule.live.reports.status import ArmStatus, Status
 from bascule.live.steps.inputs import (
+    EARLIEST,
+    LATEST,
     LONGEST_DESCRIPTION,
     NAME,
     check_name,
@@ -28,7 +30,9 @@ from bascule.live.storage.state import OPEN, Verdict
 from bascule.live.storage.state import Phase as State
 
 __all__ = [
+    "EARLIEST",
     "ERASED",
+    "LATEST",
     "LONGEST_DESCRIPTION",
     "NAME",
     "OPEN",

@@ -127,7 +127,7 @@ def printed_bounds(rule: Rule, log_inverse_delta: float) -> tuple[float, float]:
     """Return decision time and regret of the exact theorems as printed, at the gap 1 and sigma 1.
 
     >>> [round(one) for one in printed_bounds(UCB(2), 12.0)]
-    [3641, 331]
+    [3225, 310]
     """
 
     def units(constant: float, count: float) -> float:

@@ -25,8 +25,7 @@ from bascule.core.metrics.metric import Goal, Metric
 from bascule.core.options import Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
-from bascule.live.api import LONGEST_DESCRIPTION, checked_unit
-from bascule.live.steps.inputs import EARLIEST, LATEST
+from bascule.live.api import EARLIEST, LATEST, LONGEST_DESCRIPTION, checked_unit
 from bascule.planning.request.options import PLAN, Number
 
 NAME_PATTERN = r"^(?:\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$"
