@@ -171,7 +171,7 @@ class Load:
     async def _no_key(self, caller: Caller, number: int, turn: int) -> None:
         urls = [path("test"), "/metrics", "/v1/plan", "/nowhere", "/openapi.json"]
         sent = {"lift": "1%"} if turn % 5 == 2 else None
-        await self._ask("no key", caller, urls[turn % 5], sent, None, (401, 404, 429, 200))
+        await self._ask("no key", caller, urls[turn % len(urls)], sent, None, (401, 404, 429, 200))
 
     async def _wrong_key(self, caller: Caller, number: int, turn: int) -> None:
         key = f"bsc_{self._rng.getrandbits(32):08x}_{turn}"
@@ -200,7 +200,7 @@ class Load:
             _, headers, _ = await caller.ask("/sign-in", body, form)
             caller.cookie = headers["set-cookie"].partition(";")[0]
         urls = ["/", "/tests/test", "/tests/test/live", "/tests/test/diagnostics"]
-        await self._ask("page", caller, urls[turn % 5], role=None, fine=(200, 204))
+        await self._ask("page", caller, urls[turn % len(urls)], role=None, fine=(200, 204))
         await asyncio.sleep(0.2)
 
     async def _export(self, caller: Caller, number: int, turn: int) -> None:
