@@ -9,6 +9,8 @@ import pytest
 
 import bascule as bs
 
+pytestmark = pytest.mark.slow
+
 LATENCY = bs.Metric("latency", bs.Gaussian(30), goal="decrease", margin=6)
 SCORE = bs.Metric("score", bs.Gaussian(1), margin=0.1)
 RAMP = [("0d", 0.01), ("1d", 0.1), ("3d", 0.5)]

@@ -16,6 +16,8 @@ from bascule.planning.search.candidates import with_horizon
 from bascule.planning.search.choose import Candidate
 from bascule.simulation import Estimate
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_smaller_share_costs_less_and_takes_longer() -> None:
     request = PlanRequest(window="7d", sides=1)

@@ -18,6 +18,8 @@ from bascule.research.comparison import frontier_report
 from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(frozen=True, slots=True)
 class FirstThree(Turns):

@@ -11,6 +11,8 @@ from bascule.cli.main import main
 from bascule.research.comparison.contenders import Family
 from bascule.research.comparison.frontier import Frontier
 
+pytestmark = pytest.mark.slow
+
 UNITS = bs.Recurrent(1, 1)
 
 

@@ -16,6 +16,8 @@ from bascule.core.types import FloatArray
 from bascule.research.variants.rules import checked_growth
 from bascule.simulation.shares import wilson
 
+pytestmark = pytest.mark.slow
+
 ERROR, ALPHA = 0.1, 3.0
 RUNS, PLAYED = 150, 3000
 

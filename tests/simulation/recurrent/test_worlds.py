@@ -12,6 +12,8 @@ import bascule as bs
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.worlds import Change, Delay, Normal, StudentT, Trend, World
 
+pytestmark = pytest.mark.slow
+
 LEVEL, STAGES = 0.05, 60
 WORLDS: dict[str, dict[str, Any]] = {
     "trend": {"trend": Trend("wave", 2.0, 30)},
