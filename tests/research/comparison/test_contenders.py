@@ -18,6 +18,7 @@ def test_no_two_rules_are_called_the_same() -> None:
     for entries in (
         contenders(2, bs.Gaussian(1), 0.05, effect=0.5),
         contenders(2, bs.Bernoulli(), 0.05, families=tuple(Family)),
+        contenders(2, bs.Recurrent(1, 1), 0.05),
     ):
         labels = [entry.label for entry in entries]
         assert len(set(labels)) == len(labels)
