@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,10 +72,18 @@ class Caller:
         raise AssertionError
 
     def close(self) -> None:
-        """Close the connection."""
+        """Close the connection; what was not yet sent is not sent any more."""
         if self._streams is not None:
-            self._streams[1].close()
+            self._streams[1].transport.abort()
             self._streams = None
+
+    async def end(self) -> None:
+        """Close the connection, and wait until it is."""
+        if self._streams is not None:
+            _, writer = self._streams
+            self.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
     def _head(self, url: str, body: bytes | None, headers: dict[str, str]) -> bytes:
         lines = [
