@@ -80,7 +80,7 @@ def test_an_assistant_plans_a_test_and_analyses_one(service: Service, name: str)
     assert refused
     assert "baseline must be a number" in why
     assert not unread, report
-    assert json.loads(report)["decision"]["name"] == "green"
+    assert json.loads(report)["status"]["decision"]["name"] == "green"
 
 
 def test_it_reads_only_unless_told_otherwise(service: Service) -> None:
