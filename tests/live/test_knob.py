@@ -66,7 +66,7 @@ def test_ucb_keeps_its_error_whoever_turns_alpha() -> None:
     assert 0 < wrong <= most_wrong()
 
 
-def test_ucb_becomes_etc_prime_and_back_and_the_replay_looks_when_the_test_did() -> None:
+def test_ucb_becomes_etc_prime_and_back_and_verify_looks_when_the_test_did() -> None:
     design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=ERROR, reports="always")
     random, ends = np.random.default_rng(8), set()
     for run in range(12):

@@ -156,7 +156,7 @@ def _of_units(
     elif assigned is None and request.measure is None:
         units = tables.units_to_date(rows, request.aggregate, exclude_moved=request.exclude_moved)
     else:
-        arrived = tables.units_of(log.arrivals, exclude_moved=request.exclude_moved)
+        arrived = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
         units = tables.units_with_events(rows, arrived, request.measure, request.aggregate)
     valueless = query.without_value(units) if survey.blank else {}
     notes: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
 
 def _grown(request: Request, log: Log) -> Table:
     """The sums of outcomes that grow from the units' assignment on."""
-    units = tables.units_of(log.arrivals, exclude_moved=request.exclude_moved)
+    units = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
     units = stored(units, "bascule_units")
     events = log.rows
     if log.assigned is None:

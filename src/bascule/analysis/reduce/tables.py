@@ -18,24 +18,26 @@ CONSTANT = ("covariate", "cluster")
 """What is known of a unit besides its arm, its segment and its probabilities."""
 
 
-def units_of(rows: Any, *, exclude_moved: bool = False) -> Any:
+def units_of(rows: Any, events: Any, *, exclude_moved: bool = False) -> Any:
     """Assignments: a row per unit with its arm, its first moment and the number of its rows.
 
     A unit belongs to the arm of its first row. `lowest` and `highest` are the arms that it has at
     that moment, which differ if it has two at once; `moved` says that another row has another arm.
-    With `exclude_moved` they are those of all its rows.
+    With `exclude_moved` they are those of all its rows. Either table may be in
+    memory, and is then sent to where the other is.
     """
     rows = good(rows)
-    return rows.group_by("unit").agg(**_about_unit(rows, exclude_moved))
+    in_duckdb = is_duckdb(rows) and is_duckdb(events)
+    return rows.group_by("unit").agg(**_about_unit(rows, in_duckdb, exclude_moved))
 
 
 MOST_CODES = 1024
 """Above the number of any arm, and small enough for microseconds since 1970 times it."""
 
 
-def _about_unit(rows: Any, exclude_moved: bool) -> dict[str, Any]:
+def _about_unit(rows: Any, in_duckdb: bool, exclude_moved: bool) -> dict[str, Any]:
     # One number orders rows by their time and then by their arm.
-    clock, code = _clock(rows) * MOST_CODES, rows.code.cast("int64")
+    clock, code = _clock(rows, in_duckdb) * MOST_CODES, rows.code.cast("int64")
     first = [(clock + code).min(), (clock + (MOST_CODES - 1 - code)).min()]
     # The remainder of a time before 1970 is below 0.
     low, high = ((key % MOST_CODES + MOST_CODES) % MOST_CODES for key in first)
@@ -52,12 +54,12 @@ def _about_unit(rows: Any, exclude_moved: bool) -> dict[str, Any]:
     return parts | {name: rows[name].min() for name in _constant(rows)}
 
 
-def _clock(rows: Any) -> Any:
+def _clock(rows: Any, in_duckdb: bool) -> Any:
     """The time of a row as a whole number: of microseconds, or of seconds outside of DuckDB."""
     import ibis
     import ibis.expr.datatypes as dt
 
-    if not is_duckdb(rows):
+    if not in_duckdb:
         return rows.time.epoch_seconds().cast("int64")
 
     @ibis.udf.scalar.builtin(signature=((dt.Timestamp(scale=6),), dt.int64))
@@ -104,7 +106,7 @@ def units_of_rows(rows: Any, aggregate: str) -> Any:
 def units_to_date(rows: Any, aggregate: str, *, exclude_moved: bool = False) -> Any:
     """A table of units that arrive with their first row: all their values in the log together."""
     rows = good(rows)
-    about = _about_unit(rows, exclude_moved)
+    about = _about_unit(rows, is_duckdb(rows), exclude_moved)
     about |= {"per": rows.per.sum()} if "per" in rows.columns else {}
     return rows.group_by("unit").agg(**about, outcome=aggregated(rows.value, rows.time, aggregate))
 

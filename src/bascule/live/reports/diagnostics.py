@@ -187,10 +187,24 @@ def between(before: Statistics, after: Statistics) -> Statistics:
     """
     return Statistics(
         tuple(
-            replace(now + then.times(-1.0), cubes=0.0)
+            _possible(replace(now + then.times(-1.0), cubes=0.0))
             for then, now in zip(before.arms, after.arms, strict=True)
         )
     )
+
+
+def _possible(arm: ArmStatistics) -> ArmStatistics:
+    """Return sums whose squares are not too small for their total.
+
+    The difference of two long sums has the rounding errors of both, and the squares of a few small
+    outcomes can be smaller than these.
+
+    >>> _possible(ArmStatistics(1, 0.5, 0.2499999)).squares
+    0.25
+    """
+    if not arm.units:
+        return arm
+    return replace(arm, squares=max(arm.squares, arm.total * arm.total / arm.units))
 
 
 def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
@@ -207,7 +221,7 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
     return [
         Statistics(
             tuple(
-                replace(arm.around(all_of.mean, all_of.per[0] / all_of.units), cubes=0.0)
+                _possible(replace(arm.around(all_of.mean, all_of.per[0] / all_of.units), cubes=0.0))
                 if arm.units
                 else ArmStatistics()
                 for arm, all_of in zip(period.arms, whole, strict=True)
