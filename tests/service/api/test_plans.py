@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import httpx
+import pytest
 from tests.service.running import Service, path
 
 
+@pytest.mark.slow
 def test_a_plan_is_what_the_planner_says(admin: httpx.Client) -> None:
     metric = {"name": "latency", "outcome": {"kind": "gaussian", "sigma": 30}, "margin": 5}
     request: dict[str, Any] = {
