@@ -103,9 +103,9 @@ class Terms(NamedTuple):
     rollout: bool
     """Whether the guardrails alone decide."""
     usual: Params
-    """The numbers of the evidence."""
+    """Parameters of the evidence while no arm was removed by hand."""
     strict: Params
-    """The same once an arm was removed."""
+    """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
 
 
 class CourseScope(NamedTuple):

@@ -44,7 +44,7 @@ Admin = Annotated[Caller, Depends(access.page_admin)]
 Changer = Annotated[Caller, Depends(access.require_csrf)]
 
 REFUSAL_SECONDS = 0.5
-"""Seconds after which the form is told that it gets no plan now."""
+"""Seconds after which the form shows that no plan could be made now."""
 
 LONGEST_TOKEN = 200
 """Characters of the token of a link."""
