@@ -200,16 +200,26 @@ def _declared_types(declaration: type[Any]) -> dict[str, Any]:
 
 def _read_options(declaration: type[Any]) -> Options:
     hints = _declared_types(declaration)
-    defaults: dict[str, str] = {}
+    defaults: dict[str, object] = {}
     if is_dataclass(declaration):
         listed = [one for one in fields(declaration) if one.init and one.name != "kind"]
         hints = {one.name: hints[one.name] for one in listed}
-        defaults = {
-            one.name: f"{one.default:g}" if isinstance(one.default, float) else str(one.default)
-            for one in listed
-            if one.default is not MISSING and one.default is not None
-        }
-    return {name: _option(name, hint, defaults.get(name, "")) for name, hint in hints.items()}
+        defaults = {one.name: one.default for one in listed if one.default is not MISSING}
+    return {name: _option(name, hint, defaults.get(name)) for name, hint in hints.items()}
+
+
+def _text_of(default: object, option: Option) -> str:
+    """Return a default as people write it: shares as percentages; "" if it is none.
+
+    >>> _text_of(0.05, Option(kind="probability")), _text_of(28.0, Option())
+    ('5%', '28')
+    """
+    if isinstance(default, bool) or not isinstance(default, str | int | float):
+        return ""
+    if not isinstance(default, float):
+        return str(default)
+    is_share = option.kind == "probability" or option.limits == (0, 1)
+    return f"{100 * default:g}%" if is_share else f"{default:g}"
 
 
 def check_given(options: Options, given: Iterable[str]) -> None:
@@ -346,13 +356,14 @@ def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) ->
     return registry.get(kind)(**values)
 
 
-def _option(name: str, hint: Any, default: str) -> Option:
+def _option(name: str, hint: Any, default: object) -> Option:
     """Return the option of a field, completed from its type."""
     declared, hint = Option(), _without_qualifier(hint)
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
         declared = next((one for one in metadata if isinstance(one, Option)), declared)
-    option = replace(declared, name=name, type=hint, default=declared.default or default)
+    text = declared.default or _text_of(default, declared)
+    option = replace(declared, name=name, type=hint, default=text)
     if option.kind != "text":
         return option
     kinds = {_kind_of(part) for part in _parts(hint)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 import typer
@@ -13,7 +13,7 @@ from bascule.cli import plan as command
 from bascule.cli.main import app
 from bascule.core.metrics.metric import metric_of
 from bascule.core.options import NUMBERS
-from bascule.planning.request.options import PLAN
+from bascule.planning.request.options import PLAN, PlanOptions
 from bascule.planning.request.read import plan_request
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.page.creation.form import Form
@@ -60,6 +60,7 @@ def parsed(*arguments: str) -> dict[str, Any]:
 def test_the_table_has_the_fields_of_the_request() -> None:
     names = {field.name for field in dataclasses.fields(PlanRequest)}
     assert set(PLAN) == names | {"cap"}
+    assert set(get_type_hints(PlanOptions)) == set(PLAN) - {"outcome", "baseline", "lift"}
 
 
 @pytest.mark.parametrize("name", [name for name, field in PLAN.items() if field.default])

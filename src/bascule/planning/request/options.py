@@ -1,4 +1,4 @@
-"""The options of a plan, declared once.
+"""The options of a plan, declared once: types, defaults, help, and what they need or exclude.
 
 `plan` takes them as keywords, `PlanRequest` checks them, and the command line, the HTTP model, the
 form and the reference page are made from them.
@@ -7,16 +7,16 @@ form and the reference page are made from them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
 
 from bascule.core.calendar import MIN_DAYS, WHOLE_WEEKS
 from bascule.core.covariates import Covariate
-from bascule.core.design_parts import CONTROL, ERROR, GOAL, HARM_ERROR, SIDES
+from bascule.core.design_parts import CONTROL, DEFAULT_ERROR, ERROR, GOAL, HARM_ERROR, SIDES
 from bascule.core.metrics.metric import Goal, Metric
-from bascule.core.options import Option, options_of, parameters
-from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.core.options import Declared, Option, options_of, parameters
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Outcome
 from bascule.core.procedures.blocks.signals import EarlySignals
 from bascule.planning.request.sample import Sample
 
@@ -30,11 +30,18 @@ AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
 """Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
 
 
-class PlanQuestion(TypedDict, total=False):
-    """What a plan is asked first: `plan` takes these by position."""
+CONVERSION = Bernoulli()
+
+BASELINE, LIFT = 0.05, "20%"
+"""The question that is answered when none is asked: 5 % against 6 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFields(Declared):
+    """The fields of a `PlanRequest`, each with its default and its `Option`."""
 
     outcome: Annotated[
-        Outcome | None,
+        Outcome,
         Option(
             "What one unit gives.",
             label="What is counted",
@@ -43,9 +50,10 @@ class PlanQuestion(TypedDict, total=False):
             choices=OUTCOMES.kinds,
             unset="as --sigma, limits or sample suggest, else bernoulli",
         ),
-    ]
+    ] = CONVERSION
+    """The outcome model."""
     baseline: Annotated[
-        Number | None,
+        float,
         Option(
             "Mean of the first arm, as 5% or 0.05.",
             group="basics",
@@ -54,9 +62,10 @@ class PlanQuestion(TypedDict, total=False):
             default="5%",
             unset="that of the sample, or 5% of 0/1 outcomes",
         ),
-    ]
+    ] = BASELINE
+    """Mean of the first arm."""
     lift: Annotated[
-        Lift | None,
+        Lift,
         Option(
             "Minimum detectable effect (MDE) of a new arm: 20% is relative to the baseline, 0.01 "
             "is in outcome units.",
@@ -64,15 +73,12 @@ class PlanQuestion(TypedDict, total=False):
             group="basics",
             many=True,
             metavar="LIFT ...",
-            default="20%",
             unset="20% of 0/1 outcomes, -20% where the goal is to decrease",
         ),
-    ]
-
-
-class PlanOptions(TypedDict, total=False):
-    """Further options of a plan, as keyword arguments."""
-
+    ] = LIFT
+    """Difference of a new arm from the baseline, in outcome units or as text such as "10%". A list
+    has one for each arm after the first. A single lift is that of the second arm, or of all new
+    arms if it makes them worse."""
     arms: Annotated[
         int | Sequence[str] | None,
         Option(
@@ -81,28 +87,29 @@ class PlanOptions(TypedDict, total=False):
             kind="whole",
             unset="2",
         ),
-    ]
+    ] = None
+    """Number of arms, or their names."""
     units_per_day: Annotated[
-        Number,
+        float,
         Option(
             "Traffic of the test, all arms together.",
             group="basics",
             kind="positive",
-            default="5000",
         ),
-    ]
+    ] = 5000.0
+    """New units a day, of all arms together."""
     deadline_days: Annotated[
-        Number,
+        float,
         Option(
             "When the test ends at the latest, undecided.",
             label="Maximum duration in days",
             group="basics",
             kind="positive",
-            default="28",
         ),
-    ]
+    ] = 28.0
+    """Days by which a decision is needed."""
     window: Annotated[
-        Number | None,
+        float | str | None,
         Option(
             "How long a unit's events count, as 7d or 12h: its outcome is known when its window "
             "closes.",
@@ -111,22 +118,26 @@ class PlanOptions(TypedDict, total=False):
             unset="an outcome is known at once",
             metavar="DURATION",
         ),
-    ]
+    ] = None
+    """How long a unit's events count, in seconds or as "7d"; its outcome is then known. No unit is
+    enrolled whose window would close after the deadline."""
     share: Annotated[
-        Number,
+        float,
         Option(
             "Share of the traffic that gets into the test, as 30%: fewer units are enrolled before "
             "the first windows close, and a decision takes longer.",
             label="Share of traffic",
             kind="positive",
             limits=(0, 1),
-            default="100%",
         ),
-    ]
-    min_days: Annotated[Number | None, MIN_DAYS]
-    whole_weeks: Annotated[bool, WHOLE_WEEKS]
+    ] = 1.0
+    """Share of the traffic that gets into the test."""
+    min_days: Annotated[float | None, MIN_DAYS] = None
+    """Days that the test lasts at least before a decision is announced."""
+    whole_weeks: Annotated[bool, WHOLE_WEEKS] = False
+    """Whether a decision is announced only after a whole number of weeks."""
     delay: Annotated[
-        Number | None,
+        float | str | None,
         Option(
             "How long after a unit arrives its conversion comes, on average, as 1d: the plan then "
             "says what early signals save.",
@@ -134,7 +145,8 @@ class PlanOptions(TypedDict, total=False):
             needs=("window",),
             metavar="DURATION",
         ),
-    ]
+    ] = None
+    """How long a conversion takes on average."""
     early_signals: Annotated[
         EarlySignals | None,
         Option(
@@ -143,9 +155,10 @@ class PlanOptions(TypedDict, total=False):
             excludes=("covariate",),
             unset="off",
         ),
-    ]
+    ] = None
+    """Whether conversions of open windows affect the next blocks."""
     every: Annotated[
-        Number | None,
+        float | str | None,
         Option(
             "For a test that bascule steer runs: how often it runs, as 1d. The plan then has the "
             "figures of such a test.",
@@ -154,11 +167,14 @@ class PlanOptions(TypedDict, total=False):
             excludes=("covariate", "early_signals"),
             metavar="DURATION",
         ),
-    ]
-    error: Annotated[Number, replace(ERROR, limits=(0, 0.499))]
-    goal: Annotated[Goal, GOAL]
+    ] = None
+    """How often a steered test runs, in seconds or as "1d"."""
+    error: Annotated[float, replace(ERROR, limits=(0, 0.499))] = DEFAULT_ERROR
+    """Bound on the probability that either of two equal arms wins (with `sides=1`, a worse arm)."""
+    goal: Annotated[Goal, GOAL] = "increase"
+    """With "decrease" the lowest mean is the best, and a lift is usually negative."""
     sample: Annotated[
-        Sample | str | Path | None,
+        Sample | None,
         Option(
             "A CSV file of outcomes from before the test, for baseline and spread, with columns "
             "value and, if units come again, unit.",
@@ -166,18 +182,10 @@ class PlanOptions(TypedDict, total=False):
             group="outcome",
             kind="file",
         ),
-    ]
-    cap: Annotated[
-        Number | None,
-        Option(
-            "Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
-            group="outcome",
-            metavar="AMOUNT",
-            excludes=("outcome", *parameters(OUTCOMES)),
-        ),
-    ]
+    ] = None
+    """Earlier outcomes, from which the baseline and the spread were taken."""
     spread: Annotated[
-        Number | None,
+        float | None,
         Option(
             "Standard deviation to expect of outcomes within limits.",
             group="outcome",
@@ -186,9 +194,10 @@ class PlanOptions(TypedDict, total=False):
             flag="sigma",
             absent={"form": "earlier outcomes show it", "command": "it is sigma there"},
         ),
-    ]
+    ] = None
+    """Standard deviation to expect of outcomes within limits."""
     outcomes_per_day: Annotated[
-        Number | None,
+        float | None,
         Option(
             "For recurrent outcomes: how many each unit gives a day.",
             group="outcome",
@@ -196,7 +205,8 @@ class PlanOptions(TypedDict, total=False):
             unset="1",
             absent={"form": "it has no recurrent outcomes"},
         ),
-    ]
+    ] = None
+    """Outcomes of each unit a day, where outcomes recur."""
     covariate: Annotated[
         Covariate | str | None,
         Option(
@@ -205,46 +215,50 @@ class PlanOptions(TypedDict, total=False):
             group="outcome",
             metavar="NAME",
         ),
-    ]
+    ] = None
+    """A `Covariate` known of each unit before its assignment, or its name."""
     correlation: Annotated[
-        Number,
+        float,
         Option(
             "Of the covariate with the outcome: 0.7 halves the units.",
             group="outcome",
             kind="number",
             limits=(-0.999, 0.999),
-            default="0",
         ),
-    ]
-    control: Annotated[str | None, CONTROL]
-    sides: Annotated[int | None, SIDES]
+    ] = 0.0
+    """Correlation of the covariate with the outcome."""
+    control: Annotated[str | None, CONTROL] = None
+    """Name of the control; the first arm if not given."""
+    sides: Annotated[int | None, SIDES] = None
+    """2 for a two-sided error, 1 for a one-sided one."""
     power: Annotated[
-        Number,
+        float,
         Option(
             "Probability of a decision by the deadline at this lift.",
             label="Decided in time",
             kind="probability",
             limits=(0.5, 0.999),
-            default="90%",
         ),
-    ]
+    ] = 0.9
+    """Probability of a decision by the deadline if the lift is as requested."""
     guarantee: Annotated[
         AcceptedGuarantee,
         Option(
             "The weakest guarantee that is accepted: proven, gaussian (exact for normal outcomes) "
             "or asymptotic (approximate).",
-            default="proven",
         ),
-    ]
+    ] = "proven"
+    """The weakest guarantee that is accepted: "proven", "gaussian" or "asymptotic"."""
     futility: Annotated[
-        Number | None,
+        float | None,
         Option(
             "End a test with a horizon early once its probability to find the lift is below this.",
             label="Stop for futility",
             kind="probability",
             unset="never",
         ),
-    ]
+    ] = None
+    """End designs with a horizon early, once the probability of finding the lift is below this."""
     metrics: Annotated[
         Sequence[Metric],
         Option(
@@ -254,12 +268,54 @@ class PlanOptions(TypedDict, total=False):
             flag="metric",
             metavar="LINE",
         ),
-    ]
-    harm_error: Annotated[Number, HARM_ERROR]
+    ] = ()
+    """Guardrails and secondary metrics of the design."""
+    harm_error: Annotated[float, HARM_ERROR] = DEFAULT_ERROR
+    """Bound on the probability that an arm without harm is removed."""
 
 
-PLAN = {**options_of(PlanQuestion), **options_of(PlanOptions)}
+CAP = Option(
+    "Count outcomes from 0 up to this amount: 500, or a quantile of the sample: 99%.",
+    name="cap",
+    type=Number | None,
+    group="outcome",
+    metavar="AMOUNT",
+    excludes=("outcome", *parameters(OUTCOMES)),
+)
+"""The option of `plan` that is no field: it makes the outcome model of the request."""
+
+PLAN = {**options_of(PlanFields), "cap": CAP}
 """Every option of a plan."""
 
 ROLLOUT = ("arms", "units_per_day", "deadline_days", "metrics", "harm_error")
-"""Those that a guarded rollout has, too."""
+"""The options that a plan of a guarded rollout has, too."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """The types of the keywords that `plan` takes, where numbers may be text."""
+
+    arms: int | Sequence[str] | None
+    units_per_day: Number
+    deadline_days: Number
+    window: Number | None
+    share: Number
+    min_days: Number | None
+    whole_weeks: bool
+    delay: Number | None
+    early_signals: EarlySignals | None
+    every: Number | None
+    error: Number
+    goal: Goal
+    sample: Sample | str | Path | None
+    cap: Number | None
+    spread: Number | None
+    outcomes_per_day: Number | None
+    covariate: Covariate | str | None
+    correlation: Number
+    control: str | None
+    sides: int | None
+    power: Number
+    guarantee: AcceptedGuarantee
+    futility: Number | None
+    metrics: Sequence[Metric]
+    harm_error: Number

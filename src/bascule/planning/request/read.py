@@ -6,10 +6,8 @@ from typing import Any, Unpack
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import amount, tidy
-from bascule.core.options import check_given
 from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
-from bascule.planning.request.fields import BASELINE, LIFT
-from bascule.planning.request.options import PLAN, Lift, PlanOptions
+from bascule.planning.request.options import BASELINE, LIFT, Lift, PlanOptions
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample, read_sample
 
@@ -38,11 +36,14 @@ def plan_request(
                     name, f"{name} is given twice: leave it out beside a whole request"
                 )
         return outcome
-    check_given(PLAN, [name for name, value in asked.items() if value not in (None, False, ())])
     parts: dict[str, Any] = {**options}
     sample, cap = parts.pop("sample", None), parts.pop("cap", None)
     known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
     if cap is not None:
+        if outcome is not None:
+            raise InputError(
+                "cap", "cap does not go with outcome: leave one out", others=("outcome",)
+            )
         outcome = _capped(known, cap)
     if outcome is None:
         outcome = Bernoulli() if known is None else outcome_of(known)

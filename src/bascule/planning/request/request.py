@@ -13,7 +13,7 @@ from bascule.core.design_parts import check_kind, checked_sides, cost_unit
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import tidy
 from bascule.core.metrics.measure import Measure
-from bascule.core.options import check_given
+from bascule.core.options import check_given, options_of
 from bascule.core.outcomes import OUTCOMES, Beta, Outcome
 from bascule.planning.request import checks
 from bascule.planning.request.fields import RequestFields
@@ -29,7 +29,7 @@ AS_GIVEN = ("outcome", "arms")
 class PlanRequest(RequestFields):
     """What a plan has to find: outcome model, baseline, lift (minimum detectable effect), traffic.
 
-    `RequestFields` documents every field.
+    `PlanFields` documents every field.
 
     >>> PlanRequest().means
     (0.05, 0.06)
@@ -39,12 +39,12 @@ class PlanRequest(RequestFields):
 
     def __post_init__(self) -> None:
         check_kind("outcome", self.outcome, Outcome, ", ".join(m.example for m in OUTCOMES))
-        put = object.__setattr__
-        check_given(PLAN, [name for name in PLAN if name != "cap" and getattr(self, name)])
-        for name, option in PLAN.items():
+        put, options = object.__setattr__, options_of(type(self))
+        check_given(options, [name for name in options if getattr(self, name)])
+        for name, option in options.items():
             if name in AS_GIVEN or not (option.numeric or option.kind == "choice"):
                 continue
-            given = getattr(self, name, None)
+            given = getattr(self, name)
             if given is not None:
                 put(self, name, option.read(given))
         put(self, "sides", checked_sides(self.sides))

@@ -22,7 +22,7 @@ from bascule.core.enrolment.audience import Audience
 from bascule.core.errors import InputError
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Goal, Metric
-from bascule.core.options import Option, Options
+from bascule.core.options import NUMBERS, Option, Options
 from bascule.core.outcomes import Outcome
 from bascule.core.rules import Rule
 from bascule.live.api import EARLIEST, LATEST, LONGEST_DESCRIPTION, checked_unit
@@ -238,7 +238,13 @@ class NewOutcomes(PlainModel):
 
 def declared_fields(options: Options) -> dict[str, Any]:
     """Return the fields of a model that has these options."""
-    return {name: (option.type, _field(option)) for name, option in options.items()}
+    return {name: (_type(option), _field(option)) for name, option in options.items()}
+
+
+def _type(option: Option) -> Any:
+    """Return the type of a field: numbers may be text, and what stands for itself unset is null."""
+    accepted = option.type | str if option.kind in NUMBERS else option.type
+    return accepted | None if option.unset else accepted
 
 
 def _field(option: Option) -> Any:
