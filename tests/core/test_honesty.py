@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import honesty, honesty_metrics
+from bench import honesty, honesty_metrics, honesty_slices
 from bench.honesty_cells import cell_of, design_of
 from bench.honesty_live import drop_in_a_store
 from bench.honesty_pure import remove_after_looking, turn_the_knob, wrong_pair
@@ -87,8 +87,8 @@ def test_slices_of_rollouts_in_a_store_add_up_to_a_row_that_keeps_its_error(
     files = [str(tmp_path / f"{part}.json") for part in range(2)]
     for part, file in enumerate(files):
         asked = ["--cell", "rollout", "--slices", f"{part}:{part + 1}", "--out", file]
-        assert honesty_metrics.main(asked) == 0
-    assert honesty_metrics.main(["--add", *files]) == 0
+        assert honesty_slices.main(asked) == 0
+    assert honesty_slices.main(["--add", *files]) == 0
     rows = page.read_text(encoding="utf-8").splitlines()
     (row,) = [text for text in rows if "an unchanged rollout is rolled back" in text]
     assert row.split(" | ")[7] == "6"
@@ -96,4 +96,4 @@ def test_slices_of_rollouts_in_a_store_add_up_to_a_row_that_keeps_its_error(
         text for text in before.splitlines() if "an unchanged rollout is rolled back" in text
     ]
     with pytest.raises(SystemExit, match="slices must cover tests 0 to 6 once"):
-        honesty_metrics.main(["--add", files[1]])
+        honesty_slices.main(["--add", files[1]])
