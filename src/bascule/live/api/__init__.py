@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bascule.live.api.erasure import ERASED
 from bascule.live.api.experiment import Experiment
+from bascule.live.api.export import columns_of, csv_lines, export, some_rows
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as
 from bascule.live.reports.diagnostics import raised
-from bascule.live.reports.export import columns_of, csv_lines, export, some_rows
 from bascule.live.reports.forecast import Turn, knob_of
 from bascule.live.reports.history import HistoryPoint, audit_words
 from bascule.live.reports.metric_status import MetricStatus

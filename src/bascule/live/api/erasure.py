@@ -13,8 +13,9 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.measure import seconds
 from bascule.live.clock import moment
 from bascule.live.commit.context import StoreContext
-from bascule.live.steps.inputs import PREFIX, checked_unit
+from bascule.live.steps.inputs import checked_unit
 from bascule.live.storage import queries, statements
+from bascule.live.storage.names import PREFIX
 from bascule.live.storage.state import OPEN
 from bascule.live.storage.state_json import naming_damage
 from bascule.live.transactions.erase import erase, erase_excluded

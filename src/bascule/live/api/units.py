@@ -15,11 +15,11 @@ from bascule.core.enrolment.targeting import Context
 from bascule.core.errors import InputError
 from bascule.live.commit.context import ACTOR, StoreContext
 from bascule.live.commit.queue import Job, Reply, Result, copy_error
-from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.inputs import checked_unit, event_of
 from bascule.live.steps.maturity import Event, Receipt
-from bascule.live.steps.serving import Answer, Arms, Evaluation, evaluation
+from bascule.live.steps.serving import Answer, Evaluation, evaluation
 from bascule.live.storage.queries import Loaded, Rows
+from bascule.live.storage.state import ArmValues, Assignment
 from bascule.live.storage.statements import fetch
 from bascule.live.transactions.enrol import Newcomer, assign, newcomer
 from bascule.live.transactions.erase import link
@@ -55,7 +55,7 @@ class Handle:
         return self._known.get(unit)
 
     @cached_property
-    def _arms_with_values(self) -> Arms:
+    def _arms_with_values(self) -> ArmValues:
         return self._loaded().arms
 
     def _loaded(self) -> Loaded:

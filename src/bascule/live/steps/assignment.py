@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,27 +27,6 @@ Shuffle = Callable[[list[int]], None]
 
 class FullError(InputError):
     """The cap on units leaves no room for another one, or those that have not counted suffice."""
-
-
-class Assignment(NamedTuple):
-    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
-
-    `deal` is the block it came in, in tests that have blocks, and `covariates` the JSON list of
-    what was known of it, in tests that have covariates.
-    """
-
-    unit: str
-    arm: int
-    number: int
-    probability: float
-    time: float
-    deal: int | None = None
-    covariates: str | None = None
-
-    @property
-    def known(self) -> tuple[float, ...]:
-        """The covariates, in the order of the design."""
-        return () if self.covariates is None else tuple(map(float, json.loads(self.covariates)))
 
 
 class Placed(NamedTuple):

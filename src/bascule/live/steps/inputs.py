@@ -2,18 +2,13 @@
 
 What passes here cannot make a transaction or a listing fail, so a bad value fails its own caller
 and nobody else's.
-
-A keyed hash stands in place of the name of an erased unit that has not counted: it finds the unit's
-row, so that its outcomes still count. The key is deleted with the last such unit.
 """
 
 from __future__ import annotations
 
-import hmac
 import math
 import re
 from datetime import UTC, datetime
-from hashlib import sha256
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,14 +18,13 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.metric import PRIMARY
 from bascule.core.outcomes import Pair
 from bascule.live.steps.maturity import Event, NotANumber
+from bascule.live.storage.names import is_storable
 
 NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 """What an experiment may be called."""
 
 LONGEST_UNIT = 500
 
-PREFIX = "erased-"
-"""How texts begin that stand in place of names."""
 
 LONGEST_DESCRIPTION = 10_000
 
@@ -53,21 +47,6 @@ def check_name(name: object) -> None:
             "name must be 1 to 100 letters, digits, dots, dashes or underscores "
             f"(got {name!r:.60})",
         )
-
-
-def is_storable(text: object) -> bool:
-    r"""Whether every database takes a text, which has no zero character and no lone surrogate.
-
-    >>> is_storable("\u00e9"), is_storable("a\0"), is_storable("\ud800")
-    (True, False, False)
-    """
-    if not isinstance(text, str) or "\0" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def check_actor(actor: object) -> None:
@@ -233,18 +212,3 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
         name,
         metric=checked_metric(metric),
     )
-
-
-def pseudonym(key: str, text: str) -> str:
-    """Return what stands in place of a name or an event id for as long as the key is kept.
-
-    >>> pseudonym("00ff", "user-42")
-    'erased-8ac2c133137a6ff65964fa655c660af5'
-    """
-    digest = hmac.new(bytes.fromhex(key), text.encode(), sha256)
-    return PREFIX + digest.hexdigest()[:32]
-
-
-def is_erased(unit: str) -> bool:
-    """Whether a name stands in place of an erased one."""
-    return unit.startswith(PREFIX)

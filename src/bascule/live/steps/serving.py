@@ -15,7 +15,7 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import WHY
 from bascule.core.errors import InputError
 from bascule.core.progress import next_block
-from bascule.live.storage.state import ExperimentState, Phase
+from bascule.live.storage.state import ArmValues, ExperimentState, Phase
 
 ServedReason = Literal["SPLIT", "STATIC", "DISABLED", "DEFAULT"]
 """Why a unit is served its arm, in the words of OpenFeature.
@@ -58,17 +58,10 @@ class Evaluation:
     detail: str = ""
 
 
-class Arms(NamedTuple):
-    """The names of the arms, and their values."""
-
-    names: tuple[str, ...]
-    values: tuple[Any, ...]
-
-
-def evaluation(arms: Arms, answer: Answer) -> Evaluation:
+def evaluation(arms: ArmValues, answer: Answer) -> Evaluation:
     """Return an answer with the name and the value of its arm, and why a unit is not enrolled.
 
-    >>> evaluation(Arms(("a", "b"), (False, True)), Answer(1, "SPLIT"))
+    >>> evaluation(ArmValues(("a", "b"), (False, True)), Answer(1, "SPLIT"))
     Evaluation(arm='b', value=True, reason='SPLIT', enrolled=True, why='', detail='')
     """
     arm, reason, problem = answer

@@ -14,12 +14,10 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Pair, Value
-from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import is_storable, pseudonym
-from bascule.live.steps.serving import Arms
 from bascule.live.storage.deals import Deal
+from bascule.live.storage.names import is_storable, pseudonym
 from bascule.live.storage.schema import OF_EXPERIMENT
-from bascule.live.storage.state import ExperimentState, Names, Phase
+from bascule.live.storage.state import ArmValues, Assignment, ExperimentState, Names, Phase
 from bascule.live.storage.state_json import (
     run_from_json,
     run_to_json,
@@ -111,10 +109,10 @@ class Loaded(NamedTuple):
     delivery: Delivery = EVERYONE
 
     @property
-    def arms(self) -> Arms:
+    def arms(self) -> ArmValues:
         """The names of the arms, and their values."""
         names = tuple(self.design.arms)
-        return Arms(names, self.delivery.values or names)
+        return ArmValues(names, self.delivery.values or names)
 
 
 def load(

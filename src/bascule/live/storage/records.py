@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.procedures.base import AnyStatistics
-from bascule.live.steps.inputs import is_storable
+from bascule.live.storage.names import is_storable
 from bascule.live.storage.state_json import DAMAGE, statistics_from_json
 from bascule.live.storage.statements import execute, fetch
 

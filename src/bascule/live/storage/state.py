@@ -7,8 +7,9 @@ again, is in the tables of assignments and outcomes.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
@@ -24,6 +25,34 @@ MOST_EXCLUDED = 100_000
 
 OPEN: tuple[Phase, ...] = ("ready", "running", "paused")
 """States in which outcomes still count."""
+
+
+class Assignment(NamedTuple):
+    """A unit and its arm: which unit of the test it is, when it came, and how likely that arm was.
+
+    `deal` is the block it came in, in tests that have blocks, and `covariates` the JSON list of
+    what was known of it, in tests that have covariates.
+    """
+
+    unit: str
+    arm: int
+    number: int
+    probability: float
+    time: float
+    deal: int | None = None
+    covariates: str | None = None
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """The covariates, in the order of the design."""
+        return () if self.covariates is None else tuple(map(float, json.loads(self.covariates)))
+
+
+class ArmValues(NamedTuple):
+    """The name of each arm, and the value that its units are served."""
+
+    names: tuple[str, ...]
+    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from bascule.core.errors import InputError
 from bascule.live.clock import TOLERANCE, moment
 from bascule.live.control import ENROLLING, admission, for_next_block, places_left
 from bascule.live.steps.assignment import place
-from bascule.live.steps.inputs import is_erased
 from bascule.live.steps.serving import Answer, Served, not_enrolled, served_arms
+from bascule.live.storage.names import is_erased
 from bascule.live.storage.state import Control
 from bascule.live.transactions.settle import is_settled, settle
 from bascule.live.transactions.unit_of_work import UnitOfWork

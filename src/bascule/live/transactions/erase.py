@@ -17,11 +17,10 @@ import secrets
 from collections.abc import Sequence
 
 from bascule.core.calendar import DAY
-from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import PREFIX, is_erased, pseudonym
 from bascule.live.steps.maturity import heard_after_erasure, unit_outcome, with_event
 from bascule.live.storage import queries, statements
-from bascule.live.storage.state import OPEN, Front
+from bascule.live.storage.names import PREFIX, is_erased, pseudonym
+from bascule.live.storage.state import OPEN, Assignment, Front
 from bascule.live.transactions.unit_of_work import UnitOfWork
 
 

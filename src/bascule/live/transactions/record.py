@@ -10,8 +10,6 @@ from bascule.core.design import Design
 from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import PRIMARY
 from bascule.live.clock import TOLERANCE
-from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import is_erased, pseudonym
 from bascule.live.steps.maturity import (
     ACCEPTED,
     Event,
@@ -22,7 +20,8 @@ from bascule.live.steps.maturity import (
 )
 from bascule.live.steps.stages import counting_stage, due, period_of
 from bascule.live.storage import queries
-from bascule.live.storage.state import ExperimentState
+from bascule.live.storage.names import is_erased, pseudonym
+from bascule.live.storage.state import Assignment, ExperimentState
 from bascule.live.transactions.settle import settle
 from bascule.live.transactions.unit_of_work import UnitOfWork
 

@@ -12,7 +12,6 @@ from bascule.core.metrics.guardrails import removable
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.live.steps import stages
-from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import (
     announce,
     due_announcement,
@@ -26,7 +25,7 @@ from bascule.live.steps.folding import (
 from bascule.live.steps.maturity import Event, Receipt, matured, outcomes_of, with_delay
 from bascule.live.steps.serving import moved_to
 from bascule.live.storage.queries import Loaded, Rows
-from bascule.live.storage.state import OPEN, ExperimentState
+from bascule.live.storage.state import OPEN, Assignment, ExperimentState
 from bascule.live.storage.state_json import statistics_to_json
 from bascule.live.transactions.erase import finish
 from bascule.live.transactions.unit_of_work import UnitOfWork

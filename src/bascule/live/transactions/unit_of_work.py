@@ -12,13 +12,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bascule.core.design import Design
-from bascule.live.steps.assignment import Assignment, Shuffle
-from bascule.live.steps.inputs import is_erased
+from bascule.live.steps.assignment import Shuffle
 from bascule.live.steps.maturity import Event, Receipt
 from bascule.live.storage import queries, schema, statements
 from bascule.live.storage.deals import Deal, Parts, Used
+from bascule.live.storage.names import is_erased
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import ExperimentState, Phase
+from bascule.live.storage.state import Assignment, ExperimentState, Phase
 from bascule.live.storage.state_json import run_to_json, state_to_json, statistics_to_json
 
 ADDED = {

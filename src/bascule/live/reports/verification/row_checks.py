@@ -16,13 +16,13 @@ from bascule.core.design import Design
 from bascule.core.enrolment.audience import checked_values
 from bascule.live.clock import TOLERANCE
 from bascule.live.reports.history import WORDS
-from bascule.live.steps.assignment import Assignment
-from bascule.live.steps.inputs import NAME, PREFIX
+from bascule.live.steps.inputs import NAME
 from bascule.live.steps.maturity import judge_value
 from bascule.live.storage import queries, records, schema, statements
 from bascule.live.storage.deals import Deal
+from bascule.live.storage.names import PREFIX
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import Phase
+from bascule.live.storage.state import Assignment, Phase
 from bascule.live.storage.state_json import DAMAGE, run_from_json
 
 READ_AT_ONCE = 5000

@@ -10,11 +10,11 @@ from sqlalchemy import Connection
 from bascule.core.procedures.base import Signals
 from bascule.core.progress import next_block
 from bascule.live.reports.verification.row_checks import Findings, readable_runs, short
-from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.maturity import sizes_of, with_delay
 from bascule.live.steps.replay import Replay
 from bascule.live.storage.deals import Deal, Used
 from bascule.live.storage.queries import Loaded, Rows
+from bascule.live.storage.state import Assignment
 
 
 class SignalCheck:

@@ -34,15 +34,14 @@ from bascule.live.reports.verification.row_checks import (
     short,
 )
 from bascule.live.reports.verification.signal_checks import SignalCheck
-from bascule.live.steps.assignment import Assignment
 from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
-from bascule.live.steps.inputs import PREFIX
 from bascule.live.steps.maturity import Events, matured, outcomes_of
 from bascule.live.steps.replay import Change, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal
+from bascule.live.storage.names import PREFIX
 from bascule.live.storage.queries import Loaded
-from bascule.live.storage.state import ExperimentState, Folding, Front
+from bascule.live.storage.state import Assignment, ExperimentState, Folding, Front
 from bascule.live.storage.state_json import DAMAGE
 from bascule.live.transactions.settle import read_stage
 
