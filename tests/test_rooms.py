@@ -13,6 +13,7 @@ import pytest
 from bench.structure import checks, contract_classes, packages, probes
 
 import bascule
+from bascule.core import presenter
 
 ROOMS = (
     "cli",
@@ -72,6 +73,17 @@ def imported_modules(path: Path) -> set[str]:
     return found
 
 
+@cache
+def named_modules(path: Path) -> set[str]:
+    """Every module that a file names in text, as an import by name does."""
+    texts = {
+        node.value
+        for node in parsed(path)[1]
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    return {text for text in texts if text in MODULES and text != "bascule"}
+
+
 def room_of(module: str) -> str | None:
     parts = module.split(".")
     return parts[1] if parts[0] == "bascule" and len(parts) > 1 and parts[1] in ROOMS else None
@@ -87,10 +99,26 @@ def test_imports_point_down_only(room: str) -> None:
     upward = {
         f"{module_of(path)} imports {module}"
         for path in sorted((PACKAGE / room).rglob("*.py"))
-        for module in imported_modules(path)
+        for module in imported_modules(path) | named_modules(path)
         if (target := room_of(module)) and target not in allowed
     }
     assert not upward, sorted(upward)
+
+
+def test_a_package_registers_its_own_modules_as_presenters() -> None:
+    import bascule.research.comparison  # It registers two.
+
+    assert bascule.research.comparison
+    for module, package in presenter._PACKAGES.items():
+        assert f"{package}.{module}" in MODULES
+    named = {
+        node.args[0].value
+        for path in sources()
+        for node in parsed(path)[1]
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == "presenter" and isinstance(node.args[0], ast.Constant)
+    }
+    assert named == set(presenter._PACKAGES)
 
 
 def test_only_the_commands_import_research() -> None:

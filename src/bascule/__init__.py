@@ -14,6 +14,9 @@ The names are listed in `__init__.pyi`; each is loaded when it is first used.
 
 import lazy_loader
 
+# It registers what shows results; nothing of it is loaded before a result is shown.
+import bascule.presentation  # noqa: F401
+
 __version__ = "1.0.0"
 
 __getattr__, _, __all__ = lazy_loader.attach_stub(__name__, __file__)

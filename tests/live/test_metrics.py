@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import bascule as bs
-from bascule.live.api.export import export
+from bascule.live.api.exports import export
 from bascule.live.reports.history import audit_words
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bascule as bs
-from bascule.live.api.export import export
+from bascule.live.api.exports import export
 
 DAY = bs.Measure("1d")
 COST = bs.Metric("cost", bs.Ratio(), goal="decrease", role="secondary", measure=DAY)

@@ -1,7 +1,8 @@
 """The one place where results reach the code that shows them.
 
-Results are data and lie below `presentation`, so they must not import it. They call `presenter`
-when someone asks for text, a figure or a page; the module is loaded then.
+Results are data and lie below the packages that show them, so they must not import these. Such a
+package registers its modules here, and a result asks for one by its name when text, a figure or a
+page is wanted; the module is loaded then.
 """
 
 from __future__ import annotations
@@ -11,19 +12,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bascule.core.inputs.files import write_whole
-
 COLUMNS = 80
 """Where sentences are broken on a terminal."""
 
 
-def presenter(name: str, package: str = "bascule.presentation") -> Any:
-    """Return the module `name` of a package that shows results, loaded when it is first needed.
+_PACKAGES: dict[str, str] = {}
+"""For each module that shows results, the package that has registered it."""
+
+
+def register_presenters(package: str, *modules: str) -> None:
+    """Register modules of a package that show results; each is loaded when it is first needed."""
+    _PACKAGES.update(dict.fromkeys(modules, package))
+
+
+def presenter(name: str) -> Any:
+    """Return the registered module of this name.
 
     >>> presenter("pages").__name__
     'bascule.presentation.pages'
     """
-    return import_module(f"{package}.{name}")
+    return import_module(f"{_PACKAGES[name]}.{name}")
 
 
 class Reported(ABC):
@@ -46,6 +54,9 @@ class Reported(ABC):
 
     def save_html(self, path: str | Path) -> Path:
         """Write the page to a file."""
+        # Loaded at first use: this module is imported with the package.
+        from bascule.core.inputs.files import write_whole
+
         return write_whole(Path(path), self.html().encode())
 
     def __str__(self) -> str:

@@ -255,7 +255,7 @@ def test_a_killed_worker_loses_nothing_and_the_others_go_on(
 
 
 def _rows(test: bs.Experiment, table: str) -> list[tuple[Any, ...]]:
-    from bascule.live.api.export import some_rows
+    from bascule.live.api.exports import some_rows
 
     rows: list[tuple[Any, ...]] = []
     after: tuple[int, ...] | None = None

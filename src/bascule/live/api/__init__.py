@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bascule.live.api.erasure import ERASED
 from bascule.live.api.experiment import Experiment
-from bascule.live.api.export import columns_of, csv_lines, export, some_rows
+from bascule.live.api.exports import columns_of, csv_lines, export, some_rows
 from bascule.live.api.store import Store, opened_store
 from bascule.live.clock import ManualClock, moment
 from bascule.live.commit.context import acting_as

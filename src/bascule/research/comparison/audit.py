@@ -129,12 +129,12 @@ class Audit(Reported):
 
     def plot(self) -> Figure:
         """Draw the share of wrong decisions in each world, beside what is promised."""
-        figure: Figure = presenter("audit_text", __package__).plot_audit(self)
+        figure: Figure = presenter("audit_text").plot_audit(self)
         return figure
 
     def report(self) -> Any:
         """Return what the audit has to say: where the promise holds, and a row for each world."""
-        return presenter("audit_text", __package__).report(self)
+        return presenter("audit_text").report(self)
 
 
 def audit(

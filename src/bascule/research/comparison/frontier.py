@@ -122,7 +122,7 @@ class Frontier(Reported):
             "oracle_information": self.oracle,
             "points": [point.to_dict() for point in self.points],
             "left_out": [asdict(entry) for entry in self.left_out],
-            "verdict": presenter("frontier_report", __package__).verdict(self),
+            "verdict": presenter("frontier_report").verdict(self),
             "steps": self.steps,
             "seconds": self.seconds,
         }
@@ -161,7 +161,7 @@ class Frontier(Reported):
 
     def plot(self) -> Figure:
         """Regret against decision time, a curve for each family."""
-        figure: Figure = presenter("frontier_report", __package__).draw_frontier(self)
+        figure: Figure = presenter("frontier_report").draw_frontier(self)
         return figure
 
     def save(self, folder: str | Path) -> tuple[Path, ...]:
@@ -178,7 +178,7 @@ class Frontier(Reported):
 
     def report(self) -> Any:
         """Return what the comparison has to say: which rules win, and a row for each."""
-        return presenter("frontier_report", __package__).report(self)
+        return presenter("frontier_report").report(self)
 
 
 def frontier(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import bascule as bs
-from bascule.live.api import export as module
-from bascule.live.api.export import export, safe_cell
+from bascule.live.api import exports as module
+from bascule.live.api.exports import export, safe_cell
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
