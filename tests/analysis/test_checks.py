@@ -22,6 +22,7 @@ from bascule.analysis.evidence.course import Terms
 from bascule.analysis.reduce.moments import PLACE
 from bascule.analysis.reduce.sums import Sums, Table, days_between
 from bascule.analysis.request import Valueless
+from bascule.analysis.result import Check
 
 DAYS = days_between(date(2026, 1, 1), date(2026, 1, 1) + timedelta(days=13))
 ARMS = ("old", "new")
@@ -43,22 +44,27 @@ def test_squares_that_rounding_made_too_small_do_not_stop_an_analysis() -> None:
     assert len(drift(replace(sums, totals=totals, squares=squares), ARMS, 14)) == 2
 
 
+def ratio(counts: list[int], weights: list[int] | None) -> Check:
+    """The check of units per arm, against weights that did not change."""
+    return sample_ratio(ARMS, np.array([counts], float), None if weights is None else [weights])
+
+
 def test_a_split_is_compared_with_the_weights() -> None:
-    assert not sample_ratio(ARMS, [9000, 1000], [9, 1]).flagged
-    assert sample_ratio(ARMS, [9000, 1150], [9, 1]).flagged
-    lost = sample_ratio(ARMS, [5000, 4600], None)
+    assert not ratio([9000, 1000], [9, 1]).flagged
+    assert ratio([9000, 1150], [9, 1]).flagged
+    lost = ratio([5000, 4600], None)
     assert lost.flagged
     assert lost.message.startswith("arm old has 5,000 units where its weight makes 4,800")
 
 
 def test_without_weights_a_simple_split_is_assumed_and_said() -> None:
-    simple = sample_ratio(ARMS, [9010, 990], None)
+    simple = ratio([9010, 990], None)
     assert simple.made
     assert not simple.flagged
     assert "90:10 was assumed" in simple.message
-    assert sample_ratio(ARMS, [180_000, 20_800], None).flagged
+    assert ratio([180_000, 20_800], None).flagged
     for counts in ([7000, 3000], [1000, 1000, 8000]):
-        unknown = sample_ratio(ARMS, counts, None)
+        unknown = ratio(counts, None)
         assert (unknown.made, unknown.flagged) == (False, False)
         assert "give weights" in unknown.message
         assert str(unknown).startswith("? ")
@@ -71,7 +77,7 @@ def test_a_fair_coin_is_hardly_ever_flagged_on_any_of_200_days() -> None:
         first = np.cumsum(rng.binomial(100, 0.5, 200))[::4]
         sizes = 100 * np.arange(1, 201)[::4]
         flagged += any(
-            sample_ratio(ARMS, [int(n), int(size - n)], [1, 1]).flagged
+            ratio([int(n), int(size - n)], [1, 1]).flagged
             for n, size in zip(first, sizes, strict=True)
         )
     # 1 % at all looks together, and three standard errors.

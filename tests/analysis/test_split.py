@@ -117,6 +117,57 @@ def test_a_change_at_noon_needs_a_shorter_block() -> None:
         bs.analyze(log, assigned=bs.Assigned(block="5h"))
 
 
+def changed_at_noon(rng: np.random.Generator, gain: float = 0.0) -> Any:
+    """Four days of 2,000 units with a trend; b has 50 % until noon of the second day, then 90 %."""
+    log = split_at(rng, 2000, [0.5] * 4, gain=gain, trend=0.4)
+    later = np.arange(8000) >= 3000
+    arm = np.where(later, rng.random(8000) < 0.9, rng.random(8000) < 0.5)
+    rate = 0.3 + 0.4 * (np.arange(8000) % 2000 / 2000) + gain * arm
+    return log.assign(arm=np.where(arm, "b", "a"), value=(rng.random(8000) < rate).astype(float))
+
+
+KNOWN: dict[str, Any] = {"2026-03-02": [1, 1], "2026-03-03 12:00": {"a": 1, "b": 9}}
+
+
+def test_blocks_end_where_the_stated_weights_changed() -> None:
+    rng = np.random.default_rng(4)
+    log, assigned = changed_at_noon(rng), bs.Assigned(weights=KNOWN)
+    assert bs.analyze(log).withheld
+    found = bs.analyze(log, assigned=assigned)
+    assert not found.withheld
+    assert found.decision is None
+    assert [day.date for day in found.days] == [f"2026-03-0{day}" for day in range(2, 6)]
+    assert abs(found.contrasts[0].difference) < 0.03
+    checks = {check.name: check for check in found.checks}
+    assert checks["sample ratio"].made
+    assert not checks["sample ratio"].flagged
+    assert "1,500" not in checks["sample ratio"].message
+    assert not any("state the weights" in note for note in found.notes)
+    assert "a day or a period of constant weights" in str(found)
+    better = bs.analyze(changed_at_noon(rng, gain=0.1), assigned=assigned)
+    assert better.decision is not None
+    assert better.decision.name == "b"
+    # The same weights from another time on are a mismatch, and so are those of one period alone.
+    wrongs: tuple[Any, ...] = ({"2026-03-02": [1, 1], "2026-03-04": [1, 9]}, [1, 1])
+    for wrong in wrongs:
+        assert bs.analyze(log, assigned=bs.Assigned(weights=wrong)).ratio_mismatch
+
+
+def test_weights_by_time_need_times_that_they_can_be_told_by() -> None:
+    log = changed_at_noon(np.random.default_rng(5))
+    dated = log.assign(ts=log.ts.dt.date.astype(str))
+    with pytest.raises(bs.InputError, match="no times of the day"):
+        bs.analyze(dated, assigned=bs.Assigned(weights=KNOWN))
+    with pytest.raises(bs.InputError, match="must not be longer than a day"):
+        bs.analyze(log, assigned=bs.Assigned(weights=KNOWN, block="week"))
+    with pytest.raises(bs.InputError, match="start of a period must be a day or a time"):
+        bs.analyze(log, assigned=bs.Assigned(weights={"soon": [1, 1], "later": [1, 9]}))
+    events = pd.concat([log, log.assign(ts=log.ts + np.timedelta64(2, "h"))])
+    grown = bs.analyze(events, bs.LogMetric("value"), assigned=bs.Assigned(weights=KNOWN))
+    assert grown.decision is None
+    assert any("as they stand at the end of the log" in note for note in grown.notes)
+
+
 def returning(rng: np.random.Generator, gain: float = 0.0) -> Any:
     """Seven days of 50:50, then seven of 10:90 without memory: returning users may change arms."""
     rows = []
@@ -166,5 +217,5 @@ def test_the_check_is_exact_about_constant_shares() -> None:
     # Three standard errors above 1 %.
     assert alarms <= logs * 0.01 + 3 * np.sqrt(logs * 0.01)
     assert homogeneity(np.array([[30.0, 10.0], [10.0, 30.0]]))[0] == pytest.approx(20 * 79 / 80)
-    assert not within_blocks(np.ones((3, 24, 2)), "hour").made
+    assert not within_blocks(np.ones((3, 1, 2)), "hour").made
     assert WITHIN == "split within blocks"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 
+from bascule.analysis.call import Assigned
 from bascule.analysis.checks import LEVEL, looks_words
 from bascule.analysis.log.rows import is_rare
 from bascule.analysis.reduce.moments import Scores
@@ -16,6 +17,7 @@ from bascule.core.diagnostics.allocation import allocation_any_time
 from bascule.core.diagnostics.result import chi_square_tail, normal_tails, p_at_look, shown
 from bascule.core.errors import InputError
 from bascule.core.inputs import checks
+from bascule.core.types import FloatArray
 
 SIMPLE_SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 1 / 3)
 """Shares of the smaller of two arms that people choose, besides a half."""
@@ -26,34 +28,38 @@ NEARLY_EVEN, NEARLY_SIMPLE = 0.1, 0.05
 
 def sample_ratio(
     arms: Sequence[str],
-    counts: Sequence[int],
-    weights: Sequence[float] | None,
+    units: FloatArray,
+    weights: Sequence[Sequence[float]] | None,
     *,
     one_look: bool = False,
 ) -> Check:
     """Units per arm against the stated weights, or the nearest simple split: at any time.
 
+    `units` and `weights` have a row for each period in which the weights were constant.
     The probability that it is ever flagged where the split is right is at most 1 %, however often
     one looks. With `one_look` the chi-square test of this look alone is enough.
 
-    >>> sample_ratio(["a", "b"], [5000, 5400], [0.5, 0.5]).flagged
+    >>> sample_ratio(["a", "b"], np.array([[5000.0, 5400.0]]), [[0.5, 0.5]]).flagged
     True
     """
     assumed = ""
+    counts = [int(n) for n in units.sum(axis=0)]
     if weights is None:
-        weights = plausible_split(counts)
-        if weights is None:
+        split = plausible_split(counts)
+        if split is None:
             message = "no weights were stated, and the split is no simple one: give weights"
             return Check(SAMPLE_RATIO, False, message, made=False)
-        even = len(set(weights)) == 1
-        names = "an even split" if even else ":".join(f"{100 * w:.3g}" for w in weights)
+        even = len(set(split)) == 1
+        names = "an even split" if even else ":".join(f"{100 * w:.3g}" for w in split)
         assumed = f"; no weights were stated, and {names} was assumed"
-    whole = sum(weights)
-    shares = [weight / whole for weight in weights]
-    ratio = allocation_any_time(AllocationStatistics.of_counts(counts, shares), LEVEL)
-    wanted = [share * sum(counts) for share in shares]
-    off = [(n - size) ** 2 / size for n, size in zip(counts, wanted, strict=True)]
-    once = chi_square_tail(sum(off), len(counts) - 1) if sum(counts) else 1.0
+        weights, units = [split], units.sum(axis=0, keepdims=True)
+    shares = np.asarray(weights) / np.sum(weights, axis=1, keepdims=True)
+    whole = AllocationStatistics.empty(len(arms))
+    for period, share in zip(units, shares, strict=True):
+        whole += AllocationStatistics.of_counts(period.astype(int).tolist(), share.tolist())
+    ratio, wanted = allocation_any_time(whole, LEVEL), whole.expected
+    off = [(n - size) ** 2 / size if size else 0.0 for n, size in zip(counts, wanted, strict=True)]
+    once = _at_once(whole)
     words = looks_words(once if one_look else ratio.p_value, once)
     if not (ratio.flagged or (one_look and once <= LEVEL)):
         message = f"units per arm agree with the weights ({words})"
@@ -68,6 +74,15 @@ def sample_ratio(
         "trust a comparison"
     )
     return Check(SAMPLE_RATIO, True, message + assumed, ratio.p_value)
+
+
+def _at_once(statistics: AllocationStatistics) -> float:
+    """The p-value of the chi-square test of all arms, for one look."""
+    if statistics.impossible or not statistics.units:
+        return 0.0 if statistics.impossible else 1.0
+    off = np.array(statistics.observed) - np.array(statistics.expected)
+    inverse = np.linalg.pinv(np.array(statistics.covariance), rcond=1e-9, hermitian=True)
+    return chi_square_tail(float(off @ inverse @ off), len(off) - 1)
 
 
 def plausible_split(counts: Sequence[int]) -> list[float] | None:
@@ -111,11 +126,16 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     return Check(SAMPLE_RATIO, True, message, p_value)
 
 
-def checked_weights(arms: Sequence[str], weights: object) -> list[float] | None:
-    """Weights by name or in the order of the arms, as numbers above 0."""
-    if weights is None:
+def checked_weights(arms: Sequence[str], assigned: Assigned) -> list[list[float]] | None:
+    """The stated weights of each period, in the order of the arms; None without any."""
+    if assigned.weights is None:
         return None
-    if isinstance(weights, Mapping):
+    return [_checked(arms, weights) for _, weights in assigned.periods]
+
+
+def _checked(arms: Sequence[str], weights: object) -> list[float]:
+    """Weights by name or in the order of the arms, as numbers above 0."""
+    if isinstance(weights, dict):
         unknown = set(map(str, weights)) - set(arms)
         if unknown or len(weights) != len(arms):
             raise InputError(

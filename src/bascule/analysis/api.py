@@ -154,7 +154,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             if reading.times == "none":
                 # Without times there are no days to follow outcomes over.
                 request = replace(request, by_day=False)
-            return assembled(request, reduced(request, log), asked.assigned.weights)
+            return assembled(request, reduced(request, log), asked.assigned)
 
         analyses = [answered(request, first)]
         of_design, absent = _metrics_of(design, events)

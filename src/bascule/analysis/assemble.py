@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bascule.analysis import allocation, checks, split
+from bascule.analysis.call import Assigned
 from bascule.analysis.evidence.course import Course, Terms
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.rows import TIME_UNREADABLE
@@ -28,15 +29,16 @@ from bascule.core.outcomes import Gaussian
 from bascule.core.statistics import ArmStatistics
 from bascule.core.types import FloatArray
 
-Weights = Sequence[float] | Mapping[str, float] | None
+Shares = list[list[float]] | None
+"""The stated weights of the arms in each period in which they were constant."""
 
 
-def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
+def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysis:
     """The answer, for the whole log or for each of its segments."""
     if not reduced.table.segments:
         raise InputError("events", nothing(reduced))
     names = sorted(reduced.table.segments)
-    shares = allocation.checked_weights(reduced.arms, weights)
+    shares = allocation.checked_weights(reduced.arms, assigned)
     if names == [""]:
         return answer(request, reduced, "", shares, request.error)
     parts = []
@@ -57,6 +59,7 @@ def assembled(request: Request, reduced: Reduced, weights: Weights) -> Analysis:
                 request,
                 reduced.arms,
                 sums,
+                np.sum(list(reduced.table.periods.values()), axis=0),
                 shares,
                 changed=split.changed_between(sums.units, len(sums.days)),
             ),
@@ -103,7 +106,7 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
 
 
 def answer(
-    request: Request, reduced: Reduced, name: str, weights: list[float] | None, error: float
+    request: Request, reduced: Reduced, name: str, weights: Shares, error: float
 ) -> Analysis:
     """The answer for one segment, or for a log without any."""
     arms, sums = reduced.arms, reduced.table.segments[name]
@@ -125,7 +128,7 @@ def answer(
     effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
-    made = [_ratio(request, arms, sums, weights, changed=between)]
+    made = [_ratio(request, arms, sums, reduced.table.periods[name], weights, changed=between)]
     if within.made and sums.scores is None:
         made.append(within)
     made.append(checks.two_arms(reduced, int(sums.units.sum())))
@@ -184,7 +187,11 @@ def answer(
         examples=reduced.examples,
         notes=(
             *notes_on(request, reduced, part.blocks, part.known, evidence),
-            *([split.between_note(arms, sums.units)] if between and sums.scores is None else ()),
+            *(
+                [split.between_note(arms, sums.units, stated=weights is not None)]
+                if between and sums.scores is None
+                else ()
+            ),
             *no_lift(part.arms, part.design.control_arm, compared),
             *other_difference(part.arms, effects, reduced.reading.covariate),
         ),
@@ -226,7 +233,8 @@ def _ratio(
     request: Request,
     arms: tuple[str, ...],
     sums: Sums,
-    weights: list[float] | None,
+    units: FloatArray,
+    weights: Shares,
     *,
     changed: bool,
 ) -> Check:
@@ -239,7 +247,7 @@ def _ratio(
     if changed and weights is None:
         message = "the split changed from day to day, and no weights were stated"
         return Check(SAMPLE_RATIO, False, message, made=False)
-    return allocation.sample_ratio(arms, sums.counts(), weights, one_look=request.once)
+    return allocation.sample_ratio(arms, units, weights, one_look=request.once)
 
 
 def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Literal, cast
 
 from bascule.analysis.source.places import Source
 from bascule.core.design import Design
@@ -33,6 +33,10 @@ MODELS = tuple(
 
 Column = str | None
 """The name of a column; None where it is to be found, or is not there."""
+
+
+Weights = Sequence[float] | Mapping[str, float]
+"""How units were to be split: a number for each arm, in their order or by name."""
 
 
 def _column(text: str, group: Group = "basics", **more: Any) -> Option:
@@ -265,10 +269,10 @@ class Assigned(Declared):
         ),
     ] = None
     weights: Annotated[
-        Sequence[float] | Mapping[str, float] | None,
+        Weights | Mapping[str, Weights] | Mapping[date, Weights] | None,
         Option(
-            "How units were to be split, for the sample ratio.",
-            kind="number",
+            "How units were to be split; if that changed, from which time on: "
+            "2026-03-02=50:50 2026-03-09T12:00=10:90.",
             group="basics",
             many=True,
             metavar="W1 W2 ...",
@@ -293,6 +297,42 @@ class Assigned(Declared):
         Literal["first", "exclude"],
         Option("Units that were seen in two arms: count them for the first one, or exclude them."),
     ] = "first"
+
+    @property
+    def periods(self) -> list[tuple[datetime | None, Weights | None]]:
+        """The times from which on weights held, in their order; None for those of the whole log.
+
+        >>> Assigned(weights={"2026-03-09": [1, 9], "2026-03-02": [1, 1]}).periods[1]
+        (datetime.datetime(2026, 3, 9, 0, 0), [1, 9])
+        """
+        weights = self.weights
+        if not isinstance(weights, Mapping) or not any(
+            isinstance(part, Mapping | Sequence) for part in weights.values()
+        ):
+            return [(None, cast(Weights | None, weights))]
+        start = "weights: the start of a period"
+        periods = [(moment_of("weights", since, start), part) for since, part in weights.items()]
+        return sorted(cast(Any, periods), key=lambda period: period[0])
+
+
+def moment_of(field: str, given: object, what: str = "") -> datetime:
+    """A time in UTC, without a zone; a day is its beginning.
+
+    >>> moment_of("until", "2026-03-01T12:00+02:00")
+    datetime.datetime(2026, 3, 1, 10, 0)
+    """
+    moment = given
+    if isinstance(given, str):
+        try:
+            moment = datetime.fromisoformat(given)
+        except ValueError:
+            moment = None
+    if isinstance(moment, datetime):
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(moment, date):
+        return datetime.combine(moment, time.min)
+    words = what or field
+    raise InputError(field, f"{words} must be a day or a time, as 2026-03-01 (got {given!r})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,7 +158,7 @@ def _answers(
     for done, test in enumerate(sorted(labels), start=1):
         try:
             one, names = _of_test(whole, test, labels[test], control)
-            weights = checked_weights(names, asked.assigned.weights)
+            weights = checked_weights(names, asked.assigned)
             rows.append(_row(test, answer(request, one, test, weights, request.error)))
         except InputError as problem:
             rows.append(LogAnswer(test, problem=str(problem)))
@@ -173,10 +173,18 @@ def _of_test(
     names = compared(arms, control)
     if test not in whole.table.segments:
         raise InputError("events", "events: no row of the test can be used")
-    sums = whole.table.segments[test].of_arms([arms.index(name) for name in names])
-    arrivals = {test: whole.table.arrivals[test][:, :, [arms.index(name) for name in names]]}
+    places = [arms.index(name) for name in names]
+    sums = whole.table.segments[test].of_arms(places)
+    parts = whole.table.parts
     table = replace(
-        whole.table, segments={test: sums}, excluded={}, clipped=(), moved=0, arrivals=arrivals
+        whole.table,
+        segments={test: sums},
+        excluded={},
+        clipped=(),
+        moved=0,
+        arrivals={test: whole.table.arrivals[test][:, :, places]},
+        periods={test: whole.table.periods[test][:, places]},
+        parts={test: parts[test].of_arms(places)} if test in parts else {},
     )
     spelled = replace(whole.spelled, names=names)
     return replace(whole, spelled=spelled, table=table, valueless={}, examples={}), names

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import date, datetime, timedelta
 from typing import NamedTuple, cast
 
-from bascule.analysis.call import Asked, LogMetric
+from bascule.analysis.call import Asked, LogMetric, moment_of
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
-from bascule.analysis.reduce.sums import Block, Table, block_hours
+from bascule.analysis.reduce.sums import PERIOD, Block, Blocks, Table, block_hours
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError
@@ -40,7 +40,8 @@ class Request:
     `outcome` is None where the log has to say what its outcomes are. A unit without any value has
     the outcome `missing`, or is excluded with `exclude`.
     With `by_day` outcomes that still grow are compared as they stood on every day, not only on the
-    last one. A `brief` answer has no fixed-sample tests and no lifts.
+    last one. A `brief` answer has no fixed-sample tests and no lifts. The stated weights of the
+    arms changed at the times `changes`.
     """
 
     design: Design | None
@@ -56,6 +57,7 @@ class Request:
     goal: Goal = INCREASE
     control: str | None = None
     block: Block | None = None
+    changes: tuple[datetime, ...] = ()
     exclude_moved: bool = False
     once: bool = False
     brief: bool = False
@@ -70,8 +72,12 @@ class Request:
                 "looks",
                 f'looks must be 1, "now", or left out for any number (got {looks!r})',
             )
-        if asked.assigned.block is not None:
-            block_hours(asked.assigned.block)
+        changes = tuple(since for since, _ in asked.assigned.periods[1:] if since is not None)
+        blocks = Blocks(block_hours(asked.assigned.block or "day"), changes)
+        if asked.assigned.block == "week" and changes:
+            raise InputError(
+                "block", "block must not be longer than a day where weights changed: leave it out"
+            )
         once, outcome, missing = looks == 1, metric.outcome, metric.missing
         goal = metric.goal
         if design is not None and not isinstance(design, Design):
@@ -108,14 +114,20 @@ class Request:
             aggregate=aggregate if measure is None else measure.aggregate,
             missing=base,
             until=_moment(asked.until),
-            by_day=looks is None and aggregate in FOLLOWED and base == 0.0,
+            by_day=looks is None and aggregate in FOLLOWED and base == 0.0 and blocks.whole_days,
             exclude=missing == EXCLUDE,
             goal=(goal or INCREASE) if design is None else design.goal,
             control=asked.control if design is None else design.control,
-            block=asked.assigned.block,
+            block=asked.assigned.block or (None if blocks.whole_days else PERIOD),
+            changes=changes,
             exclude_moved=asked.assigned.two_arms == "exclude",
             once=once,
         )
+
+    @property
+    def blocks(self) -> Blocks:
+        """How the time of the log is divided into blocks."""
+        return Blocks(block_hours(self.block or "day"), self.changes)
 
     @property
     def limits(self) -> Outcome | None:
@@ -237,13 +249,6 @@ def _moment(until: date | datetime | str | None) -> datetime | None:
     """A time without a zone, in UTC; a day is over at its end."""
     if until is None:
         return None
-    if isinstance(until, str):
-        try:
-            until = datetime.fromisoformat(until) if len(until) > 10 else date.fromisoformat(until)
-        except ValueError:
-            raise InputError(
-                "until", f"until must be a day or a time, as 2026-03-01 (got {until!r})"
-            ) from None
-    if isinstance(until, datetime):
-        return until if until.tzinfo is None else until.astimezone(UTC).replace(tzinfo=None)
-    return datetime.combine(until + timedelta(days=1), time.min)
+    moment = moment_of("until", until)
+    is_day = not isinstance(until, datetime) and len(str(until)) <= len("2026-03-01")
+    return moment + timedelta(days=1) if is_day else moment

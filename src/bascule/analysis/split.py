@@ -5,12 +5,12 @@ docs/research/analyse.md says why a split that changes within a block leaves not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bascule.analysis.checks import LEVEL, MANY_IN_TWO_ARMS, looks_words
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, block_hours
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, PERIOD, Block
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Check
 from bascule.core.diagnostics.result import chi_square_tail, p_at_look, shown
@@ -24,17 +24,26 @@ FEWEST_EXPECTED = 10.0
 
 WITHIN = "split within blocks"
 
+BLOCK_WORDS = {
+    **dict.fromkeys(("day", "week"), "a day"),
+    "hour": "an hour",
+    PERIOD: "a day or a period of constant weights",
+}
+"""What a split is checked within, by the block that units are compared within."""
+
 
 def within_blocks(arrivals: FloatArray, block: Block) -> Check:
     """Check that the shares of the arms do not change with the time within a block.
 
+    `arrivals` are units by block, hour and arm; weeks are checked day by day, since who compares
+    within weeks may have days of single arms on purpose.
     Given how many units of each arm a block has, any order of them is as likely as any other if
     shares were constant. The p-value is the smallest at the end of any block, each corrected for
     the number of blocks until then, so it holds however often one looks.
     """
-    words = "day" if block == "week" else block
+    words = BLOCK_WORDS.get(block) or f"{block.removesuffix('h')} hours"
     whole, free, p_value, once = 0.0, 0, 1.0, 1.0
-    for number, counts in enumerate(_blocks(arrivals, block), start=1):
+    for number, counts in enumerate(arrivals, start=1):
         added, more = homogeneity(_in_parts(counts))
         if not more:
             continue
@@ -42,14 +51,15 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
         once = chi_square_tail(whole, free)
         p_value = min(p_value, p_at_look(once, number))
     if not free:
-        return Check(WITHIN, False, f"nothing is known of the split within a {words}", made=False)
+        return Check(WITHIN, False, f"nothing is known of the split within {words}", made=False)
     if p_value > LEVEL:
-        message = f"no change of the split within a {words} ({looks_words(p_value, once)})"
+        message = f"no change of the split within {words} ({looks_words(p_value, once)})"
         return Check(WITHIN, False, message, p_value)
     message = (
-        f"the shares of the arms changed with the time within a {words} ({shown(p_value)}), as "
+        f"the shares of the arms changed with the time within {words} ({shown(p_value)}), as "
         "where the split followed the outcomes: name the column with the probability of a unit's "
-        'arm (`probability`), or the period in which shares were constant (`block="hour"`)'
+        'arm (`probability`), the period in which shares were constant (`block="hour"`), or the '
+        'times from which on they held (`weights={"2026-03-09 12:00": [1, 9], ...}`)'
     )
     return Check(WITHIN, True, message, p_value)
 
@@ -76,17 +86,6 @@ def homogeneity(counts: FloatArray) -> tuple[float, int]:
     expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / whole
     statistic = float(((counts - expected) ** 2 / expected).sum())
     return statistic * (whole - 1.0) / whole, (rows - 1) * (arms - 1)
-
-
-def _blocks(arrivals: FloatArray, block: Block) -> Iterator[FloatArray]:
-    """Units by hour and arm, block after block; day after day in weeks.
-
-    Who compares within weeks may have days of single arms on purpose.
-    """
-    arms, length = arrivals.shape[2], block_hours(block)
-    hours = arrivals.reshape(-1, arms)
-    for start in range(0, len(hours), length):
-        yield hours[start : start + length]
 
 
 def _in_parts(counts: FloatArray) -> FloatArray:
@@ -128,12 +127,12 @@ def withheld_reason(request: Request, reduced: Reduced, within: Check, between: 
     return ""
 
 
-def between_note(arms: Sequence[str], units: FloatArray) -> str:
+def between_note(arms: Sequence[str], units: FloatArray, *, stated: bool) -> str:
     """Say that the shares of the arms changed between blocks, and what follows."""
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1.0)
     there = shares[units.sum(axis=1) > 0, -1]
     return (
         f"the split changed from day to day ({arms[-1]} had {100 * there.min():.0f} to "
-        f"{100 * there.max():.0f} % of a day's units): units are compared within days, and the "
-        "sample ratio was not checked unless weights were stated"
+        f"{100 * there.max():.0f} % of a day's units): units are compared within days"
+        + ("" if stated else ", and the sample ratio was not checked: state the weights")
     )

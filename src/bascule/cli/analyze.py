@@ -152,6 +152,8 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
         asked["probability"] = dict(part.split("=", 1) for part in asked["probability"].split(","))
     if "missing" in asked:
         asked["missing"] = _missing(asked["missing"])
+    if "weights" in asked:
+        asked["weights"] = _weights(asked["weights"])
     asked["outcome"] = _outcome(given)
     asked["looks"] = 1 if "once" in given else "now" if "today" in given else None
     asked["metrics"] = [LogMetric(**_metric(line)) for line in others] or None
@@ -210,6 +212,20 @@ def _outcome(given: Mapping[str, Any]) -> Outcome | None:
     if name == "gaussian" and not sizes:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})
+
+
+def _weights(given: list[str]) -> list[float] | dict[str, list[float]]:
+    """Weights as numbers, or by the times from which on they held.
+
+    >>> _weights(["90", "10"]), _weights(["2026-03-02=50:50", "2026-03-09T12:00=10:90"])
+    ([90.0, 10.0], {'2026-03-02': [50.0, 50.0], '2026-03-09T12:00': [10.0, 90.0]})
+    """
+    number = replace(ANALYSIS["weights"], kind="number", name="weights")
+    by_time = [text.rpartition("=") for text in given]
+    if not all(sign for _, sign, _ in by_time):
+        values: list[float] = number.read(given)
+        return values
+    return {since: number.read(part.split(":")) for since, _, part in by_time}
 
 
 def _missing(text: str) -> float | str:

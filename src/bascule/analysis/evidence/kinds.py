@@ -12,7 +12,7 @@ from datetime import date
 
 from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of, course_of_looks
-from bascule.analysis.reduce.sums import Sums
+from bascule.analysis.reduce.sums import PERIOD, Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
 from bascule.core.errors import InputError
@@ -53,9 +53,12 @@ class Evidence:
             text = text.replace(_WITHIN_DAYS, "All units are compared with each other.")
             text = text.replace("Each day a small bet", "A small bet")
             text = text.replace(", at all days together, with", ", at all looks together, with")
+        elif block == PERIOD:
+            text = text.replace("on the same day", "on the same day under the same weights")
         elif block != "day":
-            text = text.replace("on the same day", "in the same week")
-            text = text.replace("Each day", "Each week")
+            words = block.replace("h", " hours") if block[0].isdigit() else block
+            text = text.replace("on the same day", f"in the same {words}")
+            text = text.replace("Each day", "Each week" if block == "week" else "Each time")
         return replace(self, explanation=text)
 
     def __str__(self) -> str:

@@ -59,6 +59,9 @@ def by_arrival(
     scored = any(name.startswith(PROBABILITY) for name in units.columns)
     if first.type().is_timestamp() and not scored:
         keys["hour"] = first.hour().cast("int8")
+        changes = [(first >= ibis.literal(change)).cast("int8") for change in request.changes]
+        if changes:
+            keys["period"] = sum(changes[1:], changes[0])
     if "segment" in units.columns:
         keys["segment"] = units.segment
     sums = {

@@ -16,7 +16,7 @@ from bascule.analysis.log.reading import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, complete
 from bascule.analysis.reduce import query, tables
 from bascule.analysis.reduce.moments import PROBABILITY
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, block_hours, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
 from bascule.core.errors import InputError
@@ -127,7 +127,7 @@ def _counted(request: Request, log: Log) -> Reduced:
         )
     if log.cumulative is None:
         query.ask_about_growth(sums)
-    table = table_of(sums, len(names))
+    table = table_of(sums, len(names), request.blocks)
     for part in table.segments.values():
         mean = float(part.totals.sum() / max(part.units.sum(), 1.0))
         if model is not None and not model.low <= mean <= model.high:
@@ -168,7 +168,7 @@ def _of_units(
     if at_once:
         zero_or_one = single and survey.zero_or_one and request.limits is None
         rows_by_day = query.by_arrival(request, units, arms, log.arms, zero_or_one=zero_or_one)
-        table = table_of(rows_by_day, arms, block_hours(log.reading.block))
+        table = table_of(rows_by_day, arms, request.blocks)
     else:
         table = _grown(request, log)
     surveys = [survey] if assigned is None else [survey, assigned]
@@ -209,7 +209,7 @@ def _grown(request: Request, log: Log) -> Table:
         # Rows with a value of 0 change no outcome, and most rows of most logs have one.
         events = events.filter(events.value != 0.0)
     grown = query.growth(events, units, request.aggregate, request.limits)
-    return table_of(grown, len(log.arms.names))
+    return table_of(grown, len(log.arms.names), request.blocks)
 
 
 def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,9 +26,12 @@ MOST_GROWING = 1000
 IN_TWO_ARMS = "unit in two arms"
 
 Block = str
-"""Period within which units are compared: "day", "week", "hour", or some hours, as "6h"."""
+"""Period within which units are compared: "day", "week", "hour", or some hours, as "6h"; "period"
+for days that end early where the stated weights changed."""
 
 WEEK, HOURS = 7, 24
+
+PERIOD = "period"
 
 
 def block_hours(block: Block) -> int:
@@ -37,7 +40,7 @@ def block_hours(block: Block) -> int:
     >>> block_hours("hour"), block_hours("6h"), block_hours("day")
     (1, 6, 24)
     """
-    if block in ("day", "week"):
+    if block in ("day", "week", PERIOD):
         return HOURS
     hours = "1" if block == "hour" else block.removesuffix("h")
     if not hours.isdecimal() or not int(hours) or HOURS % int(hours):
@@ -47,6 +50,46 @@ def block_hours(block: Block) -> int:
             f"{block!r})",
         )
     return int(hours)
+
+
+class Blocks(NamedTuple):
+    """How the time of a log is divided into blocks: by `hours` of days, and at `changes` of shares.
+
+    >>> noon = Blocks(changes=(datetime(2026, 3, 2, 12),))
+    >>> list(noon.places([date(2026, 3, 1), date(2026, 3, 2)]))[1:]
+    [(datetime.date(2026, 3, 2), 0, 0), (datetime.date(2026, 3, 2), 0, 1)]
+    """
+
+    hours: int = HOURS
+    changes: tuple[datetime, ...] = ()
+
+    @property
+    def whole_days(self) -> bool:
+        """Whether no block is shorter than a day."""
+        return self.hours == HOURS and all(change.time() == time.min for change in self.changes)
+
+    def period(self, row: Record, name: str = "day") -> int:
+        """The period of constant shares that a reduced row belongs to, by its day if that tells."""
+        if "period" in row and self.changes:
+            return int(row["period"])
+        midnight = datetime.combine(row[name], time.min)
+        return sum(midnight >= change for change in self.changes)
+
+    def places(self, days: Iterable[date]) -> dict[tuple[date, int, int], int]:
+        """The number of each block, by its day, its part of the day, and its period."""
+        keys = []
+        for day in days:
+            for part in range(HOURS // self.hours):
+                start = datetime.combine(day, time(part * self.hours))
+                end = start + timedelta(hours=self.hours)
+                first = sum(change <= start for change in self.changes)
+                last = sum(change < end for change in self.changes)
+                keys += [(day, part, period) for period in range(first, last + 1)]
+        return {key: number for number, key in enumerate(keys)}
+
+    def place(self, row: Record, name: str = "day") -> tuple[date, int, int]:
+        """The day, the part of it and the period of a reduced row."""
+        return row[name], (row.get("hour") or 0) // self.hours, self.period(row, name)
 
 
 class Axes(NamedTuple):
@@ -259,7 +302,8 @@ class Table:
     Of the `events` of known units, `late` came after the windows of their units. `clipped` counts
     for each arm the outcomes beyond the limits, which count as the nearest one. `moved` units have
     rows in other arms than that of their first row. `arrivals` are the units of each segment by
-    day, hour and arm. Where blocks are shorter than a day, `parts` has the sums of each.
+    block, hour and arm, and `periods` those by period of constant shares and arm. Where blocks are
+    shorter than a day, `parts` has the sums of each.
     """
 
     segments: dict[str, Sums]
@@ -269,6 +313,7 @@ class Table:
     clipped: tuple[int, ...] = ()
     moved: int = 0
     arrivals: dict[str, FloatArray] = field(default_factory=dict)
+    periods: dict[str, FloatArray] = field(default_factory=dict)
     parts: dict[str, Sums] = field(default_factory=dict)
 
     @property
@@ -290,8 +335,12 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
-    """Lay reduced rows out, a segment at a time, and in blocks of some hours if these are shorter.
+DAYS = Blocks()
+"""Blocks that are days."""
+
+
+def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> Table:
+    """Lay reduced rows out, a segment at a time, by day, and by block if blocks are shorter.
 
     Rows of outcomes that grow have an arrival and a day, others a day only.
     """
@@ -302,6 +351,7 @@ def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
     kept = by_segment(rows)
     usable = [row for segment in kept.values() for row in segment]
     check_rows(usable)
+    _check_changes(usable, blocks)
 
     def total(name: str, arm: int | None = None) -> int:
         return int(sum(row.get(name) or 0 for row in usable if arm in (None, row["arm"])))
@@ -314,19 +364,47 @@ def table_of(rows: Sequence[Record], arms: int, hours: int = HOURS) -> Table:
         total("late"),
         tuple(total("clipped", arm) for arm in range(arms)),
         total("moved"),
-        {name: _arrivals(kept[name], arms) for name in kept},
-        {name: _laid_out(kept[name], arms, hours) for name in kept if hours < HOURS},
+        *_arrivals(kept, arms, blocks),
+        {name: _laid_out(kept[name], arms, blocks) for name in kept if not blocks.whole_days},
     )
 
 
-def _arrivals(rows: list[Record], arms: int) -> FloatArray:
-    """The units by day, hour and arm; all at hour 0 where hours are not known."""
-    days: list[date] = [row.get("arrival") or row["day"] for row in rows]
-    first = min(days)
-    counts = np.zeros(((max(days) - first).days + 1, HOURS, arms))
-    for day, row in zip(days, rows, strict=True):
-        counts[(day - first).days, row.get("hour") or 0, row["arm"]] += row["units"]
-    return counts
+def _check_changes(rows: Sequence[Record], blocks: Blocks) -> None:
+    """Refuse weights that changed within a day where the log has no times of the day."""
+    inner = [change for change in blocks.changes if change.time() != time.min]
+    if inner and not any(row.get("hour") for row in rows):
+        raise InputError(
+            "weights",
+            f"weights change at {inner[0]}, within a day, and the log has no times of the day: "
+            "state weights from the beginning of days on, or leave that day out",
+        )
+
+
+def _arrivals(
+    segments: Mapping[str, list[Record]], arms: int, blocks: Blocks
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """The units of segments by block, hour and arm, and by period of constant shares and arm.
+
+    All are at hour 0 where hours are not known.
+    """
+    by_hour, by_period = {}, {}
+    for name, rows in segments.items():
+        when = "arrival" if "arrival" in rows[0] else "day"
+        places = blocks.places(days_between(*_ends(row[when] for row in rows)))
+        counts = np.zeros((len(places), HOURS, arms))
+        periods = np.zeros((len(blocks.changes) + 1, arms))
+        for row in rows:
+            block = blocks.place(row, when)
+            counts[places[block], row.get("hour") or 0, row["arm"]] += row["units"]
+            periods[block[-1], row["arm"]] += row["units"]
+        by_hour[name], by_period[name] = counts, periods
+    return by_hour, by_period
+
+
+def _ends(days: Iterable[date]) -> tuple[date, date]:
+    """The first and the last of some days."""
+    known = list(days)
+    return min(known), max(known)
 
 
 def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
@@ -338,16 +416,14 @@ def by_segment(rows: Iterable[Record]) -> dict[str, list[Record]]:
     return segments
 
 
-def _laid_out(rows: list[Record], arms: int, hours: int = HOURS) -> Sums:
+def _laid_out(rows: list[Record], arms: int, blocks: Blocks = DAYS) -> Sums:
     grows = "arrival" in rows[0]
     first: date = min(row["arrival" if grows else "day"] for row in rows)
-    a_day = HOURS // hours
-    days = tuple(
-        day for day in days_between(first, max(row["day"] for row in rows)) for _ in range(a_day)
-    )
+    places = blocks.places(days_between(first, max(row["day"] for row in rows)))
+    days = tuple(day for day, _, _ in places)
 
     def place(row: Record, name: str = "day") -> int:
-        return int((row[name] - first).days * a_day + (row.get("hour") or 0) // hours)
+        return places[blocks.place(row, name)]
 
     if grows and len(days) > MOST_GROWING:
         raise InputError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bascule.analysis.checks import MATCHES
+from bascule.analysis.split import BLOCK_WORDS
 from bascule.core.approximate import about, at_most, exactly
 from bascule.core.metrics.effects import signed
 from bascule.presentation.analysis.figure import amounts_of, has_days, stamp
@@ -219,10 +220,11 @@ def guarantee(analysis: Analysis) -> str:
     design, parts = analysis.design, len(analysis.segments)
     among = f", in all {parts} segments together" if parts else ""
     promised = promise(analysis.error, len(design.arms), analysis.guarantee, design.outcome)
-    split = "in a way that did not depend on outcomes within a"
+    split = "in a way that did not depend on outcomes within"
     block = analysis.reading.block
+    period = "a week" if block == "week" else BLOCK_WORDS.get(block) or f"{block[:-1]} hours"
     if analysis.reading.probability:
         return f"{promised}{among}. Units must have been split by the logged probabilities."
     if analysis.reading.times == "none":
         return f"{promised}{among}. Units must have been split at random."
-    return f"{promised}{among}. Units must have been split at random, {split} {block}."
+    return f"{promised}{among}. Units must have been split at random, {split} {period}."
