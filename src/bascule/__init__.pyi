@@ -2,7 +2,8 @@
 
 from . import analysis, design, live, planning, progress, research, simulation, theory, worlds
 from .analysis.api import analyze
-from .analysis.call import Assigned, Log, LogMetric
+from .analysis.assigned import Assigned
+from .analysis.call import Log, LogMetric
 from .analysis.each import analyze_each
 from .core.covariates import Covariate
 from .core.design import Design

@@ -19,8 +19,9 @@ from bascule.analysis.checks import (
     missing_outcomes,
 )
 from bascule.analysis.evidence.course import Terms
+from bascule.analysis.reduce.blocks import days_between
 from bascule.analysis.reduce.moments import PLACE
-from bascule.analysis.reduce.sums import Sums, Table, days_between
+from bascule.analysis.reduce.sums import Sums, Table
 from bascule.analysis.request import Valueless
 from bascule.analysis.result import Check
 

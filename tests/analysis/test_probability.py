@@ -13,8 +13,9 @@ import bascule as bs
 from bascule.analysis.call import call_of
 from bascule.analysis.evidence.course import Terms
 from bascule.analysis.evidence.pairs import scored_days
+from bascule.analysis.reduce.blocks import days_between
 from bascule.analysis.reduce.moments import Scores
-from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.reduce.sums import Sums
 
 pytestmark = pytest.mark.slow
 

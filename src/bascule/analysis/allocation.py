@@ -7,7 +7,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bascule.analysis.call import Assigned
+from bascule.analysis.assigned import Assigned
 from bascule.analysis.checks import LEVEL, looks_words
 from bascule.analysis.log.rows import is_rare
 from bascule.analysis.reduce.moments import Scores

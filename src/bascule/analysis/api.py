@@ -9,7 +9,8 @@ from datetime import date, datetime
 from typing import Any
 
 from bascule.analysis.assemble import assembled, with_metrics
-from bascule.analysis.call import PER_ROW, Asked, Assigned, Log, LogMetric, Looks, metrics_of
+from bascule.analysis.assigned import Assigned
+from bascule.analysis.call import PER_ROW, Asked, Log, LogMetric, Looks, metrics_of
 from bascule.analysis.log.log import read_log
 from bascule.analysis.log.naming import plain
 from bascule.analysis.reduce.reduction import reduced

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bascule.analysis import allocation, checks, split
-from bascule.analysis.call import Assigned
+from bascule.analysis.assigned import Assigned
 from bascule.analysis.evidence.course import Course, Terms
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.rows import TIME_UNREADABLE

@@ -9,8 +9,9 @@ import numpy as np
 
 from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
+from bascule.analysis.reduce.blocks import Block
 from bascule.analysis.reduce.moments import PLACE
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Block, Sums, Table
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
 from bascule.analysis.request import Reduced, Unfit, Valueless
 from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE

@@ -6,10 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import NamedTuple, cast
 
-from bascule.analysis.call import Asked, LogMetric, moment_of
+from bascule.analysis.assigned import moment_of
+from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
-from bascule.analysis.reduce.sums import PERIOD, Block, Blocks, Table, block_hours
+from bascule.analysis.reduce.blocks import PERIOD, Block, Blocks, block_hours
+from bascule.analysis.reduce.sums import Table
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from bascule.analysis.checks import LEVEL, MANY_IN_TWO_ARMS, looks_words
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, PERIOD, Block
+from bascule.analysis.reduce.blocks import PERIOD, Block
+from bascule.analysis.reduce.sums import IN_TWO_ARMS
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.result import Check
 from bascule.core.diagnostics.result import chi_square_tail, p_at_look, shown

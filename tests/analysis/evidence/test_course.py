@@ -17,7 +17,8 @@ from bascule.analysis.evidence.pairs import (
     normal_days,
     scored_days,
 )
-from bascule.analysis.reduce.sums import Sums, days_between
+from bascule.analysis.reduce.blocks import days_between
+from bascule.analysis.reduce.sums import Sums
 
 DAYS = days_between(date(2026, 1, 1), date(2026, 1, 1) + timedelta(days=29))
 

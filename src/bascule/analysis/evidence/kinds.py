@@ -12,7 +12,8 @@ from datetime import date
 
 from bascule.analysis.evidence import pairs
 from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of, course_of_looks
-from bascule.analysis.reduce.sums import PERIOD, Sums
+from bascule.analysis.reduce.blocks import PERIOD
+from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
 from bascule.core.errors import InputError

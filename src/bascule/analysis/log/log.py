@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bascule.analysis.call import PER_ROW, Asked, Assigned, LogMetric
+from bascule.analysis.assigned import Assigned
+from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.log.naming import column, named, usual, with_kind
 from bascule.analysis.log.numbers import PLAIN, Written, check_unit, written_of
 from bascule.analysis.log.reading import Reading

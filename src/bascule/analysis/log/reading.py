@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Any
 
-from bascule.analysis.call import Assigned, Log, LogMetric, call_of
+from bascule.analysis.assigned import Assigned
+from bascule.analysis.call import Log, LogMetric, call_of
 from bascule.analysis.log.times import TimeKind
 from bascule.core.errors import InputError
 from bascule.core.outcomes import Bernoulli

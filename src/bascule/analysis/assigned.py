@@ -1,0 +1,98 @@
+"""How the units of a log were assigned: weights and when they changed, probabilities, clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Annotated, Any, Literal, cast
+
+from bascule.core.errors import InputError
+from bascule.core.options import Declared, Option
+
+Weights = Sequence[float] | Mapping[str, float]
+"""How units were to be split: a number for each arm, in their order or by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned(Declared):
+    """How units were assigned to the arms, where it was not one even split of single units.
+
+    >>> Assigned(weights=[9, 1]).weights
+    [9, 1]
+    """
+
+    probability: Annotated[
+        str | Mapping[str, str] | None,
+        Option(
+            "Logged probability of the unit's arm, if it changed; or a column for each arm: "
+            "control=p0,green=p1.",
+            metavar="COLUMN",
+        ),
+    ] = None
+    weights: Annotated[
+        Weights | Mapping[str, Weights] | Mapping[date, Weights] | None,
+        Option(
+            "How units were to be split; if that changed, from which time on: "
+            "2026-03-02=50:50 2026-03-09T12:00=10:90.",
+            group="basics",
+            many=True,
+            metavar="W1 W2 ...",
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        Option(
+            "Clusters that were assigned as a whole, or groups of similar units.",
+            metavar="COLUMN",
+            excludes=("segment", "outcome", "probability", "design"),
+        ),
+    ] = None
+    block: Annotated[
+        str | None,
+        Option(
+            "Period of constant shares, within which units are compared: day, week, hour, or 6h.",
+            unset="day",
+            metavar="PERIOD",
+        ),
+    ] = None
+    two_arms: Annotated[
+        Literal["first", "exclude"],
+        Option("Units that were seen in two arms: count them for the first one, or exclude them."),
+    ] = "first"
+
+    @property
+    def periods(self) -> list[tuple[datetime | None, Weights | None]]:
+        """The times from which on weights held, in their order; None for those of the whole log.
+
+        >>> Assigned(weights={"2026-03-09": [1, 9], "2026-03-02": [1, 1]}).periods[1]
+        (datetime.datetime(2026, 3, 9, 0, 0), [1, 9])
+        """
+        weights = self.weights
+        if not isinstance(weights, Mapping) or not any(
+            isinstance(part, Mapping | Sequence) for part in weights.values()
+        ):
+            return [(None, cast(Weights | None, weights))]
+        start = "weights: the start of a period"
+        periods = [(moment_of("weights", since, start), part) for since, part in weights.items()]
+        return sorted(cast(Any, periods), key=lambda period: period[0])
+
+
+def moment_of(field: str, given: object, what: str = "") -> datetime:
+    """A time in UTC, without a zone; a day is its beginning.
+
+    >>> moment_of("until", "2026-03-01T12:00+02:00")
+    datetime.datetime(2026, 3, 1, 10, 0)
+    """
+    moment = given
+    if isinstance(given, str):
+        try:
+            moment = datetime.fromisoformat(given)
+        except ValueError:
+            moment = None
+    if isinstance(moment, datetime):
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    if isinstance(moment, date):
+        return datetime.combine(moment, time.min)
+    words = what or field
+    raise InputError(field, f"{words} must be a day or a time, as 2026-03-01 (got {given!r})")
