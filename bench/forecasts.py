@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import bascule as bs
-from bascule.live.reports.forecast import units_left
+from bascule.live.reports.forecast import expectation
 
 BLOCKS, RUNS = 3, 2000
 
@@ -46,9 +46,9 @@ def row(name: str, rule: Any, outcome: Any, means: Sequence[float]) -> str:
             for mean in means
         ]
         seen = bs.progress.fold_block(design, seen, block, look=False)
-    left = units_left(design, seen, 0.0)
-    assert left is not None
-    forecast = left + seen.units
+    expected = expectation(design, seen)
+    assert expected is not None
+    forecast = expected.decision_time
     played = bs.simulate(design, means, runs=RUNS, seed=9).decision_time
     error = 100 * (forecast / played.mean() - 1)
     return f"| {name} | {forecast:,.0f} | {played.mean():,.0f} | {error:+.1f} % |"

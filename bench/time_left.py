@@ -96,9 +96,9 @@ def covered(design: bs.Design, means: Sequence[float], tests: int, seed: int = 0
         ranges = [(units_range(design, found[i]), found[-1].units - found[i].units) for i in at]
         shown = [(*one, left) for one, left in ranges if one is not None]
         looks, given = looks + len(ranges), given + len(shown)
-        widths += [(high + slack) / (low + slack) for low, high, _ in shown]
+        widths += [(high + slack) / (low + slack) for low, _, high, _ in shown]
         if shown:
-            shares.append(np.mean([a - slack <= left <= b + slack for a, b, left in shown]))
+            shares.append(np.mean([a - slack <= left <= b + slack for a, _, b, left in shown]))
     error = float(np.std(shares) / math.sqrt(len(shares)))
     return Covered(float(np.mean(shares)), error, given / looks, float(np.median(widths)))
 

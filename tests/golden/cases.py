@@ -17,9 +17,11 @@ from typing import Any
 
 import bascule as bs
 from bascule.core.ending import end_reason, horizon_share, remove_arm
+from bascule.core.metrics.effects import advantages
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.progress import close_stage, fold_block, next_arm, next_block, record
-from bascule.live.reports.forecast import evidence_of, units_left
+from bascule.live.reports.forecast import lead
+from bascule.live.reports.time_left import units_range
 
 FILE = Path(__file__).parent / "golden.json"
 MOST, CHECKPOINTS, REMOVED_AT = 240, (60, 160), 50
@@ -217,13 +219,14 @@ def state_of(design: bs.Design, seen: bs.progress.Statistics, forecast: bool) ->
         "dropped": sorted(seen.dropped),
         "removed": sorted(seen.removed),
         "effects": [list(effect.interval) for effect in bs.progress.effects(design, seen)],
-        "evidence": evidence_of(design, seen),
+        "evidence": lead(design, seen, advantages(design, seen))[1],
         "horizon": horizon_share(design, seen),
     }
     if len(found["effects"]) > 10:
         found["effects"] = found["effects"][::12]
     if forecast and len(design.arms) == 2:
-        found["left"] = units_left(design, seen, found["evidence"])
+        left = units_range(design, seen)
+        found["left"] = None if left is None else list(left)
     if design.metrics:
         views = metric_views(design, seen)
         found["metrics"] = [

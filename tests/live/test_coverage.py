@@ -102,7 +102,7 @@ def test_the_winner_on_the_primary_metric_waits_for_its_values(rule: Any) -> Non
     assert status.decision is None
     assert status.state == "running"
     assert "b has won on the primary metric and is held: missing values: " in status.headline
-    assert status.left is None
+    assert status.time_left is None
     shares = [arm.coverage for arm in status.arms]
     assert all(0.5 < share < 0.7 for share in shares if share is not None)
     for design, recorded in ((primary(0.0, rule), few), (primary(rule=rule), {"a": 1.0, "b": 1.0})):

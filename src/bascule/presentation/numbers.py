@@ -179,6 +179,29 @@ def amount(value: float | None) -> str:
     return number(value, 3)
 
 
+def as_shown(value: float) -> float:
+    """Return a cost as `amount` writes it, for figures that are derived from others on a page.
+
+    >>> as_shown(3.5592), as_shown(12345.6)
+    (3.56, 12346.0)
+    """
+    rounded = float(f"{value:.3g}")
+    return float(round(value)) if abs(rounded) >= 1000 else rounded
+
+
+def compared(cost: float, other: float) -> str:
+    """Compare a cost with another one, in a percentage of the figures as they are shown.
+
+    >>> compared(110.4, 118.2), compared(3.0, 2.0), compared(100.0, 100.1)
+    ('7 % less', '50 % more', 'about as much')
+    """
+    mine, theirs = as_shown(cost), as_shown(other)
+    if theirs <= 0.0:
+        return "about as much" if mine <= 0.0 else "more"
+    saved = round(100.0 * (1.0 - mine / theirs))
+    return "about as much" if not saved else f"{abs(saved)} % {'less' if saved > 0 else 'more'}"
+
+
 def relative(lift: float | None) -> str:
     """Return a relative lift in percent with its sign, to three digits.
 

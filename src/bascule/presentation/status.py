@@ -53,9 +53,8 @@ ENDED_BY: dict[EndReason | None, str] = {
 }
 """Why a test is over, as the end of a sentence."""
 
-TELLING = 0.3
-"""Below this part of the way to a decision, differences are as large as their noise, and what is
-forecast from them says nothing."""
+FEWEST = 10
+"""Units of each arm that have to count before a headline says that it is too early to forecast."""
 
 
 MANY_LATE = 0.5
@@ -155,12 +154,13 @@ def _time_left(status: Status) -> str:
         return ": a decision before the cap is unlikely"
     if status.time_left is not None:
         return f": {_range(status.time_left)}"
-    if status.left is not None:
+    if status.matured and status.effects and all(map(_is_unknown, status.effects)):
+        return f": {NO_SPREAD}"
+    counted = [arm.matured for arm in status.arms if arm.part == "active"]
+    if counted and min(counted) >= FEWEST:
         return ": too early to say how long"
     if status.waiting is not None:
         return f": {status.waiting.words}"
-    if status.matured and status.effects and all(map(_is_unknown, status.effects)):
-        return f": {NO_SPREAD}"
     return ""
 
 
@@ -175,11 +175,12 @@ def _range(left: TimeLeft) -> str:
 
 
 def units_to_cap(status: Status) -> int | None:
-    """Return the units until the cap, where it will come before a decision as things look."""
-    if status.max_units is None or status.left is None:
+    """Return the units until the cap, if the test is expected to end there undecided."""
+    if status.max_units is None or status.time_left is None:
         return None
-    rest = max(0, status.max_units - status.units)
-    return rest if status.left > rest and status.evidence >= TELLING else None
+    if status.time_left.units < max(0, status.max_units - status.matured):
+        return None
+    return max(0, status.max_units - status.units)
 
 
 def _decided(status: Status, decision: Verdict) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 
 from bascule.core.types import FloatArray
 
-SHARES = (0.1, 0.9)
-"""The range leaves out this share of the times that are possible, below and above it."""
+SHARES = (0.1, 0.5, 0.9)
+"""Quantiles of the time left: the lower bound, the estimate, and the upper bound."""
 
 FURTHEST = 20.0
 """How many times as long as so far a test may still take for a range to be given."""
@@ -32,8 +32,10 @@ _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 def growth_range(
     lead: float, line: float, flat: bool, most: float, futile: tuple[float, float] = (0.0, 0.0)
-) -> tuple[float, float] | None:
-    """Return by how much the information grows until the end: two bounds, in parts of what it is.
+) -> tuple[float, float, float] | None:
+    """Return the growth of the information until the end, relative to the present information.
+
+    It is a lower bound, the median and an upper bound.
 
     `lead` and `line` are the lead and what it takes to win, in standard errors. A `flat` line stays
     where it is for the total, as it does for a test with a horizon, and others rise by the law of
@@ -41,8 +43,8 @@ def growth_range(
     lead, `futile[0]` standard errors, has a probability of less than `futile[1]` to be shown by
     then. None where the end is too far away to say.
 
-    >>> low, high = growth_range(2.0, 2.5, flat=True, most=1.0)
-    >>> 0.0 < low < 0.2 < high <= 1.0
+    >>> low, median, high = growth_range(2.0, 2.5, flat=True, most=1.0)
+    >>> 0.0 < low < median < high <= 1.0
     True
     """
     if line <= 0.0 or not math.isfinite(line) or math.isnan(lead):
@@ -50,11 +52,11 @@ def growth_range(
     planned, share = futile
     limits = (round(most, 3), round(planned, 2), share) if share > 0.0 else (math.inf, 0.0, 0.0)
     reached = _reached(round(lead, 2), round(line, 2), flat, limits)
-    low, high = (
-        float(np.interp(share, reached, GROWTH, left=0.0, right=math.inf)) for share in SHARES
+    low, median, high = (
+        min(most, float(np.interp(share, reached, GROWTH, left=0.0, right=math.inf)))
+        for share in SHARES
     )
-    low, high = min(low, most), min(high, most)
-    return (low, high) if math.isfinite(high) else None
+    return (low, median, high) if math.isfinite(high) else None
 
 
 @lru_cache(maxsize=512)

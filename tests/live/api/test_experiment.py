@@ -257,12 +257,13 @@ def test_status_says_what_it_cost_and_what_is_left(store: bs.Store, clock: bs.Ma
     assert status.cost is not None
     assert status.even_cost is not None
     assert 0.0 < status.cost < status.even_cost
-    assert status.left is not None
-    assert status.days_left == pytest.approx(status.left / 24)
     assert 0.0 < status.evidence < 1.0
     assert status.leader == "b"
     assert status.time_left is not None
-    assert 0.0 <= status.time_left.low_units < status.time_left.high_units
+    left = status.time_left
+    assert 0.0 <= left.low_units < left.units < left.high_units
+    # A unit came every hour, the first one an hour after the start.
+    assert left.days == pytest.approx(left.units / 24)
     assert "Keep running: " in str(status)
     assert "hours left" in str(status) or "days left" in str(status)
     assert status.to_dict()["arms"][0]["name"] == "a"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 import bascule as bs
-from bascule.live.reports.forecast import expectation, knob_of, turns, units_left
+from bascule.live.reports.forecast import expectation, knob_of, turns
 
 TILT = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(4))
 
@@ -28,25 +28,15 @@ def test_the_knob_of_a_rule() -> None:
 
 
 def test_where_the_knob_stands_the_forecast_is_that_of_the_status() -> None:
-    now = seen(500, 0.10, 0.13)
-    (turn,) = turns(TILT, now, 0.5, [4.0])
-    assert turn.units == pytest.approx(units_left(TILT, now, 0.5))
+    (turn,) = turns(TILT, seen(500, 0.10, 0.13), 800.0, [4.0])
+    assert turn.units == pytest.approx(800.0)
 
 
 def test_more_tilt_takes_longer_and_costs_less() -> None:
-    found = turns(TILT, seen(500, 0.10, 0.13), 0.5, [1.0, 4.0, 8.0])
+    found = turns(TILT, seen(500, 0.10, 0.13), 800.0, [1.0, 4.0, 8.0])
     units, costs = [turn.units for turn in found], [turn.cost for turn in found]
     assert units == sorted(units)
     assert costs == sorted(costs, reverse=True)
-
-
-def test_a_test_that_is_overdue_goes_by_its_evidence() -> None:
-    late = seen(50_000, 0.10, 0.13)
-    expected = expectation(TILT, late)
-    assert expected is not None
-    assert expected.decision_time < late.units
-    assert units_left(TILT, late, 0.5) == pytest.approx(3 * late.units)
-    assert units_left(TILT, late, 0.0) is None
 
 
 def test_an_arm_that_is_out_is_left_aside() -> None:
@@ -62,11 +52,11 @@ def test_an_arm_that_is_out_is_left_aside() -> None:
 
 def test_nothing_is_said_before_every_arm_has_outcomes_or_where_they_are_alike() -> None:
     assert expectation(TILT, bs.progress.Statistics.empty(2)) is None
-    assert turns(TILT, seen(500, 0.1, 0.1), 0.0, [4.0]) == ()
+    assert turns(TILT, seen(500, 0.1, 0.1), 800.0, [4.0]) == ()
 
 
 def test_a_forecast_goes_on_after_a_named_control_is_beaten() -> None:
     design = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), control="a")
     arms = [bs.progress.ArmStatistics(40, 40.0 * mean, 60.0) for mean in (-1.0, 0.5, 1.0)]
     beaten = bs.progress.Statistics(tuple(arms), dropped=frozenset({0}))
-    assert (units_left(design, beaten, 0.5) or 0.0) > 0.0
+    assert turns(design, beaten, 100.0, [3.0])

@@ -32,7 +32,7 @@ def test_units_that_have_not_counted_are_told_and_few_outcomes_forecast_nothing(
         test.record_many([(0, 1.0), (1, 0.0)])
         clock.advance("1h")
         status = test.status()
-    assert (status.left, status.days_left) == (None, None)
+    assert status.time_left is None
     waits = "998 units have not counted; the oldest has not reported for 1 hour"
     assert status.headline == f"Waiting: {waits}"
     assert status.to_dict()["waiting"]["units"] == 998
@@ -51,19 +51,22 @@ def test_with_a_window_a_test_says_until_when_its_oldest_unit_waits() -> None:
 def test_units_under_way_need_not_come_again() -> None:
     clock = bs.ManualClock()
     with bs.open(":memory:", clock=clock) as store:
-        test = store.create("week", WEEKLY)
+        rule = bs.Tilt(3, effect=0.1, power=0.9, baseline=0.1)
+        test = store.create("week", replace(WEEKLY, rule=rule))
         for day in range(8):
             units = [f"{day} {i}" for i in range(40)]
             arms = test.assign_many(units)
             test.record_many(zip(units, sales(arms), strict=True))
             clock.advance("1d")
         status = test.status()
-    assert status.left is not None
-    assert status.days_left is not None
+    left = status.time_left
+    assert left is not None
+    assert left.days is not None
     pending = status.units - status.matured
     assert pending > 200
     # Forty come a day, and the last of them takes a week to count.
-    assert abs(status.days_left - (max(0.0, status.left - pending) / 40 + 7)) < 0.1
+    assert left.units > pending
+    assert abs(left.days - ((left.units - pending) / 40 + 7)) < 0.2
 
 
 def test_arms_are_active_or_dropped() -> None:
@@ -79,7 +82,8 @@ def test_arms_are_active_or_dropped() -> None:
 def test_under_a_trend_forecast_and_cost_go_by_the_differences_that_are_shown() -> None:
     clock, chance = bs.ManualClock(), random.Random(5)
     store = bs.open(":memory:", clock=clock, shuffle=random.Random(1).shuffle)
-    design = bs.Design(["c", "g"], bs.Gaussian(1), bs.Tilt(8), reports="always")
+    rule = bs.Tilt(8, effect=0.2, power=0.9)
+    design = bs.Design(["c", "g"], bs.Gaussian(1), rule, reports="always")
     test = store.create("falling", design)
     for unit in range(901):
         better = 0.25 if test.assign(unit) == "g" else 0.0
@@ -94,8 +98,9 @@ def test_under_a_trend_forecast_and_cost_go_by_the_differences_that_are_shown() 
     assert status.cost == pytest.approx(control.units * contrast.difference)
     assert status.even_cost == pytest.approx(status.units / 2 * contrast.difference)
     # By the averages it would be years.
-    assert status.days_left is not None
-    assert status.days_left < 60
+    assert status.time_left is not None
+    assert status.time_left.days is not None
+    assert status.time_left.days < 60
 
 
 def test_no_time_is_forecast_while_a_guardrail_of_the_leader_is_undecided() -> None:
@@ -109,9 +114,9 @@ def test_no_time_is_forecast_while_a_guardrail_of_the_leader_is_undecided() -> N
             test.record(unit, chance.gauss(0.5 if test.assign(unit) == "g" else 0.0, 1))
         guarded.record(unit, chance.gauss(0, 30), metric="speed")
     status = guarded.status()
-    assert alone.status().left is not None
+    assert alone.status().time_left is not None
     assert alone.forecast([3.0])
-    assert (status.leader, status.left, status.days_left) == ("g", None, None)
+    assert (status.leader, status.time_left) == ("g", None)
     assert guarded.forecast([3.0]) == ()
     assert status.headline == (
         "Keep running: g leads; no time is forecast while it is not shown to stay within the "

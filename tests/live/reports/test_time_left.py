@@ -42,12 +42,26 @@ def test_a_range_without_a_horizon_is_given_once_it_means_something() -> None:
     assert shown.share >= 0.8 - 3 * shown.error
 
 
+def test_the_range_shrinks_from_quarter_to_quarter_of_a_test() -> None:
+    design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3, effect=0.4, power=0.9))
+    widths = []
+    for seed in range(12):
+        found = course(design, (0.0, 0.2), seed)
+        quarters = [found[len(found) * part // 4 - 1] for part in (1, 2, 3, 4)]
+        ranges = [units_range(design, statistics) for statistics in quarters[:3]]
+        widths.append([one.high - one.low for one in ranges if one is not None])
+        assert all(one.low <= one.median <= one.high for one in ranges if one is not None)
+    first, second, third = (sum(row[at] for row in widths if len(row) == 3) for at in range(3))
+    assert first > second > third > 0.0
+
+
 def test_a_lead_near_its_line_takes_less_time() -> None:
     far, near = growth_range(1.0, 2.5, flat=True, most=3.0), growth_range(2.4, 2.5, True, 3.0)
     assert far is not None
     assert near is not None
     assert near[0] <= far[0]
-    assert near[1] < far[1] <= 3.0
+    assert near[1] < far[1]
+    assert near[2] < far[2] <= 3.0
     assert growth_range(0.0, 3.5, flat=False, most=math.inf) is None
 
 

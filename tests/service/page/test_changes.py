@@ -9,6 +9,9 @@ from bascule.core.errors import InputError
 from bascule.service.page.changes import arm_changes, ask, changes, forecast_table, make, offered
 
 GAUSSIAN = bs.Design(["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3), reports="always")
+PLANNED = bs.Design(
+    ["a", "b", "c"], bs.Gaussian(1), bs.Tilt(3, effect=0.3, power=0.9), reports="always"
+)
 
 
 def made(design: bs.Design = GAUSSIAN, units: int = 0) -> bs.Experiment:
@@ -62,7 +65,7 @@ def test_the_winner_can_be_released_once() -> None:
 
 
 def test_the_question_about_the_knob_says_what_changes_and_what_does_not() -> None:
-    test = made(units=300)
+    test = made(PLANNED, units=300)
     question = ask("knob", test.design, test.status(), test, "9", "")
     assert question.title == "Turn tilt from 3 to 9?"
     applies, stays, expected = question.lines
@@ -100,7 +103,7 @@ def test_nothing_else_can_be_asked_or_done() -> None:
 
 
 def test_the_trade_off_runs_from_sooner_to_cheaper() -> None:
-    test = made(units=300)
+    test = made(PLANNED, units=300)
     turns = test.forecast(offered(test.design))
     assert [turn.units for turn in turns] == sorted(turn.units for turn in turns)
     assert turns[0].cost > turns[3].cost

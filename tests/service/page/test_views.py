@@ -23,7 +23,13 @@ from bascule.service.demo_shop import BUY, DESIGNS, PER_DAY, PER_HOUR
 from bascule.service.page import views, words
 from bascule.service.page.charts import allocation_chart, comparisons, effect_charts, points_for
 
-THREE = bs.Design(["a", "b", "c"], bs.Bernoulli(), bs.Tilt(3), max_units=100_000, reports="always")
+THREE = bs.Design(
+    ["a", "b", "c"],
+    bs.Bernoulli(),
+    bs.Tilt(3, effect=0.06, power=0.9, baseline=0.3),
+    max_units=100_000,
+    reports="always",
+)
 
 
 def filled(design: bs.Design, means: dict[str, float], batches: int, seed: int = 1) -> Experiment:
@@ -82,9 +88,8 @@ def test_a_history_is_thinned_and_keeps_its_end(three: Experiment) -> None:
 
 def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> None:
     status = three.status()
-    assert status.left is not None
-    assert status.days_left is not None
-    ranged = replace(status, time_left=TimeLeft(500.0, 2000.0, 3.2, 8.4))
+    assert status.time_left is not None
+    ranged = replace(status, time_left=TimeLeft(900.0, 500.0, 2000.0, 5.0, 3.2, 8.4))
     assert ranged.headline == "Keep running: 3 to 9 days left"
     capped = replace(status, max_units=status.units + 10)
     late = capped.report()
@@ -92,7 +97,7 @@ def test_headlines_say_what_to_do(three: Experiment, decided: Experiment) -> Non
     assert late.question.endswith("The test ends after 10 more units.")
     early = replace(capped, evidence=0.1, time_left=None)
     assert early.headline == "Keep running: too early to say how long"
-    due = replace(status, time_left=TimeLeft(0.0, 0.5, 0.0, 0.1))
+    due = replace(status, time_left=TimeLeft(0.2, 0.0, 0.5, 0.05, 0.0, 0.1))
     assert due.headline == "Keep running: the decision may come at any time"
     ship = decided.status().report()
     assert ship.headline.startswith("Ship b: +")
@@ -121,7 +126,7 @@ def test_savings_are_against_the_whole_test_of_an_even_split(decided: Experiment
     cost = views.cost_of(decided.design, status, (), even)
     assert cost is not None
     table, said = cost
-    assert f"expected to cost {table.rows[2][1]} until its own decision" in said
+    assert f"an even split {table.rows[2][2]} until its own decision" in said
 
 
 def test_a_running_test_is_compared_by_what_it_is_expected_to_cost_in_all(
@@ -138,8 +143,8 @@ def test_no_savings_are_claimed_where_the_even_split_is_not_known(decided: Exper
     assert cost is not None
     table, said = cost
     assert len(table.rows) == 2
-    assert "saved" not in said
-    assert "not known" in said
+    assert "in all" not in said
+    assert f"would have cost {table.rows[1][2]} conversions" in said
 
 
 def test_what_wants_doing_comes_first() -> None:

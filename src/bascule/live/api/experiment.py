@@ -15,10 +15,11 @@ from bascule.core.presenter import presenter
 from bascule.live.api.units import Units
 from bascule.live.clock import moment
 from bascule.live.reports.diagnostics import diagnostics_of, drift_of, put_into_log, raised
-from bascule.live.reports.forecast import Turn, even_split, evidence_of, turns
+from bascule.live.reports.forecast import Turn, even_split, turns
 from bascule.live.reports.history import HistoryPoint, audit_words, point_of, spread
 from bascule.live.reports.report import ExperimentReport
 from bascule.live.reports.status import Status, status_of
+from bascule.live.reports.time_left import units_range
 from bascule.live.reports.verification.verify import Verification, verify
 from bascule.live.steps.inputs import checked_description
 from bascule.live.storage.queries import Loaded, oldest_waiting
@@ -107,8 +108,9 @@ class Experiment(Units):
     def forecast(self, values: Sequence[float]) -> tuple[Turn, ...]:
         """Forecast the rest of the test with the knob at each value; empty if nothing is known."""
         loaded = self._loaded()
-        statistics = loaded.state.statistics
-        return turns(loaded.design, statistics, evidence_of(loaded.design, statistics), values)
+        design, statistics = loaded.design, loaded.state.statistics
+        left = units_range(design, statistics)
+        return () if left is None else turns(design, statistics, left.median, values)
 
     def even_split(self) -> Prediction | None:
         """Forecast the whole test as an even split would run it; None if nothing is known.

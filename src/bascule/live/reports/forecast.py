@@ -1,7 +1,7 @@
-"""Forecasts of a live test: how long it will take, and what a change of its knob would do.
+"""Forecasts of a live test: what a change of its knob would do, and what an even split would cost.
 
-A forecast takes the differences that are shown and decide as they look now. At another knob what is
-left takes more or less time in the same proportion as the whole test would.
+A forecast assumes that the true differences equal the present estimates. At another value of the
+knob, the time left changes in the same proportion as the duration of the whole test.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from functools import lru_cache
 
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
-from bascule.core.ending import horizon_share
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
-from bascule.core.metrics.guardrails import may_hold, may_ship
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
@@ -49,51 +47,23 @@ def knob_of(design: Design) -> tuple[str, float] | None:
     return knob.name, knob.value
 
 
-def units_left(design: Design, statistics: AnyStatistics, evidence: float) -> float | None:
-    """The units that a decision is expected to take from here, if the means are as they look.
-
-    `evidence` is how much of the way to it is covered. Where theory says nothing, or the test has
-    taken longer than was expected, it is taken to grow with the square root of the units. A test
-    with a horizon goes no further than that. None while a guardrail of the leader is undecided, or
-    too many of its values are missing: the primary metric alone does not end the test then.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
-    >>> units_left(design, bs.progress.Statistics.empty(2), 0.0) is None
-    True
-    """
-    if isinstance(statistics, CohortStatistics):
-        return None
-    if may_hold(design):
-        leader, _ = lead(design, statistics, advantages(design, statistics))
-        if leader is not None and not may_ship(design, statistics, design.arms.index(leader)):
-            return None
-    share = horizon_share(design, statistics)
-    most = statistics.units * (1.0 / share - 1.0) if share > 0.0 else None
-    expected = expectation(design, statistics)
-    if expected is not None and expected.decision_time > statistics.units:
-        left: float | None = expected.decision_time - statistics.units
-    else:
-        left = statistics.units * (1.0 / evidence**2 - 1.0) if evidence > 0.0 else most
-    return left if most is None or left is None else max(0.0, min(left, most))
-
-
 def turns(
-    design: Design, statistics: AnyStatistics, evidence: float, values: Sequence[float]
+    design: Design, statistics: AnyStatistics, left: float, values: Sequence[float]
 ) -> tuple[Turn, ...]:
-    """What is expected with the knob at each value; nothing where theory does not say.
+    """Forecast the rest of a test with the knob at each value; empty where theory says nothing.
+
+    `left` are the units that the rest is expected to take with the knob as it is.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
     >>> from bascule.progress import ArmStatistics, Statistics
     >>> data = Statistics((ArmStatistics(50, 20.0, 58.0), ArmStatistics(50, 0.0, 50.0)))
-    >>> result = turns(design, data, 0.5, [3, 9])
+    >>> result = turns(design, data, 200.0, [3, 9])
     >>> [(turn.value, round(turn.units), round(turn.cost)) for turn in result]
-    [(3, 239, 29), (9, 435, 25)]
+    [(3, 200, 24), (9, 365, 21)]
     """
     now, knob = expectation(design, statistics), knob_of(design)
-    left = units_left(design, statistics, evidence)
-    if now is None or knob is None or left is None:
+    if now is None or knob is None:
         return ()
     part = left / now.decision_time
     predictions, means = [], _means(design, statistics)
@@ -230,17 +200,6 @@ def _expected(
 def _rounded(value: float) -> float:
     """Two digits are more than anyone knows, and spare computing the same again at every look."""
     return float(f"{value:.2g}")
-
-
-def evidence_of(design: Design, statistics: AnyStatistics) -> float:
-    """Return how much of the way to a decision is covered, from 0 to 1.
-
-    >>> import bascule as bs
-    >>> from bascule.progress import Statistics
-    >>> evidence_of(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
-    0.0
-    """
-    return lead(design, statistics, advantages(design, statistics))[1]
 
 
 def lead(

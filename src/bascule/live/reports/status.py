@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bascule.core.calendar import DAY
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
@@ -33,7 +32,7 @@ from bascule.core.procedures.base import AnyStatistics, EndReason, Signals, Sign
 from bascule.core.progress import intervals
 from bascule.core.statistics import Statistics
 from bascule.live.control import places_left
-from bascule.live.reports.forecast import lead, shown_means, units_left
+from bascule.live.reports.forecast import lead, shown_means
 from bascule.live.reports.metric_status import (
     CovariateStatus,
     MetricStatus,
@@ -43,7 +42,7 @@ from bascule.live.reports.metric_status import (
     rollout_of,
     waiting_words,
 )
-from bascule.live.reports.time_left import TELLING, TimeLeft, time_left_of
+from bascule.live.reports.time_left import TimeLeft, time_left_of
 from bascule.live.reports.waiting import (
     FinalFigures,
     Waiting,
@@ -86,7 +85,7 @@ class ArmStatus:
 class Status(Reported):
     """The status of a live test: what is known, what it costs, and what is decided.
 
-    Forecasts (`left`, `days_left`, `time_left`) are not guaranteed.
+    The forecast `time_left` is not guaranteed.
     """
 
     name: str
@@ -122,15 +121,11 @@ class Status(Reported):
     served."""
     even_cost: float | None
     """What an even split of as many units would have lost."""
-    left: float | None
-    """Number of units that a decision is expected to take from now on. None while there is no
-    forecast, and while a guardrail of the leader is undecided."""
-    days_left: float | None
-    """The time for `left` units at the pace so far."""
     deadline: str | None
     """When the test ends undecided."""
     time_left: TimeLeft | None = None
-    """Range that contains the remaining time in about 80 % of looks."""
+    """The expected time left with its range. None while it is too early, and while a guardrail of
+    the leader is undecided."""
     waiting: Waiting | None = None
     """The units that have not counted yet."""
     everyone: str | None = None
@@ -248,9 +243,8 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     if design.decides == "guardrails" and phase in OPEN:
         rollout = rollout_of(test, now)
         leader, share = None, 0.0
-    left, days, ahead = None, None, None
+    ahead = None
     if phase in OPEN and rollout is None and state.ending.held is None:
-        left, days = _left(design, state, share, now - created)
         ahead = time_left_of(design, state, created, now)
     arms = _arms(design, state, statistics)
     units = [arm.units for arm in arms]
@@ -278,8 +272,6 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         promise=_promise(design, statistics, phase),
         cost=_cost(design, apart, counted),
         even_cost=_cost(design, apart, [sum(counted) / len(counted)] * len(counted)),
-        left=left,
-        days_left=days,
         deadline=None if design.deadline is None else design.deadline.isoformat(),
         time_left=ahead,
         metrics=metric_statuses(design, state) if design.metrics else (),
@@ -313,26 +305,6 @@ def _signal_use(design: Design, state: ExperimentState) -> SignalUse | None:
     if not design.procedure.uses_signals:
         return None
     return design.procedure.signal_use(state.latest_once, Signals(*state.signals))
-
-
-def _left(
-    design: Design, state: ExperimentState, evidence: float, seconds: float
-) -> tuple[float | None, float | None]:
-    """Units and days that a decision is expected to take from here, at the pace so far."""
-    statistics = state.statistics
-    if isinstance(statistics, CohortStatistics):
-        return None, None
-    if any(arm.units < TELLING for i, arm in enumerate(statistics.arms) if i not in statistics.out):
-        return None, None
-    left = units_left(design, statistics, evidence)
-    if left is None or seconds <= 0 or not state.units:
-        return left, None
-    to_assign = left - state.pending
-    if to_assign <= 0 and design.measure is None:
-        # They are all there: it takes as long as they take to report.
-        return left, None
-    wait = design.matures(0.0) or 0.0
-    return left, (max(0.0, to_assign) * seconds / state.units + wait) / DAY
 
 
 def _arms(

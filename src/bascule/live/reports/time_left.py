@@ -1,19 +1,23 @@
-"""How much longer a live test may take, as a range: units, and days at the pace so far."""
+"""How much longer a live test takes: an estimate with a range, in units and in days.
+
+It is the only estimate of the time left: headline, costs and forecasts for the knob use it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bascule.core.calendar import DAY
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.metrics.effects import Effect, advantages
-from bascule.core.procedures.base import Prospect
+from bascule.core.metrics.guardrails import may_hold, may_ship
+from bascule.core.procedures.base import AnyStatistics, Prospect
 from bascule.core.statistics import Statistics
 from bascule.live.reports.forecast import lead
-from bascule.live.reports.metric_status import open_guardrails
 from bascule.live.storage.state import ExperimentState
 from bascule.theory.time_left import growth_range
 
@@ -30,22 +34,31 @@ large as their noise."""
 
 @dataclass(frozen=True, slots=True)
 class TimeLeft:
-    """The units and days until a test ends, with or without a winner, as a range.
+    """The units and days until a test ends, with or without a winner.
 
-    At about 80 % of looks the range contains the true value.
-
-    `low_units` and `high_units` are units that have to count, and `low_days` and `high_days` how
-    long that takes at the pace so far, with the windows that have to close.
+    `units` is the median of the units that still have to count, and `days` how long that takes at
+    the pace so far, including the windows that have to close; None if the pace is unknown. The
+    range from `low_units` to `high_units` contains the true value at about 80 % of looks.
     """
 
+    units: float
     low_units: float
     high_units: float
+    days: float | None
     low_days: float | None
     high_days: float | None
 
 
-def units_range(design: Design, statistics: Statistics) -> tuple[float, float] | None:
-    """Return a range of the units that have to count until a test ends; None if it is too early.
+class UnitsLeft(NamedTuple):
+    """Units that have to count until a test ends: a lower bound, the median, an upper bound."""
+
+    low: float
+    median: float
+    high: float
+
+
+def units_range(design: Design, statistics: AnyStatistics) -> UnitsLeft | None:
+    """Return the units that have to count until a test ends; None if it is too early to say.
 
     >>> import bascule as bs
     >>> from bascule.progress import ArmStatistics
@@ -54,6 +67,8 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
     >>> units_range(design, data) is None
     True
     """
+    if isinstance(statistics, CohortStatistics):
+        return None
     active = [i for i in range(len(design.arms)) if i not in statistics.out]
     if len(active) < 2 or any(statistics.arms[i].units < TELLING for i in active):
         return None
@@ -62,7 +77,8 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
     if name is None or (not design.procedure.has_horizon and evidence < EVIDENCE):
         return None
     leader = design.arms.index(name)
-    if design.guardrails and open_guardrails(design, statistics, leader):
+    if may_hold(design) and not may_ship(design, statistics, leader):
+        # The primary metric alone does not end the test.
         return None
     procedure, oriented = design.judging(statistics)
     rivals = procedure.prospects(oriented, leader)
@@ -72,21 +88,22 @@ def units_range(design: Design, statistics: Statistics) -> tuple[float, float] |
     known = [growth for growth in growths if growth is not None]
     if not known or len(known) < len(growths):
         return None
-    soon, late = zip(*known, strict=True)
-    even, tilted = _shares(design, statistics, leader)
-    low, high = _units(soon, even), _units(late, tilted)
+    most = math.inf
     if design.max_units is not None:
-        rest = float(max(0, design.max_units - statistics.units))
-        low, high = min(low, rest), min(high, rest)
-    return low, high
+        most = float(max(0, design.max_units - statistics.units))
+    shares = _shares(design, statistics, leader)
+    informations = zip(*known, strict=True)
+    return UnitsLeft(*(min(most, _units(*one)) for one in zip(informations, shares, strict=True)))
 
 
-def _growth(design: Design, statistics: Statistics, rival: Prospect) -> tuple[float, float] | None:
-    """Return the least and most information still needed to beat a rival or reach the horizon."""
+def _growth(
+    design: Design, statistics: Statistics, rival: Prospect
+) -> tuple[float, float, float] | None:
+    """Return the information still needed to beat a rival or reach the horizon, as a range."""
     if not math.isfinite(rival.lead) or not math.isfinite(rival.room):
         return None
     doubt = SIDE * _doubt(design, statistics) if math.isfinite(rival.left) else 0.0
-    soonest, latest = (
+    soonest, usual, latest = (
         growth_range(
             rival.lead,
             rival.lead + rival.room,
@@ -94,11 +111,11 @@ def _growth(design: Design, statistics: Statistics, rival: Prospect) -> tuple[fl
             max(0.0, (1.0 + side * doubt) * (1.0 + rival.left / rival.clock) - 1.0),
             (rival.planned, design.procedure.futile_below),
         )
-        for side in (-1.0, 1.0)
+        for side in (-1.0, 0.0, 1.0)
     )
-    if soonest is None or latest is None:
+    if soonest is None or usual is None or latest is None:
         return None
-    return soonest[0] * rival.clock, latest[1] * rival.clock
+    return soonest[0] * rival.clock, usual[1] * rival.clock, latest[2] * rival.clock
 
 
 def _units(information: Sequence[float], leaders: float) -> float:
@@ -117,17 +134,18 @@ def _units(information: Sequence[float], leaders: float) -> float:
     return units
 
 
-def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float, float]:
-    """Return how many units the leader gets for one of a rival: the fewest and the most.
+def _shares(design: Design, statistics: Statistics, leader: int) -> tuple[float, float, float]:
+    """Return how many units the leader gets for one of a rival: the fewest, as so far, the most.
 
     Blocks range from even to the largest tilt; other rules keep the ratio that they have had.
     """
-    if design.procedure.counts == "blocks":
-        return 1.0, design.procedure.most_tilt
     active = [i for i in range(len(design.arms)) if i not in statistics.out and i != leader]
     rivals = sum(statistics.arms[i].units for i in active) / len(active)
     so_far = statistics.arms[leader].units / rivals
-    return so_far, so_far
+    if design.procedure.counts == "blocks":
+        most = design.procedure.most_tilt
+        return 1.0, min(max(so_far, 1.0), most), most
+    return so_far, so_far, so_far
 
 
 def _doubt(design: Design, statistics: Statistics) -> float:
@@ -165,15 +183,12 @@ def _without_horizon(
 def time_left_of(
     design: Design, state: ExperimentState, created: float, now: float
 ) -> TimeLeft | None:
-    """Return the range for a live test, in units and days; None where nothing can be said yet."""
-    statistics = state.statistics
-    if isinstance(statistics, CohortStatistics):
-        return None
-    units = units_range(design, statistics)
+    """Return the time left of a live test, in units and days; None if it is too early to say."""
+    units = units_range(design, state.statistics)
     if units is None:
         return None
-    low, high = (_days(design, state, bound, created, now) for bound in units)
-    return TimeLeft(*units, low, high)
+    low, median, high = (_days(design, state, bound, created, now) for bound in units)
+    return TimeLeft(units.median, units.low, units.high, median, low, high)
 
 
 def _days(

@@ -11,7 +11,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import tidy
 from bascule.live.api import OPEN, Experiment, Status, Turn, knob_of
-from bascule.presentation.numbers import Amounts, duration, lost
+from bascule.presentation.numbers import Amounts, amount, as_shown, duration, lost
 from bascule.presentation.report import Table
 
 MULTIPLES = (1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0)
@@ -27,9 +27,6 @@ FORECAST = (
     "Forecast of the rest of the test, if the true means equal the present estimates. This is not "
     "a guarantee."
 )
-
-EARLY = " It is too early to state the time left."
-"""Follows where the status states no time left."""
 
 LONGEST_FORECAST = 3650.0
 """Days beyond which a forecast says only that the arms are alike so far."""
@@ -71,14 +68,23 @@ def forecast_table(design: Design, status: Status, turns: Sequence[Turn]) -> Tab
     if knob is None or not turns or (_days(turns[0].units, status) or 0.0) > LONGEST_FORECAST:
         return None
     unit = Amounts.of(design.outcome, design.goal).cost_unit
-    is_early = bool(status.undecided_guardrails) or status.time_left is None
-    time = "time by this forecast" if is_early else "time left"
-    rows = [(knob[0].capitalize(), time, f"further {lost(unit)}")]
+    rows = [(knob[0].capitalize(), "time left", f"further {lost(unit)}")]
     rows += [
-        (f"{turn.value:g}", time_words(turn.units, status), two_digits(turn.cost)) for turn in turns
+        (f"{turn.value:g}", time_words(turn.units, status), amount(turn.cost)) for turn in turns
     ]
     now = tuple(at for at, turn in enumerate(turns) if turn.value == knob[1])
-    return Table(tuple(rows), f"{FORECAST}{EARLY if is_early else ''}", now)
+    return Table(tuple(rows), f"{FORECAST}{trade_words(design, turns)}", now)
+
+
+def trade_words(design: Design, turns: Sequence[Turn]) -> str:
+    """Say from which value on the knob saves nothing more; empty if the whole range saves."""
+    knob = design.rule.knob
+    if knob is None or knob.regret_grows or len(turns) < 2:
+        return ""
+    cheapest = min(turns, key=lambda turn: (as_shown(turn.cost), turn.value))
+    if cheapest is turns[-1]:
+        return ""
+    return f" A {knob.name} above {cheapest.value:g} takes longer and is no cheaper."
 
 
 def meaning(design: Design) -> str:
@@ -86,13 +92,13 @@ def meaning(design: Design) -> str:
 
     >>> import bascule as bs
     >>> meaning(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(4))).split(". ")[1]
-    'A larger value costs less and takes longer.'
+    'A larger value usually costs less and takes longer.'
     """
     knob = design.rule.knob
     if knob is None:
         return ""
     trade = "costs more and decides sooner" if knob.regret_grows else "costs less and takes longer"
-    return f"{MEANINGS.get(knob.name, '')} A larger value {trade}.".strip()
+    return f"{MEANINGS.get(knob.name, '')} A larger value usually {trade}.".strip()
 
 
 def offered(design: Design) -> tuple[float, ...]:
@@ -153,8 +159,8 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
     return [
         *lines,
         f"Expected: {time_words(then.units, status)} left in place of "
-        f"{time_words(now.units, status)}, and {two_digits(then.cost)} {unit} still to lose "
-        f"in place of {two_digits(now.cost)}. It assumes that the true means equal the present "
+        f"{time_words(now.units, status)}, and {amount(then.cost)} {unit} still to lose "
+        f"in place of {amount(now.cost)}. It assumes that the true means equal the present "
         "estimates.",
     ]
 
@@ -167,9 +173,10 @@ def time_words(units: float, status: Status) -> str:
 
 def _days(units: float, status: Status) -> float | None:
     """Return how long it takes until so many more units have come; None if the pace is unknown."""
-    if status.days_left is None or not status.left:
+    left = status.time_left
+    if left is None or left.days is None or not left.units:
         return None
-    return units * status.days_left / status.left
+    return units * left.days / left.units
 
 
 @dataclass(frozen=True, slots=True)

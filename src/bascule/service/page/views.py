@@ -10,16 +10,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bascule.core.approximate import two_digits
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import OPEN, State, Status, Turn, audit_words
+from bascule.live.api import State, Status, Turn, audit_words
 from bascule.live.api.reads import Summary
 from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import difference_words
-from bascule.presentation.numbers import Amounts, amount, count, known, lost, percent, when
+from bascule.presentation.numbers import (
+    Amounts,
+    amount,
+    as_shown,
+    compared,
+    count,
+    known,
+    lost,
+    when,
+)
 from bascule.presentation.report import Table
-from bascule.presentation.status import TELLING, diagnostic_lines, has_evidence, report
+from bascule.presentation.status import diagnostic_lines, has_evidence, report
 from bascule.service.page import words
 from bascule.theory import Prediction
 
@@ -118,48 +126,52 @@ def in_order(entries: Iterable[Summary]) -> list[Summary]:
 def cost_of(
     design: Design, status: Status, turns: Sequence[Turn] = (), even: Prediction | None = None
 ) -> tuple[Table, str] | None:
-    """Return the cost so far beside that of an even split's own test, and a comparison in words.
+    """Return the cost of a test beside that of an even split, and a comparison in words.
 
-    An even split's test is counted from start to decision. `turns` forecast the rest of this test
-    at values of its knob. None before every arm has outcomes.
+    The first row has the units so far, split as they were and split evenly. The second has whole
+    tests: this one with the forecast of its rest, and an even split until its own decision.
+    `turns` forecast the rest at values of the knob. None before every arm has outcomes.
     """
-    if status.cost is None:
+    if status.cost is None or status.even_cost is None:
         return None
     unit = Amounts.of(design.outcome, design.goal).cost_unit
-    is_early = status.decision is None and status.evidence < TELLING
-    even_cost = None if even is None or not known(even.regret) or is_early else even.regret
-    mine = "This test" if status.decision is not None else "This test, so far"
-    rows = [("", lost(unit)), (mine, amount(status.cost))]
-    if even_cost is not None:
-        rows.append(("Even split, until its decision", two_digits(even_cost)))
-    return Table(tuple(rows), strong=(0,)), _saving(design, status, turns, even_cost, unit)
-
-
-def _saving(
-    design: Design, status: Status, turns: Sequence[Turn], even: float | None, unit: str
-) -> str:
-    """Compare the whole test with the whole test of an even split, where both are known."""
-    if even is None or even <= 0.0 or status.cost is None:
-        if status.decision is None and status.evidence < TELLING:
-            return "It is too early to forecast what an even split would cost."
-        return "What an even split would have cost until its own decision is not known."
-    if status.decision is not None:
-        whole, costs = status.cost, f"cost {amount(status.cost)}"
-    else:
-        knob = design.rule.knob
-        left = [turn.cost for turn in turns if knob is not None and turn.value == knob.value]
-        if status.state not in OPEN or not left:
-            return "An even split's cost is a forecast for its whole test, until its own decision."
-        whole = status.cost + left[0]
-        costs = f"is expected to cost {two_digits(whole)}"
-    saved = even - whole
-    start = (
-        f"This test {costs} {unit} in all; an even split is "
-        f"expected to cost {two_digits(even)} until its own decision"
+    so_far = "Until the decision" if status.decision is not None else "So far"
+    rows = [
+        (lost(unit).capitalize(), "this test", "even split"),
+        (f"{so_far}, same units", amount(status.cost), amount(status.even_cost)),
+    ]
+    whole, is_early = _whole_cost(design, status, turns), "It is too early to forecast the rest."
+    if whole is None or even is None or not known(even.regret):
+        said = f"The same units, split evenly, {_compared(status, unit)}."
+        return Table(tuple(rows), strong=(0,)), f"{said} {is_early}" if status.is_open else said
+    rows.append(("Whole test, expected", amount(whole), amount(even.regret)))
+    costs = "cost" if status.decision is not None else "is expected to cost"
+    said = (
+        f"This test {costs} {amount(whole)} {unit} in all, and an even split "
+        f"{amount(even.regret)} until its own decision: {compared(whole, even.regret)}."
     )
-    if abs(saved) < 0.05 * even:
-        return f"{start}: about as much."
-    return f"{start}: {percent(abs(saved) / even)} {'saved' if saved > 0 else 'more'}."
+    return Table(tuple(rows), strong=(0,)), said
+
+
+def _compared(status: Status, unit: str) -> str:
+    """Compare the units so far with as many that are split evenly."""
+    assert status.cost is not None
+    assert status.even_cost is not None
+    verb = "would have cost" if status.decision is not None else "would have cost so far"
+    difference = compared(status.cost, status.even_cost)
+    return f"{verb} {amount(status.even_cost)} {unit}: this test has cost {difference}"
+
+
+def _whole_cost(design: Design, status: Status, turns: Sequence[Turn]) -> float | None:
+    """Return the cost of the whole test, as the sum of the figures shown; None if unknown."""
+    assert status.cost is not None
+    if status.decision is not None:
+        return status.cost
+    knob = design.rule.knob
+    left = [turn.cost for turn in turns if knob is not None and turn.value == knob.value]
+    if not status.is_open or not left or status.time_left is None:
+        return None
+    return as_shown(status.cost) + as_shown(left[0])
 
 
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
