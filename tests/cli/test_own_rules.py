@@ -117,6 +117,70 @@ def test_a_rule_that_divides_by_zero_is_named_with_its_function(
     assert "Eager_3 divides by zero in share() (zero_rule.py, line 13)" in error
 
 
+INDEX = dedent(
+    """
+    from __future__ import annotations
+
+    from dataclasses import dataclass, field
+    from typing import Literal
+
+    import bascule as bs
+    from bascule.core.procedures.intervals.procedure import IntervalProcedure
+    from bascule.core.procedures.intervals.state import Steps, intervals_within
+    from bascule.core.rules import Rule
+    from bascule.core.rules.base import calibrate_intervals
+    from bascule.core.rules.ucb import decide
+
+
+    def bonus_index(mean, radius, units, bonus):
+        return mean + radius + bonus / DIVISOR
+
+
+    @dataclass(frozen=True, slots=True)
+    class Bonus(Rule):
+        bonus: float = 1.0
+        kind: Literal["bonus-of-a-file"] = field(default="bonus-of-a-file", kw_only=True)
+
+        @property
+        def label(self) -> str:
+            return f"Bonus_{self.bonus:g}"
+
+        @property
+        def words(self) -> str:
+            return "index with a bonus"
+
+        def calibrate(self, outcome, arms, error, delta):
+            return calibrate_intervals(bs.UCB(2).shape(arms), error, delta)
+
+        def procedure(self, design):
+            steps, shape = Steps(bonus_index, decide), bs.UCB(2).shape(len(design.arms))
+            return IntervalProcedure(
+                design, self.label, self.bonus, steps, intervals_within, False, False, shape
+            )
+    """
+)
+
+
+@pytest.mark.parametrize("divisor", ["units", "(1.0 if units < 40.0 else 0.0 * units)"])
+def test_a_compiled_rule_that_divides_by_zero_is_named_with_its_function(
+    tmp_path: Path, divisor: str
+) -> None:
+    path = tmp_path / "index_rule.py"
+    path.write_text(INDEX.replace("DIVISOR", divisor))
+    message = r"Bonus_1 divides by zero in bonus_index\(\) \(index_rule.py, line 16\)"
+    with pytest.raises(bs.InputError, match=message):
+        bs.research.frontier([0.0, 1.0], rules=["tilt", named_rule(f"{path}:Bonus")], runs=20)
+
+
+def test_an_index_of_ones_own_is_not_predicted_as_if_it_were_that_of_ucb(tmp_path: Path) -> None:
+    path = tmp_path / "index_rule.py"
+    path.write_text(INDEX.replace("DIVISOR", "max(units, 1.0)"))
+    rules = ["tilt", named_rule(f"{path}:Bonus")]
+    compared = bs.research.frontier([0.0, 1.0], tilts=[3], rules=rules, runs=20)
+    # UCB with an alpha of 1, which the bonus is, would take for ever and be left out.
+    assert [point.label for point in compared.points] == ["Tilt_3", "Bonus_1"]
+
+
 def test_the_short_help_of_paper_has_runs_and_seed(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "paper", "--help")
     assert code == 0

@@ -40,6 +40,8 @@ def naming_rule(label: str) -> Iterator[None]:
         *_, last = walk_tb(problem.__traceback__)
         frame, line = last
         where = f"{frame.f_code.co_qualname}() ({Path(frame.f_code.co_filename).name}, line {line})"
+        if str(frame.f_globals["__name__"]).startswith("bascule."):
+            where = "one of its compiled functions"
         raise InputError(
             "rule",
             f"{label} divides by zero in {where}; a lead of 0 and an arm without units occur in "
@@ -59,7 +61,7 @@ class Runs(ABC):
     first_run: int = 0
 
     def __init__(self, design: Design, world: World, seed: int, runs: int) -> None:
-        self.label, self.arms = design.rule.label, len(design.arms)
+        self.design, self.label, self.arms = design, design.rule.label, len(design.arms)
         self.seed = np.uint64(seed)
         self.means = np.array(world.start)
         self.cap = units_cap(design)

@@ -177,9 +177,13 @@ def _looked_up(
     return table[procedure.kind](design, procedure, checked_gaps(design, gaps))
 
 
+def has_known_index(procedure: ArmProcedure) -> bool:
+    """Return whether units are allocated as theory assumes: by the index of UCB, or evenly."""
+    return procedure.steps.score in (score, even_score)
+
+
 def _check_index(procedure: ArmProcedure) -> None:
-    """Raise unless units are allocated as the theorems assume: by the index of UCB, or evenly."""
-    if procedure.steps.score not in (score, even_score):
+    if not has_known_index(procedure):
         raise InputError(
             "rule", f"{procedure.label} has an index of its own and no proven bound: simulate it"
         )

@@ -50,7 +50,7 @@ class PlainRuns(Runs):
                 f"{procedure.label} is simulated in a steady world, not with {world.words}: give "
                 "means alone",
             )
-        self.design, self.procedure = design, procedure
+        self.procedure = procedure
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs."""

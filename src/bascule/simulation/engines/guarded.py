@@ -83,7 +83,7 @@ class GuardedPlay(Runs):
                 f"{design.rule.label} is simulated with guardrails in a steady world, without "
                 "windows and calendar: give means alone, or use Tilt(tilt)",
             )
-        self.design, self.guarded = design, guarded
+        self.guarded = guarded
 
     def play(self, first_run: int, runs: int, control: IntArray) -> None:
         """Play some of the runs."""

@@ -199,4 +199,8 @@ def _register(function: Function) -> None:
 
     # Nobody calls them from outside of a loop; a door for that took a tenth of the compilation.
     inline = not hasattr(function, RARE)
-    register_jitable(forceinline=inline, no_cfunc_wrapper=True)(function)
+    # A user's function raises where it divides by zero, as it does uncompiled; infinity in its
+    # place may let a test go on without end.
+    divides = "numpy" if _is_own(function) else "python"
+    options = {"forceinline": inline, "no_cfunc_wrapper": True, "error_model": divides}
+    register_jitable(**options)(function)

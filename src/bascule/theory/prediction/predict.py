@@ -17,7 +17,7 @@ from bascule.core.design import Design
 from bascule.core.errors import NoPredictionError
 from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
-from bascule.theory.bounds import checked_gaps
+from bascule.theory.bounds import checked_gaps, has_known_index
 from bascule.theory.prediction.block_tests import predict_blocks
 from bascule.theory.prediction.prediction import Prediction, Question
 from bascule.theory.prediction.straight_path import interval_units
@@ -84,9 +84,9 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     design = with_known_spread(design)
     others = checked_gaps(design, gaps)
     design = design.increasing
-    procedure = design.procedure
+    procedure: Any = design.procedure
     units_of = MEAN_PATHS.get(procedure.kind)
-    if units_of is None:
+    if units_of is None or not has_known_index(procedure):
         raise _nothing_to_say(procedure)
     return Prediction(units_of(design, procedure, others), others)
 

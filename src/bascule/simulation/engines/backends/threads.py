@@ -8,14 +8,19 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 
 from bascule.core.types import IntArray
 from bascule.simulation.kernels.compiled import FINISHED, STEPS, STOP, new_control
 from bascule.simulation.runs import Runs, naming_rule
+from bascule.simulation.trace import steps_of
 
 CHUNKS_PER_THREAD = 8
 SMALLEST_CHUNK = 64
 PROGRESS_SECONDS = 0.1
+
+CALLED_RUNS, CALLED_UNITS = 5, 2000
+"""What is played uncompiled to find the function that divides by zero."""
 
 Progress = Callable[[int], None]
 """Called now and then with the number of finished runs."""
@@ -44,7 +49,21 @@ def available_threads() -> int:
 def play_all(played: Runs, runs: int, threads: int, progress: Progress | None = None) -> Effort:
     """Play every run on `threads` threads."""
     with naming_rule(played.label):
-        return _play_all(played, runs, threads, progress)
+        try:
+            return _play_all(played, runs, threads, progress)
+        except ZeroDivisionError:
+            _call_steps(played, runs)
+            raise
+
+
+def _call_steps(played: Runs, runs: int) -> None:
+    """Play a few runs uncompiled: an error in a function of a rule then says where it is."""
+    design, means = played.design, tuple(played.means.tolist())
+    if design.procedure.counts != "stages":
+        for run in range(min(runs, CALLED_RUNS)):
+            steps = steps_of(design, design.procedure, means, int(played.seed), run)
+            for _ in islice(steps, CALLED_UNITS):
+                pass
 
 
 def _play_all(played: Runs, runs: int, threads: int, progress: Progress | None) -> Effort:
