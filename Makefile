@@ -118,7 +118,7 @@ docs: install
 	@echo "The documentation is in docs/_build/html/index.html"
 
 images: install
-	$(BIN)/bascule frontier --means 20 21.5 --sigma 5 --runs 10000 --out docs/images > /dev/null
+	$(BIN)/bascule frontier --means 20 21.5 --sigma 5 --runs 10000 --peers --out docs/images > /dev/null
 	mv docs/images/frontier.svg docs/images/trade-off.svg
 	$(BIN)/bascule frontier --means 0 0.1 --effect 0.1 --out docs/images > /dev/null
 	rm docs/images/*.png docs/images/frontier.csv docs/images/frontier.json
