@@ -175,8 +175,8 @@ def test_a_compiled_rule_that_divides_by_zero_is_named_with_its_function(
 def test_an_index_of_ones_own_is_not_predicted_as_if_it_were_that_of_ucb(tmp_path: Path) -> None:
     path = tmp_path / "index_rule.py"
     path.write_text(INDEX.replace("DIVISOR", "max(units, 1.0)"))
-    rules = ["tilt", named_rule(f"{path}:Bonus")]
-    compared = bs.research.frontier([0.0, 1.0], tilts=[3], rules=rules, runs=20)
+    rule = named_rule(f"{path}:Bonus")
+    compared = bs.research.frontier([0.0, 1.0], tilts=[3], rules=["tilt", rule], runs=20)
     # UCB with an alpha of 1, which the bonus is, would take for ever and be left out.
     assert [point.label for point in compared.points] == ["Tilt_3", "Bonus_1"]
 

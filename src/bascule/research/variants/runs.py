@@ -7,6 +7,7 @@ units.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ from bascule.core.evidence.looks import following_look, look_part
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, bernstein_radius, most_squares
 from bascule.core.types import NOBODY, FloatArray, IntArray
-from bascule.research.variants.rules import BERNSTEIN, BOUNDED_UNITS, MEANS, VariantProcedure
+from bascule.research.variants.rules import BERNSTEIN, BOUNDED_UNITS, TOTAL, VariantProcedure
 from bascule.simulation.engines.choose import Order
 from bascule.simulation.kernels.compiled import (
     STOP,
@@ -91,14 +92,97 @@ def parted(means: FloatArray, radii: FloatArray) -> int:
     return best
 
 
-def build_outcomes(fingerprint: str) -> Kernel:
-    """Return the loop for units that give one outcome each."""
+class Room(NamedTuple):
+    """What a loop keeps of one run: units, sums and intervals of arms, and the next look."""
+
+    members: FloatArray
+    sums: FloatArray
+    means: FloatArray
+    radii: FloatArray
+    assigned: FloatArray
+    looks: FloatArray
+
+
+LOOK, NUMBER = range(2)
+"""What is kept of looks: the units at which the next one is, and its number."""
+
+
+Step = Callable[[Room, int, float, int, Source, VariantSettings], int]
+"""(room, arm, mean, units with this one, source, settings) -> the winner, or `NOBODY`."""
+
+
+def outcome_step(
+    room: Room, arm: int, mean: float, units: int, source: Source, settings: VariantSettings
+) -> int:
+    """Draw the outcome of a unit that gives one; return the winner, or `NOBODY`."""
+    _, sums, means, radii, _, _ = room
+    low, high = settings.low, settings.high
+    value = outcome_of(source, arm, mean)
+    sums[arm, UNITS] += 1.0
+    sums[arm, FIRST] += value
+    sums[arm, SECOND] += value * value
+    n, total, squares = sums[arm, UNITS], sums[arm, FIRST], sums[arm, SECOND]
+    spread = most_squares(n, total, squares, low, high)
+    means[arm] = total / n
+    radii[arm] = bernstein_radius(n, spread, low, high, settings.level)
+    return parted(means, radii)
+
+
+def stage_step(
+    room: Room, arm: int, mean: float, units: int, source: Source, settings: VariantSettings
+) -> int:
+    """Let a unit join, draw an outcome of every unit; return the winner of a look, or `NOBODY`."""
+    members, sums, means, radii, assigned, looks = room
+    streams, cell, _, _, _, _, ziggurat = source
+    estimator, _, growth, alike, low, high, s_unit, s_noise, level, _ = settings
+    own = mean
+    if estimator == BOUNDED_UNITS:
+        own = beta(streams, (mean - low) / (high - low), alike, cell, ziggurat)
+    else:
+        own += s_unit * normal(streams, cell, ziggurat)
+    joined = units - 1
+    members[joined, ARM], members[joined, ARRIVAL] = arm, joined
+    members[joined, OWN], members[joined, SO_FAR] = own, 0.0
+    if units > looks[LOOK]:
+        looks[LOOK] = following_look(int(looks[LOOK]), growth)
+        looks[NUMBER] += 1.0
+    sums[:] = 0.0
+    for unit in range(units):
+        own = members[unit, OWN]
+        if estimator == BOUNDED_UNITS:
+            value = high if uniform(streams, 0) < own else low
+        else:
+            value = own + s_noise * normal(streams, cell, ziggurat)
+        members[unit, SO_FAR] += value
+        its_arm = int(members[unit, ARM])
+        age = units - members[unit, ARRIVAL]
+        average = members[unit, SO_FAR] / age
+        # Weights are relative to the stage of the look, which is planned.
+        weight = age / looks[LOOK] if estimator == TOTAL else 1.0
+        square = average * average
+        if estimator != BOUNDED_UNITS:
+            square = weight * weight * (s_unit * s_unit + s_noise * s_noise / age)
+        sums[its_arm, UNITS] += weight
+        sums[its_arm, FIRST] += weight * average
+        sums[its_arm, SECOND] += square
+    part = level * look_part(int(looks[NUMBER]))
+    for other in range(means.size):
+        if assigned[other] >= FIRST_UNITS:
+            n, total, squares = sums[other, UNITS], sums[other, FIRST], sums[other, SECOND]
+            means[other] = total / n
+            if estimator == BOUNDED_UNITS:
+                spread = most_squares(n, total, squares, low, high)
+                radii[other] = bernstein_radius(n, spread, low, high, part)
+            else:
+                radii[other] = mixture_boundary(squares, -math.log(part)) / n
+    return parted(means, radii) if units == looks[LOOK] else NOBODY
+
+
+def build(step: Step, fingerprint: str) -> Kernel:
+    """Return the loop of a kind of units."""
 
     def play(
-        sums: FloatArray,
-        means: FloatArray,
-        radii: FloatArray,
-        assigned: FloatArray,
+        room: Room,
         chunk: Chunk,
         source: Source,
         settings: VariantSettings,
@@ -108,121 +192,25 @@ def build_outcomes(fingerprint: str) -> Kernel:
         made_of = fingerprint  # noqa: F841
         (seed, first_run, runs), control = chunk, columns.control
         streams, _, world, truth, _, _, _ = source
-        _, alpha, _, _, low, high, _, _, level, max_units = settings
         for row in range(runs):
             seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            sums[:] = 0.0
-            means[:] = 0.0
-            radii[:] = math.inf
-            assigned[:] = 0.0
+            room.sums[:] = 0.0
+            room.means[:] = 0.0
+            room.radii[:] = math.inf
+            room.assigned[:] = 0.0
+            room.looks[LOOK], room.looks[NUMBER] = FIRST_UNITS * room.means.size, 1.0
             units, winner, regret = 0, NOBODY, 0.0
-            while winner == NOBODY and units < max_units and control[STOP] == 0:
-                arm = next_arm(means, radii, alpha)
+            while winner == NOBODY and units < settings.max_units and control[STOP] == 0:
+                arm = next_arm(room.means, room.radii, settings.alpha)
                 mean, gap = mean_and_gap(world, truth, arm, units)
-                value = outcome_of(source, arm, mean)
-                sums[arm, UNITS] += 1.0
-                sums[arm, FIRST] += value
-                sums[arm, SECOND] += value * value
-                n, total, squares = sums[arm, UNITS], sums[arm, FIRST], sums[arm, SECOND]
-                spread = most_squares(n, total, squares, low, high)
-                means[arm] = total / n
-                radii[arm] = bernstein_radius(n, spread, low, high, level)
                 regret += gap
-                assigned[arm] += 1.0
+                room.assigned[arm] += 1.0
                 units += 1
-                winner = parted(means, radii)
+                winner = step(room, arm, mean, units, source, settings)
             if control[STOP] != 0:
                 break
             regrets[row] = regret
-            finish_run(assigned, row, units, winner, columns)
-
-    return play
-
-
-def build_units(fingerprint: str) -> Kernel:
-    """Return the loop for units that give an outcome at every stage; one unit joins at each."""
-
-    def play(
-        members: FloatArray,
-        sums: FloatArray,
-        means: FloatArray,
-        radii: FloatArray,
-        assigned: FloatArray,
-        chunk: Chunk,
-        source: Source,
-        settings: VariantSettings,
-        columns: RunColumns,
-        regrets: FloatArray,
-    ) -> None:
-        made_of = fingerprint  # noqa: F841
-        (seed, first_run, runs), control = chunk, columns.control
-        streams, cell, world, truth, _, _, ziggurat = source
-        estimator, alpha, growth, alike, low, high, s_unit, s_noise, level, max_units = settings
-        arms, width = means.size, high - low
-        for row in range(runs):
-            seed_stream(streams, 0, seed, np.uint64(first_run + row))
-            means[:] = 0.0
-            radii[:] = math.inf
-            assigned[:] = 0.0
-            units, winner, regret = 0, NOBODY, 0.0
-            look, number = FIRST_UNITS * arms, 1
-            while winner == NOBODY and units < max_units and control[STOP] == 0:
-                arm = next_arm(means, radii, alpha)
-                mean, gap = mean_and_gap(world, truth, arm, units)
-                regret += gap
-                own = mean
-                if estimator == BOUNDED_UNITS:
-                    share = (mean - low) / width
-                    own = beta(streams, share, alike, cell, ziggurat)
-                else:
-                    own += s_unit * normal(streams, cell, ziggurat)
-                members[units, ARM], members[units, ARRIVAL] = arm, units
-                members[units, OWN], members[units, SO_FAR] = own, 0.0
-                assigned[arm] += 1.0
-                units += 1
-                if units > look:
-                    look = following_look(look, growth)
-                    number += 1
-                sums[:] = 0.0
-                for unit in range(units):
-                    own = members[unit, OWN]
-                    if estimator == BOUNDED_UNITS:
-                        value = high if uniform(streams, 0) < own else low
-                    else:
-                        value = own + s_noise * normal(streams, cell, ziggurat)
-                    members[unit, SO_FAR] += value
-                    joined = int(members[unit, ARM])
-                    age = units - members[unit, ARRIVAL]
-                    average = members[unit, SO_FAR] / age
-                    if estimator == BOUNDED_UNITS:
-                        sums[joined, UNITS] += 1.0
-                        sums[joined, FIRST] += average
-                        sums[joined, SECOND] += average * average
-                    else:
-                        # Weights are relative to the stage of the look, which is planned.
-                        weight = 1.0 if estimator == MEANS else age / look
-                        sums[joined, UNITS] += weight
-                        sums[joined, FIRST] += weight * average
-                        variance = s_unit * s_unit + s_noise * s_noise / age
-                        sums[joined, SECOND] += weight * weight * variance
-                part = level * look_part(number)
-                for other in range(arms):
-                    total, squares = sums[other, FIRST], sums[other, SECOND]
-                    if assigned[other] < FIRST_UNITS:
-                        continue
-                    n = sums[other, UNITS]
-                    means[other] = total / n
-                    if estimator == BOUNDED_UNITS:
-                        spread = most_squares(n, total, squares, low, high)
-                        radii[other] = bernstein_radius(n, spread, low, high, part)
-                    else:
-                        radii[other] = mixture_boundary(squares, -math.log(part)) / n
-                if units == look:
-                    winner = parted(means, radii)
-            if control[STOP] != 0:
-                break
-            regrets[row] = regret
-            finish_run(assigned, row, units, winner, columns)
+            finish_run(room.assigned, row, units, winner, columns)
 
     return play
 
@@ -254,11 +242,16 @@ class VariantRuns(WorldRuns):
         """Play some of the runs; with none, only compile."""
         chunk, columns = self.order(first_run, runs, control)
         recurs = self.settings.estimator != BERNSTEIN
-        members = (np.empty((self.settings.max_units, MEMBER_COLUMNS)),) if recurs else ()
-        room = np.empty((self.arms, SUM_COLUMNS)), *(np.empty(self.arms) for _ in range(3))
-        compile_loop(build_units if recurs else build_outcomes)(
-            *members,
-            *room,
+        room = Room(
+            np.empty((self.settings.max_units if recurs else 0, MEMBER_COLUMNS)),
+            np.empty((self.arms, SUM_COLUMNS)),
+            means=np.empty(self.arms),
+            radii=np.empty(self.arms),
+            assigned=np.empty(self.arms),
+            looks=np.empty(2),
+        )
+        compile_loop(build, stage_step if recurs else outcome_step)(
+            room,
             chunk,
             source_of(self.world),
             self.settings,
