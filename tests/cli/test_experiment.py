@@ -254,3 +254,29 @@ def test_a_kill_switch_asks_first(store: Path, capsys: pytest.CaptureFixture[str
     )
     with bs.open(store) as opened:
         assert opened.get("button").assign("new") == "b"
+
+
+def test_creation_says_so_and_what_comes_next(
+    store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = run(capsys, "create", "button", "--design", "design.json").splitlines()
+    assert printed[0] == "created button in bascule.db"
+    assert printed[-2].startswith("Next: bascule serve --store bascule.db")
+    assert printed[-1].endswith("bascule experiment status button --store bascule.db")
+    waiting = run(capsys, "create", "later", "--design", "design.json", "--wait")
+    assert "Next: bascule experiment start later --store bascule.db, then" in waiting
+    assert store.is_file()
+
+
+def test_no_at_a_prompt_changes_nothing_and_is_no_interruption(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(capsys, "create", "button", "--design", "design.json")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    with pytest.raises(SystemExit) as left:
+        main(["experiment", "stop", "button"])
+    assert left.value.code == 1
+    assert capsys.readouterr().err == "bascule: nothing was changed\n"
+    with bs.open(store) as opened:
+        assert opened.get("button").status().state == "running"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -200,3 +201,12 @@ def test_percent_is_never_rounded_to_certainty(share: float, text: str) -> None:
 def test_the_design_can_be_saved_and_played(spending: bs.planning.Plan, tmp_path: Path) -> None:
     spending.design.save(tmp_path / "design.json")
     assert bs.Design.load(tmp_path / "design.json") == spending.design
+
+
+def test_a_plain_lift_above_the_baseline_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match='for 20 % of the baseline give lift="20%"'):
+        bs.plan(baseline=0.05, lift=0.2, units_per_day=1000, runs=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bs.plan(baseline=0.05, lift=0.04, units_per_day=1000, runs=2)
+        bs.plan(baseline=0.05, lift="200%", units_per_day=1000, runs=2)

@@ -15,7 +15,6 @@ from bascule.cli.support.console import (
     prepare_files,
     print_json,
     print_report,
-    progress_bar,
     say_written,
     write_files,
 )
@@ -24,6 +23,7 @@ from bascule.core.errors import InputError
 from bascule.core.metrics.metric import line_parts
 from bascule.core.options import Option, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Outcome
+from bascule.presentation.progress import progress_bar
 
 if TYPE_CHECKING:
     from bascule.analysis.each import LogCollection

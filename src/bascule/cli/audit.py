@@ -8,12 +8,13 @@ from typing import Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import print_result, progress_bar
+from bascule.cli.support.console import print_result
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.own_rules import named_rule
 from bascule.core.errors import InputError
 from bascule.core.options import Option
 from bascule.core.rules import RULES, Rule
+from bascule.presentation.progress import progress_bar
 
 RUNS = designs.runs(400)
 

@@ -12,7 +12,7 @@ import typer
 from bascule.cli.support.console import confirm, print_line, print_rows
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.designs import AS_JSON, JSON, option, switch
-from bascule.cli.support.stores import NAME, STORE, YES, show_status, store_at
+from bascule.cli.support.stores import NAME, STORE, YES, show_status, shown_location, store_at
 from bascule.core.errors import InputError
 from bascule.core.inputs.serialization import parse_json, read_json
 from bascule.core.metrics.measure import Aggregate
@@ -105,7 +105,19 @@ def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
     if "values" in given:
         parts["values"] = parse_json(given["values"], "values", "--values")
     with store_at(store) as opened:
-        show_status(opened.create(name, made, **parts), "json" in given)
+        test = opened.create(name, made, **parts)
+        if "json" in given:
+            show_status(test, as_json=True)
+            return
+        at = f"--store {shown_location(store)}"
+        print_line(f"created {name} in {shown_location(store)}\n")
+        show_status(test)
+    first = f"bascule experiment start {name} {at}, then " if "wait" in given else ""
+    print_line(
+        f"\nNext: {first}bascule serve {at} for programs that assign and record over HTTP,\n"
+        f"or bascule.open({store!r}).get({name!r}) in Python. "
+        f"To look: bascule experiment status {name} {at}"
+    )
 
 
 @app.command("list")

@@ -9,12 +9,12 @@ from bascule.cli.support import designs
 from bascule.cli.support.console import (
     note_compilation,
     print_result,
-    progress_bar,
     say_written,
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.cli.support.own_rules import named_rule
 from bascule.core.options import Option
+from bascule.presentation.progress import progress_bar
 
 RUNS = designs.runs(1000)
 

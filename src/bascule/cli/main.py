@@ -20,6 +20,7 @@ from bascule.cli.operation import backup, demo, key, mcp, serve
 from bascule.cli.support.console import visible
 from bascule.core.errors import InputError, StoreError
 from bascule.core.inputs.checks import is_grouped
+from bascule.core.inputs.names import meant
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 NO_RESULT = "interrupted: there is no result"
@@ -31,6 +32,9 @@ LIST_OPTIONS = ("--means", "--worlds", "--lift", "--weights")
 """Options that take as many values as follow."""
 
 HELP_OPTIONS = ["--help", "-h"]
+
+NOT_A_CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
+"""What the parser says of a value that is none of those that it accepts."""
 
 Command = typer.Typer | Callable[..., Any]
 
@@ -224,6 +228,11 @@ def _with_help(message: str, problem: Exception) -> str:
     context = getattr(problem, "ctx", None)
     if context is None or message.endswith("?"):
         return message
+    choice = NOT_A_CHOICE.search(message)
+    if choice is not None:
+        near = meant(choice[1], re.findall(r"'([^']*)'", choice[2]))
+        if near:
+            return f"{message.rstrip('.')}{near}"
     typed = getattr(problem, "option_name", "")
     words = typed.strip("-").replace("-", " ")
     about = re.compile(rf"\b{re.escape(words)}\b")

@@ -9,9 +9,10 @@ from typing import Any
 import typer
 
 from bascule.cli.support import designs
-from bascule.cli.support.console import progress_bar, say_written, screen
+from bascule.cli.support.console import say_written, screen
 from bascule.cli.support.declared import declared, read
 from bascule.core.errors import InputError
+from bascule.presentation.progress import progress_bar
 
 RUNS = {
     name: replace(option, group="basics") if name in ("runs", "seed") else option

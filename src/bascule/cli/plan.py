@@ -11,12 +11,12 @@ import typer
 
 from bascule.cli.support import designs
 from bascule.cli.support.console import (
+    decline,
     note_compilation,
     prepare_files,
     print_line,
     print_report,
     print_result,
-    progress_bar,
     say_written,
     write_files,
 )
@@ -27,6 +27,7 @@ from bascule.core.options import Option, make, options_of, parameters
 from bascule.core.outcomes import OUTCOMES, Numeric
 from bascule.planning.api import plan
 from bascule.planning.request.options import PLAN, ROLLOUT
+from bascule.presentation.progress import progress_bar
 
 if TYPE_CHECKING:
     from bascule.planning.request.request import PlanRequest
@@ -117,7 +118,7 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
     typer.echo(f"bascule: {words} give --lift {meant}", err=True)
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     if asks and not typer.confirm("Plan for this?", err=True):
-        raise typer.Abort
+        decline("nothing was planned")
 
 
 def requested(given: Mapping[str, Any]) -> PlanRequest:

@@ -10,11 +10,11 @@ from bascule.cli.support.console import (
     note_compilation,
     print_report,
     print_result,
-    progress_bar,
 )
 from bascule.cli.support.declared import declared, named, read
 from bascule.core.errors import InputError
 from bascule.core.options import Option
+from bascule.presentation.progress import progress_bar
 
 RUNS = designs.runs(1000)
 

@@ -22,7 +22,7 @@ def checked_means(means: object, arms: int, outcome: Outcome) -> tuple[float, ..
         raise InputError(
             "means", f"means must give one number per arm: {arms} arms, but {len(means)} means"
         )
-    accepted = tuple(checks.finite("means", mean, "give one number per arm") for mean in means)
+    accepted = tuple(checks.amount("means", mean, "give one number per arm") for mean in means)
     for mean in accepted:
         outcome.check_mean(mean)
     return accepted

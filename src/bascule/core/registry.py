@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Generic, TypeVar, Union
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.names import meant, with_article
 
 Registered = TypeVar("Registered")
 
@@ -39,8 +40,8 @@ class Registry(Generic[Registered]):
         if not self.accepts(cls):
             raise InputError(
                 self.noun,
-                f"{cls!r} cannot be registered: a {self.noun} is a frozen dataclass derived from "
-                f"{self.base.__name__}",
+                f"{cls!r} cannot be registered: {with_article(self.noun)} is a frozen dataclass "
+                f"derived from {self.base.__name__}",
             )
         field = getattr(cls, "__dataclass_fields__", {}).get("kind")
         kind = None if field is None else field.default
@@ -72,7 +73,9 @@ class Registry(Generic[Registered]):
         if cls is None:
             kinds = ", ".join(repr(kind) for kind in self.classes)
             raise InputError(
-                self.noun, f"{self.noun} needs a kind that exists (got {kind!r:.60}): {kinds}"
+                self.noun,
+                f"{self.noun} needs a kind that exists (got {kind!r:.60}): {kinds}"
+                f"{meant(kind, self.classes)}",
             )
         return cls
 

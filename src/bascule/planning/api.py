@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Unpack
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Literal, Unpack
+
+from bascule.core.presenter import presenter
 
 if TYPE_CHECKING:
     from bascule.core.outcomes import Outcome
@@ -23,7 +27,7 @@ def plan(
     runs: int | None = None,
     seed: int = 0,
     threads: int | None = None,
-    progress: Stages | None = None,
+    progress: Stages | Literal[False] | None = None,
     **options: Unpack[PlanOptions],
 ) -> Plan:
     """Return the design to run, how long it will take and what it will cost.
@@ -49,7 +53,8 @@ def plan(
     threads
         Number of threads; all cores if not given.
     progress
-        Called with what is being done, how much is done, and how much there is in all.
+        Called with what is being done, how much is done, and how much there is in all. If it is
+        not given, a bar is shown in a terminal and in a notebook; False shows none.
     options
         The other fields of a `PlanRequest`; and `cap`, which plans for `Bounded(0, cap)`, an amount
         or a quantile of the sample such as "99%". `sample` may be a file of outcomes, from which
@@ -67,5 +72,24 @@ def plan(
     from bascule.planning.search.stages import stages
 
     request = plan_request(outcome, baseline, lift, **options)
-    *_, last = stages(request, runs, seed, threads, progress, rules)
+    _warn_of_lift(request, lift)
+    shown = nullcontext(progress or None)
+    if progress is None:
+        shown = presenter("progress").progress_bar()
+    with shown as report:
+        *_, last = stages(request, runs, seed, threads, report, rules)
     return last
+
+
+def _warn_of_lift(request: PlanRequest, lift: object) -> None:
+    """Warn of a plain lift larger than the baseline: with 5 %, 0.2 often means a fifth of it."""
+    from bascule.planning.request.words import question_of
+
+    if not isinstance(lift, int | float):
+        return
+    if request.outcome.binary and abs(request.main_lift) > request.baseline:
+        warnings.warn(
+            f"lift={lift:g} means {question_of(request)}; for {100 * lift:g} % of the baseline "
+            f'give lift="{100 * lift:g}%"',
+            stacklevel=3,
+        )

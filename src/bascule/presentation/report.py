@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Cells = tuple[str, ...]
 
+SHORTEST = 20
+"""Least signs of a line beside the name of a figure."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fact:
@@ -127,9 +130,9 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
     parts = [wrapped(text, width) for text in (report.headline, report.question)]
     if report.facts:
         longest = max(len(fact.name) for fact in report.facts)
-        parts.append([f"  {fact.name:<{longest}}  {fact.words}" for fact in report.facts])
+        parts.append([line for fact in report.facts for line in _fact(fact, longest, width)])
     parts += [
-        [*([table.title] if table.title else ()), *text_table(table.rows)]
+        [*([table.title] if table.title else ()), *_fitting(table.rows, width)]
         for table in report.tables
     ]
     parts.append([line for note in report.notes for line in wrapped(note, width)])
@@ -137,6 +140,30 @@ def lines(report: Report, width: int = COLUMNS) -> list[str]:
     printed: list[str] = []
     for part in parts:
         printed += ["", *part] if printed and part else part
+    return printed
+
+
+def _fact(fact: Fact, longest: int, width: int) -> list[str]:
+    """Return a figure after its name; on a narrow screen, on as many lines as it takes."""
+    name = f"  {fact.name:<{longest}}  "
+    if not 0 < width < COLUMNS:
+        return [name + fact.words]
+    first, *rest = wrapped(fact.words, max(width - len(name), SHORTEST)) or [""]
+    return [name + first, *(" " * len(name) + line for line in rest)]
+
+
+def _fitting(rows: tuple[Cells, ...], width: int) -> list[str]:
+    """Return rows as a table; on a screen that is too narrow, each row as a list of its cells."""
+    table = text_table(rows)
+    if not 0 < width < COLUMNS or max(map(len, table)) <= width:
+        return table
+    head, *body = rows
+    longest = max(map(len, head))
+    printed: list[str] = []
+    for row in body:
+        printed.append(f"  {row[0]}")
+        cells = zip(head[1:], row[1:], strict=False)
+        printed += [f"    {name:<{longest}}  {cell}".rstrip() for name, cell in cells if cell]
     return printed
 
 

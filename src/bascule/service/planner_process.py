@@ -71,7 +71,7 @@ def answer_all(pipe: Connection) -> None:
     with suppress(AttributeError):
         signal.signal(signal.SIGUSR1, interrupt)
     # What most plans need is compiled now, and not in the time of whoever asks first.
-    plan(runs=WARM_RUNS, threads=1)
+    plan(runs=WARM_RUNS, threads=1, progress=False)
     with suppress(EOFError, OSError):
         pipe.send(None)
         while True:

@@ -14,6 +14,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
+from bascule.core.inputs.names import with_article
 from bascule.simulation.engines.backends.cluster import (
     Columns,
     Task,
@@ -52,7 +53,7 @@ MOST_THREADS = 1024
 
 def simulate(
     design: Design,
-    means: Sequence[float] | None = None,
+    means: Sequence[float | str] | None = None,
     runs: int = 1000,
     seed: int = 0,
     threads: int | None = None,
@@ -75,7 +76,7 @@ def simulate(
     design
         The design to simulate.
     means
-        The mean of each arm; leave them out if `world` has them.
+        The mean of each arm, as 0.05 or "5%"; leave them out if `world` has them.
     runs
         Number of runs.
     seed
@@ -113,6 +114,12 @@ def simulate(
     True
 
     """
+    if not isinstance(design, Design):
+        raise InputError(
+            "design",
+            f"design must be a Design (got {with_article(type(design).__name__)}): the design of "
+            "a plan is plan.design, and Design.load(path) reads that of a file",
+        )
     world = world_of(design, means, world)
     arms = len(design.arms)
     runs = checks.whole("runs", runs, 1, "1000 is a good start")
@@ -184,7 +191,7 @@ def _collected(task: Task, runs: int, executor: Executor, progress: Progress | N
 
 def world_of(
     design: Design,
-    means: Sequence[float] | None,
+    means: Sequence[float | str] | None,
     world: World | Mapping[str, Any] | str | None = None,
 ) -> World:
     """The world that means, a world, or both describe, checked against the design.
@@ -195,18 +202,17 @@ def world_of(
     'batches of 50'
     """
     arms, outcome = len(design.arms), design.outcome
-    if means is not None:
-        means = checked_means(means, arms, outcome)
+    checked = None if means is None else checked_means(means, arms, outcome)
     if isinstance(world, Mapping):
         world = World.from_dict(
-            world if means is None else {**world, "means": _once(world.get("means"), means)}
+            world if checked is None else {**world, "means": _once(world.get("means"), checked)}
         )
     elif isinstance(world, World):
-        _once(world if means is not None else None, means)
+        _once(world if checked is not None else None, checked)
     elif world is None or isinstance(world, str):
-        if means is None:
+        if checked is None:
             raise InputError("means", "means are missing: give one number per arm, or a world")
-        base = World(means)
+        base = World(checked)
         lowest = design.goal == "decrease"
         world = base if world is None else named_world(world, base, outcome, lowest)
     else:

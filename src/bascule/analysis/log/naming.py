@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from bascule.analysis.call import PER_ROW, Asked, LogMetric
 from bascule.analysis.source.places import run
 from bascule.core.errors import InputError
+from bascule.core.inputs.names import nearest
 
 USUAL: dict[str, tuple[str, ...]] = {
     "unit": (
@@ -176,17 +176,6 @@ def plain(name: str) -> str:
     """
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip())
     return re.sub(r"[\s\-_.]+", "_", words).lower()
-
-
-def nearest(name: str, there: Sequence[str]) -> str | None:
-    """The column whose name is most like one that is not there.
-
-    >>> nearest("reveneu", ["user", "Revenue"])
-    'Revenue'
-    """
-    lower = {column.lower(): column for column in there}
-    close = get_close_matches(name.lower(), list(lower), n=1, cutoff=0.6)
-    return lower[close[0]] if close else None
 
 
 def interval(columns: Iterable[str]) -> tuple[str, ...]:

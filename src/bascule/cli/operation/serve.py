@@ -6,12 +6,13 @@ import os
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bascule.cli.support.declared import declared, named, read
-from bascule.cli.support.stores import STORE
+from bascule.cli.support.stores import STORE, shown_location
 from bascule.core.inputs.extras import require
 from bascule.core.options import Option
 
@@ -113,9 +114,14 @@ def command(store: str = STORE, **given: Any) -> None:
         webhook_secret=os.environ.get(SECRET, ""),
         oidc_secret=os.environ.get("BASCULE_OIDC_SECRET", ""),
     )
+    is_new = "://" not in store and not Path(store).is_file()
+
+    def greet(opened: Store, address: str) -> None:
+        _greet(opened, address, store, is_new)
+
     # An interrupt is how one ends a service in a terminal.
     with suppress(KeyboardInterrupt):
-        serve(store, settings, workers, log_level, ready=_greet)
+        serve(store, settings, workers, log_level, ready=greet)
 
 
 def _proxies_of_environment() -> tuple[str, ...]:
@@ -128,20 +134,21 @@ def needed() -> None:
     require("service", "the service", "fastapi", "httpx", "prometheus_client", "uvicorn")
 
 
-def _greet(store: Store, address: str) -> None:
+def _greet(store: Store, address: str, location: str, is_new: bool) -> None:
     from bascule.service.auth.keys import list_keys, make_link
 
-    typer.echo(f"bascule is at {address}")
+    made = f" (new store, without tests: {Path(location).resolve()})" if is_new else ""
+    typer.echo(f"bascule is at {address}{made}")
     if sys.stdout.isatty():
         typer.echo(f"sign in once at {address}/sign-in?token={make_link(store, time.time())}")
     else:
         # What is written to a file or a journal is read by more people than may be admins.
         typer.echo(
-            "sign in with a key, or with a link: bascule key link --address "
-            f"{address}, with the --store of this service"
+            "sign in with a key, or with the link that this prints: "
+            f"bascule key link --address {address} --store {shown_location(location)}"
         )
     if not list_keys(store):
         typer.echo(
             "there are no keys: every program on this machine may use the API; create one with "
-            "bascule key create"
+            f"bascule key create --role client --store {shown_location(location)}"
         )

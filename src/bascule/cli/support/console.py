@@ -1,13 +1,13 @@
-"""Output of the commands: plain lines, JSON, and a progress bar."""
+"""Output of the commands: plain lines, reports and JSON."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from bascule.presentation.report import Report
 
 NOTEWORTHY_SECONDS = 1.0
+
+DECLINED = 1
+"""Exit code of a command whose question was answered with no."""
 
 _CONTROLS = {sign: f"\\x{sign:02x}" for sign in (*range(9), *range(11, 32), *range(127, 160))}
 
@@ -64,7 +67,13 @@ def confirm(question: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise InputError("yes", f"{question} There is no terminal to ask on: give --yes")
     if not typer.confirm(question):
-        raise typer.Abort
+        decline("nothing was changed")
+
+
+def decline(words: str) -> NoReturn:
+    """End a command because the answer to its question was no."""
+    typer.echo(f"bascule: {words}", err=True)
+    raise typer.Exit(DECLINED)
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -92,9 +101,15 @@ def print_result(result: Any, as_json: bool, show: Callable[[Any], None] | None 
 
 
 def print_report(report: Report, width: int = COLUMNS) -> None:
-    """Print a report as text, broken at a width; headline and alarms stand out on a terminal."""
+    """Print a report as text, broken at a width; headline and alarms stand out on a terminal.
+
+    On a terminal that is narrower, sentences and tables are broken to fit it.
+    """
     from bascule.presentation.report import lines
 
+    if sys.stdout.isatty():
+        columns = shutil.get_terminal_size().columns
+        width = columns if columns < COLUMNS else width
     first, *rest = lines(report, width)
     print_line(first, "bold")
     for line in rest:
@@ -129,35 +144,6 @@ def say_written(*paths: Path | None) -> None:
     for path in paths:
         if path is not None:
             print_line(f"wrote {path}")
-
-
-@contextmanager
-def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on standard error while a command works, shown on a terminal only.
-
-    The function that it yields takes what is being done, how much of it is done, and of how much.
-    """
-    if not sys.stderr.isatty():
-        yield lambda *_: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def report(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total)
-
-        yield report
 
 
 def note_compilation(seconds: float) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import re
+import shlex
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +50,15 @@ def store_at(location: str, there: bool = False) -> AbstractContextManager[Store
             "store", f"there is no store {location}: give --store, or create an experiment first"
         )
     return opened_store(location, acting_user())
+
+
+def shown_location(location: str) -> str:
+    """Return a location as it can be typed after `--store`, without the password that it may have.
+
+    >>> shown_location("postgresql://ann:secret@host/tests"), shown_location("my tests.db")
+    ('postgresql://ann@host/tests', "'my tests.db'")
+    """
+    return shlex.quote(re.sub(r"(://[^:/@]*):[^@/]*@", r"\1@", location))
 
 
 def acting_user() -> str:

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.names import meant
 
 LARGEST = 1e100
 """Numbers beyond this are refused: their squares and sums would overflow."""
@@ -105,7 +106,7 @@ def choice(field: str, value: object, accepted: tuple[str, ...]) -> None:
     """
     if value not in accepted:
         words = " or ".join(f'"{word}"' for word in accepted)
-        raise InputError(field, f"{field} must be {words} (got {value!r})")
+        raise InputError(field, f"{field} must be {words} (got {value!r}){meant(value, accepted)}")
 
 
 def whole(field: str, value: object, minimum: int, remedy: str, maximum: int | None = None) -> int:

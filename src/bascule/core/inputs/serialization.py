@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bascule.core.errors import InputError
+from bascule.core.inputs.names import meant, with_article
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -90,7 +92,7 @@ def parse_json(text: str, noun: str, source: str) -> object:
             noun, f"{source} is not valid JSON (line {problem.lineno}: {problem.msg})"
         ) from None
     except (ValueError, RecursionError):
-        raise InputError(noun, f"{source} is not a {noun}") from None
+        raise InputError(noun, f"{source} is not {with_article(noun)}") from None
     return data
 
 
@@ -132,12 +134,16 @@ def readable_part(first: Mapping[str, Any], noun: str) -> InputError:
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         owner = noun if len(path) < 2 else f"{noun}'s {path[0]}"
         return InputError(
-            field, f"{field} is not a field of a {owner}: correct its spelling, or remove it"
+            field,
+            f"{field} is not a field of {with_article(owner)}: correct its spelling, or remove it",
         )
     if first["type"] in ("union_tag_invalid", "union_tag_not_found"):
         context = first.get("ctx", {})
         kinds, kind = context.get("expected_tags", "see the reference"), context.get("tag")
-        return InputError(field, f"{field} needs a kind that exists (got {kind!r:.60}): {kinds}")
+        near = meant(kind, re.findall(r"'([^']*)'", kinds))
+        return InputError(
+            field, f"{field} needs a kind that exists (got {kind!r:.60}): {kinds}{near}"
+        )
     if first["type"] in SHAPES:
         wanted = f"{field} must be {SHAPES[first['type']]}"
     elif first["type"] == "literal_error":

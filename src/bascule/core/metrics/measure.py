@@ -24,22 +24,27 @@ EXCLUDED_COVERAGE, COUNTED_COVERAGE = 0.5, 0.8
 SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 LONGEST = 100 * 366 * SECONDS["d"]
 
-_DURATION = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smhdw])\s*")
+WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "day": "d", "week": "w"}
+"""Units of time that are written out, in the singular."""
+
+_DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 
 
 def seconds(name: str, given: object) -> float:
     """A duration in seconds, from a number of them or from text such as "90s", "12h" or "7d".
 
-    >>> seconds("window", "7d"), seconds("window", 90)
-    (604800.0, 90.0)
+    >>> seconds("window", "7d"), seconds("window", "7 days"), seconds("window", 90)
+    (604800.0, 604800.0, 90.0)
     """
     remedy = 'give seconds, or text such as "12h" or "7d"'
     if isinstance(given, str):
         remedy = "write it with its unit, as 12h or 7d"
-        read = _DURATION.fullmatch(given)
-        if read is None:
+        read = _DURATION.fullmatch(given.strip())
+        word = "" if read is None else read[2].lower()
+        unit = word if word in SECONDS else WORDS.get(word.removesuffix("s"))
+        if read is None or unit is None:
             raise InputError(name, f"{name} must be a duration (got {given!r}): {remedy}")
-        length = float(read[1]) * SECONDS[read[2]]
+        length = float(read[1]) * SECONDS[unit]
     else:
         length = checks.finite(name, given, remedy)
     if not 0.0 <= length <= LONGEST:

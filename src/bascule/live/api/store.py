@@ -182,8 +182,9 @@ class Store(ErasableStore):
         """Return the experiment of that name."""
         with self.reading() as connection:
             number = number_of(connection, name)
+            known = () if number is not None else [one.name for one in all_experiments(connection)]
         if number is None:
-            raise gone(name)
+            raise gone(name, known)
         return Experiment(self, number, name)
 
     def search(self, words: str) -> list[Experiment]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import EVERYONE, Delivery, delivery_from_json
 from bascule.core.errors import InputError
+from bascule.core.inputs.names import meant
 from bascule.core.outcomes import Pair, Value
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.names import is_storable, pseudonym
@@ -145,9 +146,10 @@ def stored_row(connection: Connection, experiment: int, name: str) -> Loaded:
     return Loaded(number, name, created, *parts, delivery_from_json(delivery))
 
 
-def gone(name: str) -> InputError:
-    """There is no such experiment."""
-    message = f"there is no experiment {name!r:.120}: check its name in the list of experiments"
+def gone(name: str, known: Iterable[str] = ()) -> InputError:
+    """Return the error that there is no such experiment, with the `known` name that is meant."""
+    words = meant(name, known)[2:] or "check its name in the list of experiments"
+    message = f"there is no experiment {name!r:.120}: {words}"
     return InputError("experiment", message, kind="not_found")
 
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 from bascule.core.errors import InputError
 from bascule.core.inputs.checks import amount, tidy
-from bascule.core.outcomes import Bernoulli, Bounded, Numeric, Outcome, Recurrent
-from bascule.planning.request.options import BASELINE, LIFT, Lift, PlanOptions
+from bascule.core.inputs.names import meant
+from bascule.core.outcomes import OUTCOMES, Bernoulli, Bounded, Numeric, Outcome, Recurrent
+from bascule.planning.request.options import BASELINE, LIFT, PLAN, Lift, PlanOptions
 from bascule.planning.request.request import PlanRequest
 from bascule.planning.request.sample import Sample, read_sample
+
+USUAL_NAMES = {
+    "mde": "lift",
+    "minimum_detectable_effect": "lift",
+    "effect": "lift",
+    "effect_size": "lift",
+    "uplift": "lift",
+    "alpha": "error",
+    "significance": "error",
+    "conversion_rate": "baseline",
+    "traffic": "units_per_day",
+    "users_per_day": "units_per_day",
+    "visitors_per_day": "units_per_day",
+    "variants": "arms",
+    "guardrails": "metrics",
+}
+"""Options as other tools call them, with what they are called here."""
 
 
 def plan_request(
@@ -36,6 +55,7 @@ def plan_request(
                     name, f"{name} is given twice: leave it out beside a whole request"
                 )
         return outcome
+    _check_names(outcome, asked)
     parts: dict[str, Any] = {**options}
     sample, cap = parts.pop("sample", None), parts.pop("cap", None)
     known = sample if isinstance(sample, Sample) or sample is None else read_sample(sample, cap)
@@ -63,6 +83,22 @@ def plan_request(
     if lift is None:
         lift = LIFT if parts.get("goal", "increase") == "increase" else f"-{LIFT}"
     return PlanRequest(outcome, mean, lift, sample=known, **parts)
+
+
+def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
+    """Raise where an option does not exist, or where the outcome model is something else."""
+    for name in asked:
+        if name not in PLAN:
+            words = f"it is called {USUAL_NAMES[name]} here" if name in USUAL_NAMES else ""
+            near = meant(name, PLAN)[2:] or "help(bascule.plan) and the reference list the options"
+            raise InputError(name, f"{name} is not an option of a plan: {words or near}")
+    if outcome is not None and not isinstance(outcome, Outcome):
+        examples = ", ".join(model.example for model in OUTCOMES)
+        raise InputError(
+            "outcome",
+            f"outcome must be an outcome model such as {examples} (got {outcome!r:.60}): give "
+            'baseline and lift by name, as plan(baseline="5%", lift="20%")',
+        )
 
 
 def _capped(sample: Sample | None, cap: float | str) -> Outcome:

@@ -110,5 +110,5 @@ def _planned(request: PlanRequest, rules: Rules, whole: bool) -> Plan:
         return first_stage(request, rules)
     if len(_KEPT) >= MOST_KEPT:
         del _KEPT[next(iter(_KEPT))]
-    made = _KEPT[request, rules] = plan(request, rules=rules, threads=1)
+    made = _KEPT[request, rules] = plan(request, rules=rules, threads=1, progress=False)
     return made

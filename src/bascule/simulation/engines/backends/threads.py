@@ -39,6 +39,28 @@ class Effort:
     """How long a GPU computed, without the time that results take to travel."""
 
 
+class Compiling:
+    """Whether a loop is being compiled, or read from the disk, for a bar that shows it."""
+
+    def __init__(self) -> None:
+        self._since: list[float] = []
+
+    def __enter__(self) -> None:
+        self._since.append(time.monotonic())
+
+    def __exit__(self, *_: object) -> None:
+        self._since.pop()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has taken so far; 0 if there is nothing to compile."""
+        return time.monotonic() - min(self._since) if self._since else 0.0
+
+
+compiling = Compiling()
+"""The loops of this process."""
+
+
 def available_threads() -> int:
     """How many threads this process may use at once."""
     if hasattr(os, "sched_getaffinity"):
@@ -67,9 +89,10 @@ def _call_steps(played: Runs, runs: int) -> None:
 
 
 def _play_all(played: Runs, runs: int, threads: int, progress: Progress | None) -> Effort:
-    started = time.perf_counter()
-    played.play(0, 0, new_control())
-    compile_seconds = time.perf_counter() - started
+    with compiling:
+        started = time.perf_counter()
+        played.play(0, 0, new_control())
+        compile_seconds = time.perf_counter() - started
     threads = min(threads, runs)
     chunks = _chunks(runs, threads)
     lock = threading.Lock()

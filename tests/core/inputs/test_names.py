@@ -1,0 +1,97 @@
+"""Names that are nearly right: every message that refuses one says what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import bascule as bs
+from bascule.cli.main import main
+from bascule.core.metrics.measure import seconds
+from bascule.planning.request.options import PLAN
+from bascule.planning.request.read import USUAL_NAMES, plan_request
+
+DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+
+
+def stored(name: str) -> bs.live.Experiment:
+    with bs.open(":memory:") as store:
+        store.create("checkout", DESIGN)
+        return store.get(name)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: stored("chekout"), "there is no experiment 'chekout': did you mean 'checkout'?"),
+        (lambda: stored("prices"), "check its name in the list of experiments"),
+        (lambda: plan_request(basline=0.05), "did you mean 'baseline'?"),  # type: ignore[call-arg]
+        (lambda: plan_request(mde="20%"), "it is called lift here"),  # type: ignore[call-arg]
+        (lambda: bs.plan(0.05, 0.2), 'as plan(baseline="5%", lift="20%")'),  # type: ignore[arg-type]
+        (lambda: bs.simulate("plan", [0.1, 0.2]), "the design of a plan is plan.design"),  # type: ignore[arg-type]
+        (
+            lambda: bs.Design.from_dict(DESIGN.to_dict() | {"rule": {"kind": "tlt"}}),
+            "did you mean 'tilt'?",
+        ),
+        (
+            lambda: bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="increse"),
+            "did you mean 'increase'?",
+        ),  # type: ignore[arg-type]
+    ],
+)
+def test_a_name_that_is_nearly_right_is_answered_with_what_is_meant(
+    call: Callable[[], Any], words: str
+) -> None:
+    with pytest.raises(bs.InputError) as caught:
+        call()
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["plann"], "Did you mean 'plan'?"),
+        (["experiment", "crate"], "Did you mean 'create'?"),
+        (["plan", "--outcome", "bernouli"], "did you mean 'bernoulli'?"),
+        (["simulate", "--rule", "tlt"], "did you mean 'tilt'?"),
+    ],
+)
+def test_so_is_a_name_on_the_command_line(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert words in capsys.readouterr().err
+
+
+def test_usual_names_lead_to_options_that_exist() -> None:
+    assert set(USUAL_NAMES.values()) <= set(PLAN)
+    assert not set(USUAL_NAMES) & set(PLAN)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1day", 86400),
+        ("7 days", 604800),
+        ("2 Weeks", 1209600),
+        ("90 min", 5400),
+        ("1.5 hours", 5400),
+        ("30sec", 30),
+    ],
+)
+def test_durations_may_be_written_out(text: str, expected: float) -> None:
+    assert seconds("window", text) == expected
+
+
+@pytest.mark.parametrize("text", ["1 month", "1mo", "2 y", "d", "7 dayss"])
+def test_units_of_time_of_no_fixed_length_are_refused(text: str) -> None:
+    with pytest.raises(bs.InputError, match="must be a duration"):
+        seconds("window", text)
+
+
+def test_means_may_be_percentages() -> None:
+    given = bs.simulate(DESIGN, means=["5%", "90%"], runs=20)
+    assert given.regret.tolist() == bs.simulate(DESIGN, means=[0.05, 0.9], runs=20).regret.tolist()
