@@ -17,7 +17,7 @@ from typing import Any
 
 import bascule as bs
 from bascule.core.ending import end_reason, horizon_share, remove_arm
-from bascule.core.metrics.effects import advantages
+from bascule.core.metrics.effects import advantages, effects_of
 from bascule.core.metrics.guardrails import metric_views
 from bascule.core.progress import close_stage, fold_block, next_arm, next_block, record
 from bascule.live.reports.forecast import lead
@@ -212,13 +212,18 @@ def _unit(
     return record(design, seen, arm, draw(design.outcome, mean, chance))
 
 
+def _intervals(design: bs.Design, seen: Any) -> list[list[float]]:
+    """Return the interval of every pair, the earlier arm less the later one."""
+    return [list(effect.interval) for effect in effects_of(design, advantages(design, seen))]
+
+
 def state_of(design: bs.Design, seen: bs.progress.Statistics, forecast: bool) -> dict[str, Any]:
     """Return what a test shows: arms, intervals, how far it is."""
     found: dict[str, Any] = {
         "units": seen.units,
         "dropped": sorted(seen.dropped),
         "removed": sorted(seen.removed),
-        "effects": [list(effect.interval) for effect in bs.progress.effects(design, seen)],
+        "effects": _intervals(design, seen),
         "evidence": lead(design, seen, advantages(design, seen))[1],
         "horizon": horizon_share(design, seen),
     }
@@ -278,7 +283,7 @@ def stages(design: bs.Design) -> dict[str, Any]:
             grown.append(bs.progress.ArmCohorts(tuple(cohorts)))
         seen = close_stage(design, replace(seen, arms=tuple(grown), stage=stage))
         if stage % 20 == 0:
-            effects = [list(effect.interval) for effect in bs.progress.effects(design, seen)]
+            effects = _intervals(design, seen)
             reached = bs.progress.decision(design, seen)
             name = None if reached is None else reached.name
             found.append([[one.units for one in seen.arms], sorted(seen.dropped), effects, name])

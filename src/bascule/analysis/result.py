@@ -202,7 +202,7 @@ class Analysis(Reported):
         bounds = [(one.treatment, one.low, one.high) for one in self.contrasts]
         if self.evidence.once:
             control = self.arms[0].name
-            bounds = [(one.second, one.low, one.high) for one in self.once if one.first == control]
+            bounds = [(one.first, one.low, one.high) for one in self.once if one.second == control]
         if metric.goal == "decrease":
             bounds = [(treatment, -high, -low) for treatment, low, high in bounds]
         standings: dict[str, Standing] = {}

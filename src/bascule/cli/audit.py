@@ -51,7 +51,7 @@ def command(
     ),
     **given: Any,
 ) -> None:
-    """Run a rule through a battery of worlds: how often it is wrong, and where it may be."""
+    """Run a rule through a battery of worlds: how often it is wrong, at a one-sided error."""
     from bascule.research.comparison.audit import audit
 
     if rule == "static":

@@ -52,7 +52,7 @@ OUT = named(
 
 @declared(MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON)
 def command(**given: Any) -> None:
-    """Compare every rule on one problem: what it costs, when it decides, which dominates which."""
+    """Compare every rule on one problem, at the same one-sided error: its cost and its time."""
     from bascule.core.inputs.files import prepare_folder
     from bascule.research.comparison.contenders import USUAL, Family
     from bascule.research.comparison.frontier import frontier

@@ -142,9 +142,9 @@ def test_lifts_at_any_time_and_at_one_look_are_relative_to_an_adjusted_mean(shop
         found = bs.analyze(**call_of(log, value="revenue", covariate="spend_before", **more))
         raw = found.arms[0].mean
         assert raw is not None
-        looks = [one for one in found.once if one.first == "a"]
+        looks = [one for one in found.once if one.second == "a"]
         for ever, once in zip(found.contrasts, looks, strict=True):
-            assert (ever.treatment, ever.control) == (once.second, once.first)
+            assert (ever.treatment, ever.control) == (once.first, once.second)
             assert ever.lift is not None
             at_any_time, at_one_look = ever.difference / ever.lift, once.difference / once.lift
             assert at_one_look != pytest.approx(raw, rel=1e-4)

@@ -13,10 +13,11 @@ from bascule.core.metrics.measure import seconds
 from bascule.planning.request.options import PLAN
 from bascule.planning.request.read import USUAL_NAMES, plan_request
 
-DESIGN = bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), reports="always")
+PARTS: Any = {"arms": ["a", "b"], "outcome": bs.Bernoulli(), "rule": bs.Tilt(3)}
+DESIGN = bs.Design(**PARTS, reports="always")
 
 
-def stored(name: str) -> bs.live.Experiment:
+def stored(name: str) -> Any:
     with bs.open(":memory:") as store:
         store.create("checkout", DESIGN)
         return store.get(name)
@@ -36,9 +37,9 @@ def stored(name: str) -> bs.live.Experiment:
             "did you mean 'tilt'?",
         ),
         (
-            lambda: bs.Design(["a", "b"], bs.Bernoulli(), bs.Tilt(3), goal="increse"),
+            lambda: bs.Design(**{**PARTS, "goal": "increse"}),
             "did you mean 'increase'?",
-        ),  # type: ignore[arg-type]
+        ),
     ],
 )
 def test_a_name_that_is_nearly_right_is_answered_with_what_is_meant(

@@ -23,11 +23,11 @@ WELCH, SCORE = "Welch's t-test", "the score test"
 
 @dataclass(frozen=True, slots=True)
 class OneLook:
-    """An arm minus an earlier one as one look shows it, with the relative lift.
+    """Treatment minus control, `first` minus `second`, as one look shows it, with the lift.
 
     Either end of an interval fails with a probability of about `error`, and `p_value` is
     two-sided: both for a single look at a time that was fixed beforehand. The lift is NaN where
-    the earlier arm's mean is not above 0.
+    the mean of `second` is not above 0.
     """
 
     first: str
@@ -44,8 +44,8 @@ class OneLook:
 
     @property
     def name(self) -> str:
-        """The later arm minus the earlier one."""
-        return f"{self.second} - {self.first}"
+        """The difference in words: "first - second"."""
+        return f"{self.first} - {self.second}"
 
     @property
     def level(self) -> float:
@@ -77,7 +77,7 @@ def one_look(
     """
     compared = _score if binary else _welch
     return tuple(
-        compared(arms[i], arms[j], means[i], means[j], error)
+        compared(arms[j], arms[i], means[i], means[j], error)
         for i, j in combinations(range(len(arms)), 2)
         if min(means[i].units, means[j].units) >= 2
     )

@@ -18,7 +18,7 @@ from bascule.analysis.request import Reduced, Request
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.metrics.effects import effects
+from bascule.core.metrics.effects import advantages, effects_of
 from bascule.core.outcomes import Bernoulli, Outcome
 from bascule.core.progress import decision
 
@@ -242,5 +242,6 @@ def _looks_by_rule(design: Design, sums: Sums, dates: Sequence[date]) -> Iterato
         statistics = sums.statistics(place + 1)
         units = tuple(arm.units for arm in statistics.arms)
         means = tuple(arm.known_mean for arm in statistics.arms)
-        day = Day(known.isoformat(), units, means, effects(design, statistics))
+        effects = effects_of(design, advantages(design, statistics))
+        day = Day(known.isoformat(), units, means, effects)
         yield day, decision(design, statistics)

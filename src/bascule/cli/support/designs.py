@@ -53,7 +53,9 @@ DESIGN = {**RULE, **OUTCOME, **{name: options_of(Design)[name] for name in OF_DE
 
 def one_sided(*names: str) -> dict[str, Option]:
     """Return options of a design for a command whose error is one-sided by default."""
-    help_of = {"error": "Probability, at most, that a worse arm wins, however often you look."}
+    help_of = {
+        "error": "Probability, at most, that a worse arm wins, however often you look (one-sided)."
+    }
     settings = {
         name: replace(DESIGN[name], help=help_of.get(name, DESIGN[name].help)) for name in names
     }

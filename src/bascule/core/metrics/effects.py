@@ -91,7 +91,9 @@ class Effect:
 
 
 def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
-    """Return the difference of every pair of arms, the earlier less the later one.
+    """Return the difference of every pair of arms: treatment minus control.
+
+    Of two treatments it is the later minus the earlier one.
 
     A winner's interval does not reach below 0, or above it if the goal is to decrease the
     outcomes. Where only the decision says so, because the winner
@@ -107,9 +109,9 @@ def effects(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
     >>> data = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
     >>> (result,) = effects(design, data)
     >>> result.difference, round(result.low, 2), round(result.high, 2)
-    (1.0, 0.15, 1.85)
+    (-1.0, -1.85, -0.15)
     """
-    return effects_of(design, advantages(design, statistics))
+    return signed(design, effects_of(design, advantages(design, statistics)))
 
 
 def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from bascule.core.design import Design
 from bascule.core.inputs.serialization import finite_data
-from bascule.core.metrics.effects import Effect, effects, signed
+from bascule.core.metrics.effects import Effect, effects
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.clock import moment
 from bascule.live.reports.status import arm_means
@@ -42,7 +42,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
         matured,
         tuple(arm_means(design, statistics)),
         tuple(arm.units for arm in statistics.arms),
-        signed(design, effects(design, statistics)),
+        effects(design, statistics),
     )
 
 
