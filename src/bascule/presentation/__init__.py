@@ -14,6 +14,7 @@ register_presenters(
     "plan.question",
     "plan.rollout",
     "plan.text",
+    "progress",
     "report",
     "simulation",
     "status",

@@ -92,7 +92,7 @@ def _check_names(outcome: object, asked: Mapping[str, Any]) -> None:
             words = f"it is called {USUAL_NAMES[name]} here" if name in USUAL_NAMES else ""
             near = meant(name, PLAN)[2:] or "help(bascule.plan) and the reference list the options"
             raise InputError(name, f"{name} is not an option of a plan: {words or near}")
-    if outcome is not None and not isinstance(outcome, Outcome):
+    if isinstance(outcome, int | float | str):
         examples = ", ".join(model.example for model in OUTCOMES)
         raise InputError(
             "outcome",
