@@ -2,26 +2,49 @@
 
 This is the only place for the policy of a test: when it is judged, what harm does, which winner
 waits for its guardrails, what the calendar withholds, and what ends it. All functions take rows of
-numbers. The simulator compiles them, and leaves out the branches that a design does not need;
-uncompiled they run on lists.
+numbers. The simulator compiles them for a family of evidence, and leaves out the branches that a
+design does not need; `core.position` runs them uncompiled for live tests, by any procedure.
 
 Whatever is checked after a batch is checked in this order: harm, then guardrails that a winner
 awaits, then the decision, futility and horizon. The calendar says when a decision is announced. A
 batch stays as it was dealt, but for arms that are removed.
 
-A test is a row of numbers (`HELD` and the others below), marks of the arms, the rows of its
-evidence (`core.evidence.families`), and rails: the rows of its guardrails. docs/research/ends.md
-and docs/research/guardrails.md have the proofs.
+`core.course_rows` has the rows that the steps are taken on. docs/research/ends.md and
+docs/research/guardrails.md have the proofs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from bascule.core.calendar import announced_after
+from bascule.core.course_rows import (
+    AHEAD,
+    GONE,
+    HARM,
+    HELD,
+    KEPT,
+    KIND,
+    LINE,
+    MARGIN,
+    OUT,
+    REMOVED,
+    REMOVED_AT,
+    SCALE,
+    TEST,
+    UNTIL,
+    WAITS,
+    WIDER,
+    Course,
+    CourseScope,
+    Guards,
+    Primary,
+    Rails,
+    Terms,
+)
 from bascule.core.evidence.families.rows import ACTIVE, Family, Params, Row, Rows
 from bascule.core.metrics.guard_rule import (
     BEYOND,
@@ -50,94 +73,13 @@ from bascule.core.procedures.blocks.steps import (
 from bascule.core.procedures.intervals.state import narrowed
 from bascule.core.types import NOBODY
 
-HELD, UNTIL, GONE, WAITS, HARM, TEST = range(6)
-"""Columns of a test, and how many there are: the decision that is withheld and until when, how many
-arms were removed, whether the last arm waits for its guardrails, and whether harm has decided."""
 
-OUT, REMOVED, KEPT, REMOVED_AT, MARKS = range(5)
-"""Rows of marks, with a number for each arm, and how many rows there are: whether it is not active,
-whether it was removed, whether it was active before the decision that is withheld, and after how
-many units it was found harmful."""
-
-KIND, MARGIN, LINE, TURNED, CENTRE, SCALE, NUMBERS = range(7)
-"""Columns of a guardrail's numbers, and how many there are: which of the families of evidence it
-has, the margin and the line of harm, whether outcomes are reflected, and about what, and the scale
-of its outcomes."""
-
-
-class Rails(NamedTuple):
-    """The guardrails of a test: their numbers, and rows like those of the primary metric.
-
-    `params` and `harm` have for each guardrail the numbers of `Params` but for the floors: those
-    that its margin is judged by, and those that harm is. `arms` and `pairs` are the rows of each
-    guardrail; `standings`, `lows` and `highs` are what each guardrail says of each arm.
-    """
-
-    numbers: Any
-    params: Any
-    harm: Any
-    arms: Any
-    pairs: Any
-    standings: Any
-    lows: Any
-    highs: Any
-
-
-class Terms(NamedTuple):
-    """The numbers of a design that its course goes by; times are in the unit of the clock."""
-
-    control: int
-    """The arm that guardrails compare with."""
-    max_units: int
-    rounds: int
-    """Blocks in a batch."""
-    each: int
-    """Units of a challenger in a block."""
-    tilt: float
-    margin: float
-    """The smallest difference that matters, in units of the scale; 0 for none."""
-    least: float
-    """How long a test lasts at least."""
-    week: float
-    """How long a week is; 0 if a decision may be announced at any time."""
-    rollout: bool
-    """Whether the guardrails alone decide."""
-    usual: Params
-    """Parameters of the evidence while no arm was removed by hand."""
-    strict: Params
-    """Parameters of the evidence, with a stricter threshold, after an arm was removed."""
-
-
-class CourseScope(NamedTuple):
-    """What a design has: with fewer branches its course compiles faster."""
-
-    two_arms: bool
-    intervals: bool
-    """Whether the intervals of the primary metric are needed."""
-    guarded: bool
-    """Whether there are guardrails."""
-    withholds: bool
-    """Whether a decision may come too early for the calendar."""
-
-
-class Course(NamedTuple):
-    """The steps of a course, in their order."""
-
-    start: Callable[..., None]
-    choose: Callable[..., tuple[int, int]]
-    begin: Callable[..., int]
-    is_frozen: Callable[..., bool]
-    fold: Callable[..., None]
-    conclude: Callable[..., tuple[int, int]]
-    announce: Callable[..., int]
-
-
-def params_of(numbers: Row, floors: Row) -> Params:
+def params_of(numbers: Row, terms: Terms) -> Params:
     """Return the numbers of a guardrail's evidence as its family takes them."""
     return Params(
         numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6],
         numbers[7], numbers[8], numbers[9], numbers[10], numbers[11], numbers[12], numbers[13],
-        numbers[14], numbers[15], numbers[16], numbers[17], floors,
+        numbers[14], numbers[15], numbers[16], numbers[17], terms.usual.floors,
     )  # fmt: skip
 
 
@@ -164,24 +106,52 @@ def by_kind(functions: Sequence[Any]) -> Any:
     return choose
 
 
+STEPS_OF_GUARDS = ("fold", "interval")
+"""The steps of evidence that a guardrail takes."""
+
+
 @lru_cache(maxsize=64)
 def course_of(
     family: Family, kinds: tuple[Family, ...], share_of: Share, scope: CourseScope
 ) -> Course:
-    """Return the course of a test by the family of its evidence and those of its guardrails.
+    """Return the course of a test by the family of its evidence and those of its guardrails."""
+    leader, fold, drop, winner, over, interval, blocks_left = steps_of(
+        family, Scope(scope.two_arms, scope.intervals)
+    )
+
+    def fold_primary(arms: Rows, pairs: Rows, count: int, looks: bool, params: Params) -> None:
+        fold(arms, pairs, count, params)
+        if looks:
+            drop(arms, pairs, count, params)
+
+    guards = None
+    if scope.guarded:
+        of_kinds = [steps_of(kind, Scope(two_arms=False, intervals=True)) for kind in kinds]
+        folds, intervals = ([getattr(kind, step) for kind in of_kinds] for step in STEPS_OF_GUARDS)
+        guards = Guards(by_kind(folds), by_kind(intervals), params_of)
+    primary = Primary(leader, fold_primary, winner, over, interval, blocks_left)
+    columns = family.arm_columns, family.pair_columns
+    return course_of_steps(primary, guards, share_of, columns, scope)
+
+
+@lru_cache(maxsize=64)
+def course_of_steps(
+    primary: Primary,
+    guards: Guards | None,
+    share_of: Share,
+    columns: tuple[int, int],
+    scope: CourseScope,
+) -> Course:
+    """Return the course of a test by the steps of its evidence, whose rows have some `columns`.
 
     Where a design has neither guardrails nor a calendar, `test`, `marks` and `rails` are not used.
     """
-    two_arms, intervals, guarded, withholds = scope
-    steps = steps_of(family, Scope(two_arms, intervals))
-    leader, fold_primary, drop, winner_of, over, interval, blocks_left = steps
-    arm_columns, pair_columns = family.arm_columns, family.pair_columns
-    fold_any: Any = None
-    interval_any: Any = None
-    if guarded:
-        of_kinds = [steps_of(kind, Scope(two_arms=False, intervals=True)) for kind in kinds]
-        fold_any = by_kind([kind.fold for kind in of_kinds])
-        interval_any = by_kind([kind.interval for kind in of_kinds])
+    guarded, withholds = scope.guarded, scope.withholds
+    leader, fold_primary, winner_of, over, interval, blocks_left = primary
+    arm_columns, pair_columns = columns
+    fold_any: Any = guards and guards.fold
+    interval_any: Any = guards and guards.interval
+    params_any: Any = guards and guards.params
 
     def start(test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails, count: int) -> None:
         """Reset a test: no units yet, and every arm active."""
@@ -244,20 +214,22 @@ def course_of(
             arms[terms.control][ACTIVE] = 0.0
         return size
 
-    def is_frozen(
+    def may_begin(
         test: Row, arms: Rows, pairs: Rows, count: int, pending: int, clocks: Row, terms: Terms
-    ) -> bool:
-        """Return whether no batch may begin now, since the units that wait suffice for the horizon.
+    ) -> float:
+        """Return how many blocks may begin now: none once the units that wait suffice.
 
-        `clocks` has what blocks under way will add to the clock of each pair.
+        That is by the horizon; without one, and with nobody who waits, any number may. `clocks` has
+        what blocks under way will add to the clock of each pair.
         """
         suffices = pending > 0
         if withholds:
             suffices = suffices or test[HELD] != NOBODY
         if guarded:
             suffices = suffices and test[WAITS] == 0.0 and not terms.rollout
-        params = judged_by(test, terms)
-        return suffices and blocks_left(arms, pairs, count, clocks, params) <= 0.0
+        if not suffices:
+            return math.inf
+        return blocks_left(arms, pairs, count, clocks, judged_by(test, terms))
 
     def fold(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
@@ -265,90 +237,104 @@ def course_of(
     ) -> None:  # fmt: skip
         """Take a complete block in: `after` units have counted, and `before` had.
 
-        With the last block of a batch, arms that are beaten are dropped. Guardrails are looked at
-        when that is due.
+        With the last block of a batch, arms that are beaten are dropped, unless a decision is
+        withheld. Guardrails are looked at when that is due.
         """
-        fold_primary(arms, pairs, count, judged_by(test, terms))
+        looks = last
+        if withholds:
+            looks = looks and test[HELD] == NOBODY
+            if looks:
+                for arm in range(count):
+                    marks[KEPT][arm] = arms[arm][ACTIVE]
+        if guarded:
+            looks = looks and not terms.rollout
+        fold_primary(arms, pairs, count, looks, judged_by(test, terms))
         if guarded:
             for which in range(len(rails.numbers)):
-                params = params_of(rails.params[which], terms.usual.floors)
-                kind = rails.numbers[which][KIND]
-                fold_any(kind, rails.arms[which], rails.pairs[which], count, params)
-        if last:
-            looks = True
-            if withholds:
-                looks = test[HELD] == NOBODY
-                if looks:
-                    for arm in range(count):
-                        marks[KEPT][arm] = arms[arm][ACTIVE]
-            if guarded:
-                looks = looks and not terms.rollout
-            if looks:
-                drop(arms, pairs, count, judged_by(test, terms))
-        if guarded:
-            note_waiting(test, marks, arms, rails, count, terms)
-            if look_is_due(before, after, terms.rollout or test[WAITS] > 0.0):
-                look(rails, count, terms)
+                if rails.numbers[which][AHEAD] == 0.0:
+                    fold_guard(rails, which, count, terms)
+            waits = waiting(test, marks, arms, rails, count, terms) != NOBODY
+            if look_is_due(before, after, terms.rollout or waits):
+                for which in range(len(rails.numbers)):
+                    if rails.numbers[which][AHEAD] == 0.0:
+                        look(rails, which, count, terms)
 
-    def note_waiting(
-        test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms
+    def fold_guard(rails: Rails, which: int, count: int, terms: Terms) -> None:
+        """Take a complete block of a guardrail in."""
+        params = params_any(rails.params[which], terms)
+        kind = rails.numbers[which][KIND]
+        fold_any(kind, rails.arms[which], rails.pairs[which], count, params)
+
+    def fold_ahead(
+        rails: Rails, which: int, count: int, before: int, after: int, terms: Terms
     ) -> None:
-        """Note whether the only arm that is left waits for its guardrails."""
+        """Take a complete block of a guardrail in that counts before its units do.
+
+        It is looked at by its own units: `after` of them have counted, and `before` had.
+        """
+        fold_guard(rails, which, count, terms)
+        if look_is_due(before, after, True):
+            look(rails, which, count, terms)
+
+    def waiting(test: Row, marks: Rows, arms: Rows, rails: Rails, count: int, terms: Terms) -> int:
+        """Return the only arm that is left, if it waits for its guardrails, and note that."""
         for arm in range(count):
             marks[OUT][arm] = 0 if arms[arm][ACTIVE] > 0.0 else 1
         only = only_treatment(marks[OUT], count, terms.control)
-        may = allowed(rails.standings, count, len(rails.numbers), only, terms.control)
-        test[WAITS] = 1.0 if only != NOBODY and not may else 0.0
+        says = len(rails.standings) // count
+        if only != NOBODY and allowed(rails.standings, count, says, only, terms.control):
+            only = NOBODY
+        test[WAITS] = 0.0 if only == NOBODY else 1.0
+        return only
 
-    def look(rails: Rails, count: int, terms: Terms) -> None:
-        """Narrow the interval of every arm on every guardrail, and see who is harmful."""
-        control, floors = terms.control, terms.usual.floors
-        for which in range(len(rails.numbers)):
-            numbers, arms, pairs = rails.numbers[which], rails.arms[which], rails.pairs[which]
-            params = params_of(rails.params[which], floors)
-            strict = params_of(rails.harm[which], floors)
-            kind, scale, line = numbers[KIND], numbers[SCALE], numbers[LINE]
-            for arm in range(count):
-                at = which * count + arm
-                low, high = 0.0, 0.0
-                if arm != control:
-                    _, low, high = interval_any(kind, arms, pairs, count, arm, control, params)
-                    low, high = scale * low, scale * high
-                rails.lows[at], rails.highs[at] = narrowed(
-                    rails.lows[at], rails.highs[at], low, high
-                )
-                harmful = rails.standings[at] == HARMED
-                # An interval at a higher threshold is wider.
-                wider = strict.threshold >= params.threshold
-                if not harmful and not (wider and high >= -line):
-                    high = 0.0
-                    if arm != control:
-                        _, _, high = interval_any(kind, arms, pairs, count, arm, control, strict)
-                    harmful = is_harmful(scale * high, line)
-                rails.standings[at] = standing_of(
-                    rails.lows[at], rails.highs[at], numbers[MARGIN], harmful
-                )
-
-    def remove_harmful(
-        test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
-        count: int, units: int, terms: Terms,
-    ) -> None:  # fmt: skip
-        """Remove arms that a guardrail has found harmful, for good, while three are left.
-
-        A decision that is withheld is void then: all that has counted is judged again.
-        """
-        guardrails = len(rails.numbers)
+    def look(rails: Rails, which: int, count: int, terms: Terms) -> None:
+        """Narrow the interval of every arm on a guardrail, and see who is harmful."""
+        control = terms.control
+        numbers, arms, pairs = rails.numbers[which], rails.arms[which], rails.pairs[which]
+        params = params_any(rails.params[which], terms)
+        kind, scale, line = numbers[KIND], numbers[SCALE], numbers[LINE]
         for arm in range(count):
-            if marks[REMOVED][arm] == 0 and harmed_on(rails.standings, count, guardrails, arm):
-                if marks[REMOVED_AT][arm] < 0:
-                    marks[REMOVED_AT][arm] = units
-                if count - test[GONE] > 2:
-                    test[GONE] += 1.0
-                    marks[REMOVED][arm] = 1
-                    arms[arm][ACTIVE] = 0.0
-                    come_back(marks, arms, pairs, count, terms)
-                    if withholds:
-                        test[HELD] = NOBODY
+            at = which * count + arm
+            low, high = 0.0, 0.0
+            if arm != control:
+                _, low, high = interval_any(kind, arms, pairs, count, arm, control, params)
+                low, high = scale * low, scale * high
+            rails.lows[at], rails.highs[at] = narrowed(rails.lows[at], rails.highs[at], low, high)
+            harmful = rails.standings[at] == HARMED
+            if not harmful and line < math.inf and not (numbers[WIDER] > 0.0 and high >= -line):
+                high = 0.0
+                if arm != control:
+                    strict = params_any(rails.harm[which], terms)
+                    _, _, high = interval_any(kind, arms, pairs, count, arm, control, strict)
+                harmful = is_harmful(scale * high, line)
+            rails.standings[at] = standing_of(
+                rails.lows[at], rails.highs[at], numbers[MARGIN], harmful
+            )
+
+    def harmful_arm(test: Row, marks: Rows, rails: Rails, count: int) -> int:
+        """Return the first harmful arm that has to be removed, while three are left."""
+        if count - test[GONE] > 2:
+            for arm in range(count):
+                if marks[REMOVED][arm] == 0 and harmed_on(
+                    rails.standings, count, len(rails.numbers), arm
+                ):
+                    return arm
+        return NOBODY
+
+    def remove(
+        test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, arm: int, terms: Terms
+    ) -> None:
+        """Remove an arm, for good.
+
+        Arms come back that only removed arms have beaten. A decision that is withheld is void: all
+        that has counted is judged again.
+        """
+        test[GONE] += 1.0
+        marks[REMOVED][arm] = 1
+        arms[arm][ACTIVE] = 0.0
+        come_back(marks, arms, pairs, count, terms)
+        if withholds:
+            test[HELD] = NOBODY
 
     def come_back(marks: Rows, arms: Rows, pairs: Rows, count: int, terms: Terms) -> None:
         """Make dropped arms active again that only removed arms have beaten."""
@@ -368,14 +354,33 @@ def course_of(
         """Return the decision after a batch, or `NOBODY`, and why the test ends without one, or 0.
 
         Harm comes first: an arm that a guardrail has found harmful is removed before anything is
-        announced. A decision that comes too early for the calendar is withheld, unless harm has
-        decided; futility waits until then.
+        announced.
         """
-        guardrails, harm = 0, False
         if guarded:
-            guardrails = len(rails.numbers)
-            remove_harmful(test, marks, arms, pairs, rails, count, units, terms)
-            note_waiting(test, marks, arms, rails, count, terms)
+            for arm in range(count):
+                if marks[REMOVED_AT][arm] < 0 and harmed_on(
+                    rails.standings, count, len(rails.numbers), arm
+                ):
+                    marks[REMOVED_AT][arm] = units
+            arm = harmful_arm(test, marks, rails, count)
+            while arm != NOBODY:
+                remove(test, marks, arms, pairs, count, arm, terms)
+                arm = harmful_arm(test, marks, rails, count)
+        return judge(test, marks, arms, pairs, rails, count, clock, terms)
+
+    def judge(
+        test: Row, marks: Rows, arms: Rows, pairs: Rows, rails: Rails,
+        count: int, clock: float, terms: Terms,
+    ) -> tuple[int, int]:  # fmt: skip
+        """Return the decision when no arm has to be removed, and why the test ends without one.
+
+        A decision that comes too early for the calendar is withheld, unless harm has decided;
+        futility waits until then.
+        """
+        guardrails, says, harm = 0, 0, False
+        if guarded:
+            guardrails, says = len(rails.numbers), len(rails.standings) // count
+            waiting(test, marks, arms, rails, count, terms)
             harm = all_harmed(marks[REMOVED], rails.standings, count, guardrails, terms.control)
             test[HARM] = 1.0 if harm else 0.0
         if withholds and test[HELD] != NOBODY:
@@ -388,7 +393,7 @@ def course_of(
                 winner = terms.control
             else:
                 winner = shipped(
-                    winner, terms.rollout, marks[OUT], rails.standings, count, guardrails,
+                    winner, terms.rollout, marks[OUT], rails.standings, count, guardrails, says,
                     terms.control,
                 )  # fmt: skip
             by_plan = not terms.rollout and test[WAITS] == 0.0
@@ -401,7 +406,7 @@ def course_of(
             if stuck and not may_be_harmful(marks, rails, count, terms):
                 ended = REFUSED
         elif withholds and not harm:
-            until = announced_after(clock, terms.least, terms.week)
+            until = announced_after(clock, terms.least, terms.week, terms.latest)
             if until > clock:
                 test[HELD], test[UNTIL] = winner, until
                 winner = NOBODY
@@ -414,7 +419,7 @@ def course_of(
         may = False
         for which in range(len(rails.numbers)):
             numbers = rails.numbers[which]
-            params = params_of(rails.params[which], terms.usual.floors)
+            params = params_any(rails.params[which], terms)
             for arm in range(count):
                 if marks[OUT][arm] == 0 and rails.standings[which * count + arm] == BEYOND:
                     middle, _, _ = interval_any(
@@ -430,4 +435,7 @@ def course_of(
             return int(test[HELD])
         return NOBODY
 
-    return Course(start, choose, begin, is_frozen, fold, conclude, announce)
+    return Course(
+        start, choose, begin, may_begin, fold, fold_ahead, waiting, control_is_back, harmful_arm,
+        remove, judge, conclude, announce,
+    )  # fmt: skip

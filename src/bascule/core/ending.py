@@ -5,8 +5,6 @@ docs/research/ends.md says what is guaranteed in each case, and proves it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, TypeVar
@@ -15,14 +13,10 @@ from bascule.core.approximate import error_words, percent, size
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
-from bascule.core.metrics.effects import Effect, beaten_by, effects
-from bascule.core.metrics.guardrails import (
-    all_harmed,
-    guardrails_decide,
-    none_can_ship,
-    still_compared,
-)
-from bascule.core.procedures.base import AnyStatistics, Block, Decision, EndReason
+from bascule.core.metrics.effects import Effect, effects
+from bascule.core.position import position_of, still_compared
+from bascule.core.procedures.base import AnyStatistics, Decision, EndReason
+from bascule.core.procedures.blocks.procedure import END_REASONS
 from bascule.core.progress import decision, declared_error
 from bascule.core.statistics import Statistics
 
@@ -78,12 +72,8 @@ def cap_met(design: Design, statistics: AnyStatistics) -> bool:
     """
     if design.max_units is None:
         return False
-    if isinstance(statistics, Statistics):
-        statistics = still_compared(design, statistics)
-    return (
-        statistics.units + design.procedure.next_size(design.oriented_statistics(statistics))
-        > design.max_units
-    )
+    compared = design.oriented_statistics(still_compared(design, statistics))
+    return bool(statistics.units + design.procedure.next_size(compared) > design.max_units)
 
 
 def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
@@ -94,11 +84,7 @@ def end_reason(design: Design, statistics: AnyStatistics) -> EndReason | None:
     >>> end_reason(design, bs.progress.Statistics.empty(2)) is None
     True
     """
-    if isinstance(statistics, Statistics) and guardrails_decide(design, statistics):
-        # The plan is about the primary metric, which has decided already or does not decide.
-        return "guardrails" if none_can_ship(design, statistics) else None
-    procedure, oriented = design.judging(statistics)
-    return procedure.end_reason(oriented) if procedure.has_horizon else None
+    return END_REASONS[position_of(design, statistics).judge().ended]
 
 
 def is_futile(design: Design, statistics: AnyStatistics) -> bool:
@@ -111,19 +97,6 @@ def horizon_share(design: Design, statistics: AnyStatistics) -> float:
     """Return which part of the way to the horizon is covered; 0 where there is none."""
     procedure, oriented = design.judging(statistics)
     return procedure.horizon_share(oriented)
-
-
-def blocks_left(
-    design: Design, statistics: Statistics, block: Block, under_way: Sequence[tuple[int, int, int]]
-) -> float:
-    """Return how many more such blocks it takes to the horizon, those under way counted.
-
-    Infinitely many where nothing ends the test: without a horizon, and once guardrails decide.
-    """
-    if not design.procedure.has_horizon or guardrails_decide(design, statistics):
-        return math.inf
-    procedure, oriented = design.judging(statistics)
-    return procedure.blocks_left(oriented, block, under_way)
 
 
 def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
@@ -157,10 +130,7 @@ def remove_arm(design: Design, statistics: Seen, name: str) -> Seen:
     # What was kept before the first removal was kept at a weaker threshold.
     kept = statistics.bounds if statistics.removed else ()
     judged = replace(statistics, removed=removed, dropped=frozenset(), bounds=kept)
-    # Arms come back by the evidence as it is now, as in `core.course`.
-    now = beaten_by(design, replace(judged, bounds=()), without=removed)
-    beaten = (statistics.dropped & now) - removed
-    after = replace(judged, dropped=beaten)
+    after = replace(judged, dropped=position_of(design, statistics, removes=True).without(arm))
     procedure, oriented = design.judging(after)
     return replace(after, bounds=procedure.bounds(design.oriented_statistics(judged), oriented))
 
@@ -217,7 +187,7 @@ def _among(statistics: AnyStatistics) -> str:
 
 def _promise(design: Design, statistics: AnyStatistics, kind: EndKind, error: float) -> str:
     promised = design.calibration
-    if kind == "winner" and isinstance(statistics, Statistics) and all_harmed(design, statistics):
+    if kind == "winner" and position_of(design, statistics).judge().harm:
         return (
             "the control stays because every other arm was found harmful"
             f"{guard_promise(design)}; nothing is claimed about the primary metric"

@@ -6,7 +6,7 @@ Each function asks the design for its procedure and calls it; they are the publi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -14,17 +14,16 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
-from bascule.core.metrics.guardrails import (
-    Blocks,
-    all_harmed,
-    fold_metrics,
-    harmed,
-    may_hold,
-    record_metrics,
-    shipped,
+from bascule.core.metrics.guardrails import Blocks, harmed
+from bascule.core.position import (
+    Judgement,
+    Step,
+    folded,
+    folded_ahead,
+    position_of,
     still_compared,
-    with_lacking,
 )
+from bascule.core.procedure_steps import Advance
 from bascule.core.procedures.base import (
     AnyStatistics,
     Block,
@@ -37,7 +36,7 @@ from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.intervals.procedure import IntervalProcedure
 from bascule.core.procedures.recurrent import RecurrentProcedure
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import NO_DIFFERENCE, NOBODY
+from bascule.core.types import NOBODY
 
 Family = TypeVar("Family", bound=Procedure)
 
@@ -67,9 +66,8 @@ def next_arm(design: Design, statistics: AnyStatistics) -> int:
     >>> next_arm(bs.Design(["a", "b"], bs.Gaussian(1), bs.ETC()), Statistics.empty(2))
     0
     """
-    if isinstance(statistics, Statistics):
-        statistics = still_compared(design, statistics)
-    return design.procedure.next_arm(design.oriented_statistics(statistics))
+    compared = still_compared(design, statistics)
+    return design.procedure.next_arm(design.oriented_statistics(compared))
 
 
 def record(
@@ -79,26 +77,34 @@ def record(
     value: float,
     metrics: Sequence[float] = (),
     lacking: Sequence[bool] = (),
+    is_held: bool = False,
 ) -> Statistics:
     """Return the statistics after one more outcome, with newly beaten arms dropped.
 
     `metrics` are the unit's outcomes of the other metrics, in the order of the design. `lacking`
-    says of the primary metric and each other one whether the unit has no value of it.
+    says of the primary metric and each other one whether the unit has no value of it. While a
+    decision `is_held`, no arm is dropped.
     """
-    design.outcome.check_value(value)
-    procedure, oriented = design.judging(statistics)
-    after = _with_bounds(
-        procedure, oriented, procedure.record(oriented, arm, design.oriented(value))
-    )
-    after = replace(after, arms=statistics.record(arm, value).arms)
-    after = _all_kept(design, statistics, after)
-    one = [int(other == arm) for other in range(len(design.arms))]
-    counts = [[int(lacks) * unit for unit in one] for lacks in lacking]
-    if counts:
-        after = with_lacking(design, after, one, counts[0])
-    if not design.metrics:
-        return after
-    return record_metrics(design, statistics, after, arm, metrics, counts[1:])
+    _check_count(design, metrics)
+    for own, outcome in zip((design, *design.metric_designs), (value, *metrics), strict=True):
+        own.outcome.check_value(outcome)
+
+    def advance(procedure: Procedure, before: Statistics, looks: bool) -> Statistics:
+        oriented = design.oriented_statistics(before)
+        after = procedure.record(oriented, arm, design.oriented(value))
+        after = _with_bounds(procedure, oriented, after)
+        dropped = after.dropped if looks else before.dropped
+        return replace(after, arms=before.record(arm, value).arms, dropped=dropped)
+
+    units = [int(other == arm) for other in range(len(design.arms))]
+    counts = [[int(lacks) * unit for unit in units] for lacks in lacking]
+    others = {which: _recorded(arm, other) for which, other in enumerate(metrics)}
+    return folded(design, statistics, Step(advance, others, units, counts), is_held)
+
+
+def _recorded(arm: int, value: float) -> Advance:
+    """Return the step of a metric that counts one more outcome."""
+    return lambda _, before, looks: before.record(arm, value)  # noqa: ARG005
 
 
 def next_block(design: Design, statistics: Statistics, signals: Signals | None = None) -> Block:
@@ -126,6 +132,7 @@ def fold_block(
     metrics: Blocks = (),
     covariates: tuple[float, ...] = (),
     lacking: Sequence[Sequence[int]] = (),
+    is_held: bool = False,
 ) -> Statistics:
     """Return the statistics after one more block, whose outcomes are given arm by arm.
 
@@ -133,7 +140,8 @@ def fold_block(
     unless `look` is false because more of the same batch follows. `metrics` has the block's
     outcomes of the other metrics, in the order of the design. With covariates, `block` has adjusted
     outcomes, and `covariates` the sums of the block by `design.adjustment`. `lacking` has, for the
-    primary metric and each other one, the units of each arm without a value.
+    primary metric and each other one, the units of each arm without a value. While a decision
+    `is_held`, no arm is dropped.
 
     >>> import bascule as bs
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3))
@@ -141,19 +149,60 @@ def fold_block(
     >>> fold_block(design, bs.progress.Statistics.empty(2), data).pairs[0][0]
     -0.125
     """
-    procedure, oriented = design.judging(statistics)
-    after = procedure.fold_block(oriented, design.oriented_block(block), look)
-    after = _with_bounds(procedure, oriented, after, look)
-    after = replace(after, arms=statistics.with_block(block).arms)
-    after = _all_kept(design, statistics, after)
-    if lacking:
-        after = with_lacking(design, after, [arm.units for arm in block], lacking[0])
-    if design.adjustment is not None:
-        sums = design.adjustment.folded(statistics.covariates, covariates)
-        after = replace(after, covariates=sums)
-    if not design.metrics:
-        return after
-    return fold_metrics(design, statistics, after, metrics, lacking[1:])
+    _check_count(design, metrics)
+
+    def advance(procedure: Procedure, before: Statistics, looks: bool) -> Statistics:
+        oriented = design.oriented_statistics(before)
+        after = procedure.fold_block(oriented, design.oriented_block(block), looks)
+        after = _with_bounds(procedure, oriented, after, look)
+        after = replace(after, arms=before.with_block(block).arms)
+        if design.adjustment is None:
+            return after
+        return replace(after, covariates=design.adjustment.folded(before.covariates, covariates))
+
+    units = [arm.units for arm in block]
+    step = Step(advance, _blocks(design, dict(enumerate(metrics))), units, lacking, look)
+    return folded(design, statistics, step, is_held)
+
+
+def fold_ahead(
+    design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
+) -> Statistics:
+    """Return the statistics with a block of metrics that count before the primary one does.
+
+    `blocks` has what the arms have given, by the place of the metric in the design.
+    """
+    return folded_ahead(design, statistics, _blocks(design, blocks))
+
+
+def _blocks(
+    design: Design, blocks: Mapping[int, Sequence[ArmStatistics] | None]
+) -> dict[int, Advance]:
+    """Return the steps of other metrics that take a block in, but for those without one."""
+    return {
+        which: _with_block(design.metric_designs[which], block)
+        for which, block in blocks.items()
+        if block is not None
+    }
+
+
+def _with_block(design: Design, block: Sequence[ArmStatistics]) -> Advance:
+    def advance(procedure: Procedure, before: Statistics, looks: bool) -> Statistics:
+        oriented = design.oriented_statistics(before)
+        after = procedure.fold_block(oriented, design.oriented_block(block), looks)
+        return replace(after, arms=before.with_block(block).arms)
+
+    return advance
+
+
+def _check_count(design: Design, outcomes: Sequence[object]) -> None:
+    if len(outcomes) != len(design.metrics):
+        names = ", ".join(metric.name for metric in design.metrics)
+        raise InputError(
+            "metrics",
+            "metrics: give the outcomes of every metric of the design, "
+            f"{names} (got {len(outcomes)})",
+        )
 
 
 def close_stage(design: Design, statistics: CohortStatistics) -> CohortStatistics:
@@ -184,24 +233,19 @@ def decision(design: Design, statistics: AnyStatistics) -> Decision | None:
     >>> decision(design, data).name
     'b'
     """
-    procedure, oriented = design.judging(statistics)
-    reached = _promised(design, statistics, procedure.decision(oriented))
-    if not may_hold(design) or not isinstance(statistics, Statistics):
-        return reached
-    if all_harmed(design, statistics):
-        return _kept_control(design, statistics)
-    winner = NOBODY
-    if reached is not None:
-        winner = NO_DIFFERENCE if reached.arm is None else reached.arm
-    winner = shipped(design, statistics, winner)
-    if winner == NOBODY:
+    return decision_of(design, statistics, position_of(design, statistics).judge())
+
+
+def decision_of(design: Design, statistics: AnyStatistics, judgement: Judgement) -> Decision | None:
+    """Return the decision that the course of a test has reached, with its guarantee, or None."""
+    if judgement.winner == NOBODY:
         return None
-    return _rolled_out(design, winner) if design.decides == "guardrails" else reached
-
-
-def _all_kept(design: Design, before: Statistics, after: Statistics) -> Statistics:
-    """Return the statistics without newly beaten arms where the primary metric does not decide."""
-    return after if design.decides == "primary" else replace(after, dropped=before.dropped)
+    if judgement.harm:
+        assert isinstance(statistics, Statistics)
+        return _kept_control(design, statistics)
+    if design.decides == "guardrails":
+        return _rolled_out(design, judgement.winner)
+    return _promised(design, statistics, judgement.reached)
 
 
 def _rolled_out(design: Design, new: int) -> Decision:

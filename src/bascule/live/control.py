@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from bascule.core.design import Design
-from bascule.core.ending import blocks_left
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
+from bascule.core.position import Calendar, position_of
 from bascule.core.procedures.base import Block
+from bascule.core.types import NO_DIFFERENCE
 from bascule.live.storage.state import Control, ExperimentState, Phase
 
 ENROLLING: tuple[Phase, ...] = ("running", "decided")
@@ -64,9 +65,11 @@ def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: 
 
     `more` units were placed that the state does not have yet.
     """
-    if state.pending + more <= 0 and state.ending.held is None:
+    if not design.procedure.has_horizon:
         return math.inf
-    left = blocks_left(design, state.latest_once, block, state.enrolment.under_way)
+    calendar = None if state.ending.held is None else Calendar(0.0, held=NO_DIFFERENCE)
+    position = position_of(design, state.latest_once, calendar)
+    left = position.may_begin(state.pending + more, block, state.enrolment.under_way)
     return left if left == math.inf else max(0.0, math.ceil(left))
 
 

@@ -8,7 +8,8 @@ import pytest
 
 import bascule as bs
 from bascule.core.ending import cap_met, remove_arm
-from bascule.core.metrics.guardrails import harmed, may_ship, metric_views, waiting_arm
+from bascule.core.metrics.guardrails import harmed, metric_views
+from bascule.core.position import may_ship, waiting_arm
 from bascule.core.progress import decision, fold_block, next_block, record
 from bascule.core.statistics import ArmStatistics
 

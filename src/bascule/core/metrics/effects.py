@@ -193,27 +193,6 @@ def _shown(
     )
 
 
-def beaten_by(design: Design, statistics: AnyStatistics, without: frozenset[int]) -> frozenset[int]:
-    """Return the arms that the intervals put below some other arm, one not among `without`.
-
-    >>> import bascule as bs
-    >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2), error=0.05)
-    >>> from bascule.progress import ArmStatistics, Statistics
-    >>> data = Statistics((ArmStatistics(100, 100.0), ArmStatistics(100, 0.0)))
-    >>> sorted(beaten_by(design, data, without=frozenset()))
-    [1]
-    """
-    procedure, oriented = design.judging(statistics)
-    beaten = set()
-    shown = zip(procedure.compared(oriented), advantages(design, statistics), strict=True)
-    for (i, j), effect in shown:
-        if effect.low >= 0.0 and i not in without:
-            beaten.add(j)
-        if effect.high <= 0.0 and j not in without:
-            beaten.add(i)
-    return frozenset(beaten)
-
-
 PART = 0.05
 """What each bound of the control's mean may fail with, as a part of the error of a difference."""
 

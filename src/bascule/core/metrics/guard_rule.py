@@ -130,22 +130,28 @@ def shipped(
     standings: Standings,
     arms: int,
     guardrails: int,
+    says: int,
     control: int,
 ) -> int:
     """Return the decision, given the winner on the primary metric, if not all arms are harmful.
 
     In a rollout the guardrails alone decide, for the first arm in the order of the design that all
-    of them allow. If no difference matters the control stays, provided
-    that it is still active.
+    of them allow. If no difference matters the control stays, provided that it is still active.
+    Rows of standings from `guardrails` up to `says` are for missing values: these also hold up that
+    no difference matters.
     """
     if rollout:
         winner = NOBODY
         for arm in range(arms):
             is_new = arm != control and out[arm] == 0 and winner == NOBODY
-            if is_new and allowed(standings, arms, guardrails, arm, control):
+            if is_new and allowed(standings, arms, says, arm, control):
                 winner = arm
     if winner == NO_DIFFERENCE:
+        for arm in range(arms):
+            for row in range(guardrails, says):
+                if out[arm] == 0 and standings[row * arms + arm] == OPEN:
+                    return NOBODY
         return NOBODY if out[control] != 0 else winner
-    if winner != NOBODY and not allowed(standings, arms, guardrails, winner, control):
+    if winner != NOBODY and not allowed(standings, arms, says, winner, control):
         return NOBODY
     return winner

@@ -10,20 +10,17 @@ docs/research/guardrails.md has the proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from bascule.core.design import Design
-from bascule.core.errors import InputError
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
 from bascule.core.metrics.metric import Metric
-from bascule.core.procedures.base import AnyStatistics
 from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.core.types import NO_DIFFERENCE, NOBODY
 
 Standing = Literal["open", "within margin", "harmed", "beyond margin"]
 """What a guardrail says of an arm so far."""
@@ -53,58 +50,6 @@ def empty_metrics(design: Design) -> tuple[Statistics, ...]:
     return tuple(Statistics.empty(len(design.arms)) for _ in design.metrics)
 
 
-def fold_metrics(
-    design: Design,
-    before: Statistics,
-    after: Statistics,
-    blocks: Blocks,
-    lacking: Sequence[Sequence[int]] = (),
-) -> Statistics:
-    """Return the statistics with what a block has shown of every other metric.
-
-    `after` are the statistics with the block's outcomes of the primary metric. `lacking` has, for
-    each metric, the units of each arm without a value.
-    """
-    known = before.metrics or empty_metrics(design)
-    _check_count(design, blocks)
-    none = ((0,) * len(design.arms),) * len(blocks)
-    units = [now.units - then.units for now, then in zip(after.arms, before.arms, strict=True)]
-    folded = []
-    parts = zip(design.metric_designs, known, blocks, lacking or none, strict=True)
-    for one, statistics, block, without in parts:
-        rows = statistics if block is None else _with_block(one, statistics, block)
-        folded.append(with_lacking(one, rows, units, without))
-    return _judged(design, before, after, folded, [block is not None for block in blocks])
-
-
-def _with_block(
-    design: Design, statistics: Statistics, block: Sequence[ArmStatistics]
-) -> Statistics:
-    """Return a metric's statistics with one more block."""
-    oriented, added = design.oriented_statistics(statistics), design.oriented_block(block)
-    rows = design.procedure.fold_block(oriented, added, look=False)
-    return replace(rows, arms=statistics.with_block(block).arms)
-
-
-def fold_ahead(
-    design: Design, statistics: Statistics, blocks: Mapping[int, Sequence[ArmStatistics]]
-) -> Statistics:
-    """Return the statistics with a block of metrics that count before the primary one does.
-
-    `blocks` has what the arms have given, by the place of the metric in the design. Each metric is
-    looked at by its own units.
-    """
-    metrics = list(statistics.metrics or empty_metrics(design))
-    for which, block in blocks.items():
-        before = metrics[which]
-        after = _with_block(design.metric_designs[which], before, block)
-        is_due = guard_rule.look_is_due(before.units, after.units, True)
-        if design.metrics[which].is_guardrail and is_due:
-            after = _looked(design, which, after)
-        metrics[which] = after
-    return replace(statistics, metrics=tuple(metrics))
-
-
 def with_lacking(
     design: Design, statistics: Statistics, units: Sequence[int], lacking: Sequence[int]
 ) -> Statistics:
@@ -113,70 +58,6 @@ def with_lacking(
         return statistics
     rows = coverage.with_block(statistics.lacking, units, lacking, design.control_index)
     return replace(statistics, lacking=rows)
-
-
-def record_metrics(
-    design: Design,
-    before: Statistics,
-    after: Statistics,
-    arm: int,
-    values: Sequence[float],
-    lacking: Sequence[Sequence[int]] = (),
-) -> Statistics:
-    """Return the statistics with a unit's outcomes of every other metric."""
-    known = before.metrics or empty_metrics(design)
-    _check_count(design, values)
-    recorded = []
-    none = (0,) * len(design.arms)
-    parts = zip(design.metric_designs, known, values, lacking or [none] * len(values), strict=True)
-    for one, statistics, value, without in parts:
-        one.outcome.check_value(value)
-        recorded.append(with_lacking(one, statistics.record(arm, value), without, without))
-    return _judged(design, before, after, recorded, [True] * len(recorded))
-
-
-def _check_count(design: Design, given: Sequence[object]) -> None:
-    if len(given) != len(design.metrics):
-        names = ", ".join(metric.name for metric in design.metrics)
-        raise InputError(
-            "metrics",
-            f"metrics: give the outcomes of every metric of the design, {names} (got {len(given)})",
-        )
-
-
-def _judged(
-    design: Design,
-    before: Statistics,
-    after: Statistics,
-    metrics: Sequence[Statistics],
-    counted: Sequence[bool],
-) -> Statistics:
-    """Return the statistics with intervals and harm of guardrails as of now, if a look is due."""
-    if guard_rule.look_is_due(before.units, after.units, guardrails_decide(design, after)):
-        metrics = [
-            _looked(design, which, statistics)
-            if design.metrics[which].is_guardrail and counted[which]
-            else statistics
-            for which, statistics in enumerate(metrics)
-        ]
-    return replace(after, metrics=tuple(metrics))
-
-
-def _looked(design: Design, which: int, statistics: Statistics) -> Statistics:
-    """Return a metric's statistics with the running intersections, and harmful arms dropped."""
-    now = _against_control(design.metric_designs[which], statistics)
-    statistics = replace(statistics, bounds=intersected(statistics.bounds, now))
-    line, harm = design.metrics[which].harm_line, design.harm_designs[which]
-    if line is None or harm is None:
-        return statistics
-    bounds = enumerate(_against_control(harm, statistics))
-    harmful = {arm for arm, (_, high) in bounds if guard_rule.is_harmful(high, line)}
-    return replace(statistics, dropped=statistics.dropped | harmful)
-
-
-def _against_control(design: Design, statistics: Statistics) -> list[tuple[float, float]]:
-    """Return by how much each arm is better than the control: the bounds that hold now."""
-    return [(low, high) for _, low, high in _advantages(design, statistics)]
 
 
 def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
@@ -195,25 +76,6 @@ def standing(design: Design, which: int, statistics: Statistics, arm: int) -> St
     if code == guard_rule.WITHIN and coverage.held(design.metric_designs[which], its, units, arm):
         code = guard_rule.OPEN
     return STANDINGS[code]
-
-
-def _standings(design: Design, statistics: Statistics) -> list[int]:
-    """Return what every guardrail says of every arm, as `guard_rule` takes it.
-
-    The primary metric is one of them where it decides and its values may be missing.
-    """
-    arms = range(len(design.arms))
-    codes = [
-        STANDINGS.index(standing(design, which, statistics, arm))
-        for which, metric in enumerate(design.metrics)
-        if metric.is_guardrail
-        for arm in arms
-    ]
-    if has_primary_say(design):
-        units = [one.units for one in statistics.arms]
-        reasons = (coverage.held(design, statistics, units, arm) for arm in arms)
-        codes += [guard_rule.OPEN if why else guard_rule.WITHIN for why in reasons]
-    return codes
 
 
 def has_primary_say(design: Design) -> bool:
@@ -243,29 +105,6 @@ def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, .
     )
 
 
-def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
-    """Return whether every guardrail has found an arm within its margin, and no value lacks."""
-    return guard_rule.allowed(*_facts(design, statistics), arm, design.control_index)
-
-
-def _facts(design: Design, statistics: Statistics) -> tuple[list[int], int, int]:
-    """Return what every metric with a say says of every arm, and how many there are of both."""
-    standings, arms = _standings(design, statistics), len(design.arms)
-    return standings, arms, len(standings) // arms
-
-
-def shipped(design: Design, statistics: Statistics, winner: int) -> int:
-    """Return the decision, given the winner on the primary metric, if not all arms are harmful."""
-    out = [arm in statistics.out for arm in range(len(design.arms))]
-    if winner == NO_DIFFERENCE and any(
-        held_words(design, statistics, arm) for arm, is_out in enumerate(out) if not is_out
-    ):
-        return NOBODY
-    facts = _facts(design, statistics)
-    is_rollout = design.decides == "guardrails"
-    return guard_rule.shipped(winner, is_rollout, out, *facts, design.control_index)
-
-
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
     """Return the harmful arms that are still in the test, each with the metrics that say so."""
     by_arm: dict[int, tuple[int, ...]] = {}
@@ -273,70 +112,6 @@ def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
         for arm in metric.dropped - statistics.removed:
             by_arm[arm] = (*by_arm.get(arm, ()), which)
     return dict(sorted(by_arm.items()))
-
-
-def removable(design: Design, statistics: AnyStatistics) -> dict[int, tuple[int, ...]]:
-    """Return the harmful arms to remove now, while more than two arms are left."""
-    if not isinstance(statistics, Statistics) or len(design.arms) - len(statistics.removed) <= 2:
-        return {}
-    return harmed(statistics)
-
-
-def none_can_ship(design: Design, statistics: Statistics) -> bool:
-    """Return whether the guardrails rule out every active treatment, so that the test is over.
-
-    An arm beyond its margin that may yet be found harmful, by its difference so far, is waited for:
-    once it is removed, others may win.
-    """
-    if not design.guardrails:
-        return False
-    out = [arm in statistics.out for arm in range(len(design.arms))]
-    if not guard_rule.none_can_ship(out, *_facts(design, statistics), design.control_index):
-        return False
-    for which, metric in enumerate(design.metrics):
-        if metric.harm_line is None:
-            continue
-        now = _advantages(design.metric_designs[which], statistics.metrics[which])
-        for arm, (difference, _, _) in enumerate(now):
-            beyond = standing(design, which, statistics, arm) == "beyond margin"
-            if beyond and not out[arm] and guard_rule.is_harmful(difference, metric.harm_line):
-                return False
-    return True
-
-
-def waiting_arm(design: Design, statistics: Statistics) -> int | None:
-    """Return the arm that only guardrails or missing values keep from being shipped, or None."""
-    if not may_hold(design):
-        return None
-    out = [arm in statistics.out for arm in range(len(design.arms))]
-    only = guard_rule.only_treatment(out, len(out), design.control_index)
-    return None if only == NOBODY or may_ship(design, statistics, only) else only
-
-
-def guardrails_decide(design: Design, statistics: Statistics) -> bool:
-    """Return whether the end of the test is up to its guardrails now."""
-    return design.decides == "guardrails" or waiting_arm(design, statistics) is not None
-
-
-def still_compared(design: Design, statistics: Statistics) -> Statistics:
-    """Return the statistics with the control back in while an arm waits for its guardrails.
-
-    The primary metric needs no more units then; the guardrails compare that arm with the control.
-    """
-    if waiting_arm(design, statistics) is None:
-        return statistics
-    control = design.control_index
-    if control in statistics.removed:
-        return statistics
-    return replace(statistics, dropped=statistics.dropped - {control})
-
-
-def all_harmed(design: Design, statistics: Statistics) -> bool:
-    """Return whether every treatment that is left is harmful, so that the control stays."""
-    if not any(metric.dropped for metric in statistics.metrics):
-        return False
-    removed = [arm in statistics.removed for arm in range(len(design.arms))]
-    return guard_rule.all_harmed(removed, *_facts(design, statistics), design.control_index)
 
 
 def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ...]:

@@ -16,9 +16,9 @@ from bascule.core.metrics.guardrails import (
     Standing,
     held_words,
     metric_views,
-    waiting_arm,
 )
 from bascule.core.metrics.metric import Goal, Role
+from bascule.core.position import waiting_arm
 from bascule.core.progress import next_block
 from bascule.core.statistics import Statistics
 from bascule.live.control import for_next_block, running_time

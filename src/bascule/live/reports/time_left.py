@@ -14,7 +14,8 @@ from bascule.core.calendar import DAY
 from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.metrics.effects import Effect, advantages
-from bascule.core.metrics.guardrails import may_hold, may_ship
+from bascule.core.metrics.guardrails import may_hold
+from bascule.core.position import may_ship
 from bascule.core.procedures.base import AnyStatistics, Prospect
 from bascule.core.statistics import Statistics
 from bascule.live.reports.forecast import lead

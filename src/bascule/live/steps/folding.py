@@ -16,15 +16,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
 
-from bascule.core.calendar import DAY
 from bascule.core.design import Design
-from bascule.core.ending import end_reason, remove_arm
+from bascule.core.ending import remove_arm
 from bascule.core.errors import InputError
-from bascule.core.metrics.guardrails import all_harmed, fold_ahead, removable
+from bascule.core.metrics.guardrails import harmed
 from bascule.core.outcomes import Pair, Value
+from bascule.core.position import Calendar, Judgement, position_of
 from bascule.core.procedures.base import AnyStatistics, EndReason
-from bascule.core.progress import decision, fold_block, record
+from bascule.core.procedures.blocks.procedure import END_REASONS
+from bascule.core.progress import decision_of, fold_ahead, fold_block, record
 from bascule.core.statistics import ArmStatistics, Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY
 from bascule.live.steps.maturity import Matured, without_block
 from bascule.live.storage.deals import Deal, is_struck, with_blocks
 from bascule.live.storage.state import ExperimentState, Front, OpenBlock, Verdict
@@ -42,21 +44,20 @@ def fold_unit(
     >>> fold_unit(design, ExperimentState.empty(design), None, Matured(1, 0.5), 0.0).once.units
     1
     """
-    if state.ending.final is not None:
-        return _measured_on(design, state, deal, unit, now)
     arm, value, metrics, covariates, lacking, _ = unit
     folding = state.folding._replace(folded=state.folding.folded + 1)
     if deal is None or design.procedure.counts == "units":
-        numbers = [one for one in metrics if one is not None]
         assert isinstance(value, float)
-        statistics = record(design, state.once, arm, value, numbers, lacking)  # type: ignore[arg-type]
-        return announced(design, state._replace(statistics=statistics, folding=folding), now)
+        numbers = [number for number in metrics if isinstance(number, float)]
+        latest = state.latest_once
+        statistics = record(design, latest, arm, value, numbers, lacking, is_final(state))
+        return announced(design, with_latest(state, statistics)._replace(folding=folding), now)
     block = state.block
     if design.adjustment is not None:
-        rest = _rest(state.once, value)
+        rest = _rest(state.latest_once, value)
         added = design.adjustment.added(block.covariates, rest, covariates)
         block = block._replace(covariates=added)
-        explained = rest - design.adjustment.adjust(state.once.covariates, rest, covariates)
+        explained = rest - design.adjustment.adjust(state.latest_once.covariates, rest, covariates)
         if isinstance(value, Pair):
             value = value._replace(numerator=value.numerator - explained)
         else:
@@ -72,23 +73,16 @@ def fold_unit(
     return close_parts(design, state._replace(block=block, folding=folding), deal, now)
 
 
-def _measured_on(
-    design: Design, state: ExperimentState, deal: Deal | None, unit: Matured, now: float
-) -> ExperimentState:
-    """Return the state after a unit that counts after a decision: no arm is dropped any more.
+def is_final(state: ExperimentState) -> bool:
+    """Return whether a decision was reached, so that no arm is dropped any more."""
+    return state.ending.final is not None
 
-    Harm still counts: a decision that is withheld is void once every treatment is harmful.
-    """
-    ending = state.ending
-    assert ending.final is not None
-    before = state._replace(statistics=ending.final, ending=ending._replace(final=None))
-    after = fold_unit(design, before, deal, unit, now)
-    final = replace(after.once, dropped=ending.final.dropped)
-    after = after._replace(statistics=state.statistics, ending=after.ending._replace(final=final))
-    is_complete = deal is None or after.block.number > deal.number
-    if ending.held is not None and is_complete and all_harmed(design, final):
-        return announced(design, without_held(after), now)
-    return after
+
+def with_latest(state: ExperimentState, statistics: Statistics) -> ExperimentState:
+    """Return the state with the statistics of all units that have counted."""
+    if state.ending.final is None:
+        return state._replace(statistics=statistics)
+    return state._replace(ending=state.ending._replace(final=statistics))
 
 
 def without_held(state: ExperimentState) -> ExperimentState:
@@ -135,20 +129,20 @@ def _with_lacking(
 def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) -> ExperimentState:
     """Fold the parts of a block whose units are all there."""
     sizes, block = deal.sizes, state.block
-    before = state.once.dropped
+    before = state.latest_once.dropped
     while block.part < len(sizes) and sum(arm.units for arm in block.sums) >= sizes[block.part]:
         last = block.part == len(sizes) - 1
         ahead = {which for front in state.folding.fronts for which in front.metrics}
         others = [None if k in ahead else its for k, its in enumerate(block.metrics)]
         sums = (block.sums, last, others, block.covariates, block.lacking)
-        statistics = fold_block(design, state.once, *sums)
+        statistics = fold_block(design, state.latest_once, *sums, is_final(state))
         if design.procedure.uses_signals:
             state = without_block(state, deal, block.sums)
         empty = (ArmStatistics(),) * len(block.sums)
         kept = tuple(its if k in ahead else empty for k, its in enumerate(block.metrics))
         place = (deal.number + 1, 0) if last else (deal.number, block.part + 1)
         block = OpenBlock(empty, kept, (), (), *place)
-        state = state._replace(statistics=statistics, block=block)
+        state = with_latest(state, statistics)._replace(block=block)
         if last and design.procedure.has_horizon:
             under_way = with_blocks(state.enrolment.under_way, deal.largest, -1)
             state = state._replace(enrolment=state.enrolment._replace(under_way=under_way))
@@ -210,51 +204,60 @@ def _dealt_slot(deal: Deal, handed: int) -> int:
 
 
 def due_removals(design: Design, state: ExperimentState) -> dict[int, tuple[int, ...]]:
-    """Return the harmful arms to remove now, between batches, each with the metrics that say so."""
-    if state.ending.verdict is not None or state.block.part > 0:
+    """Return a harmful arm to remove now, between batches, with the metrics that say so."""
+    if not design.metrics or state.ending.verdict is not None or state.block.part > 0:
         return {}
-    return removable(design, state.latest_statistics)
+    statistics = state.latest_once
+    harmful = harmed(statistics)
+    arm = position_of(design, statistics).harmful_arm() if harmful else NOBODY
+    return {} if arm == NOBODY else {arm: harmful[arm]}
 
 
 def plan_ends(design: Design, state: ExperimentState, time: float) -> EndReason | None:
     """Return why a test ends here without a decision; futility has to wait for `min_days`."""
-    if state.block.part > 0:
-        return None
-    reason, first = end_reason(design, state.statistics), state.enrolment.origin
-    is_early = first is not None and time < first + DAY * (design.min_days or 0.0)
-    return None if reason == "futility" and is_early else reason
+    return None if state.block.part > 0 else END_REASONS[_judged(design, state, time).ended]
+
+
+def _judged(
+    design: Design, state: ExperimentState, now: float, kept: frozenset[int] | None = None
+) -> Judgement:
+    """Return what the course of a test says now; `kept` arms were out before the last look."""
+    origin, held = state.enrolment.origin, state.ending.held
+    calendar = None
+    if design.withholds and origin is not None:
+        winner = NOBODY
+        if held is not None:
+            winner = NO_DIFFERENCE if held.arm is None else held.arm
+        calendar = Calendar(origin, now, winner, kept)
+    return position_of(design, state.latest_statistics, calendar).judge()
 
 
 def announced(
     design: Design, state: ExperimentState, now: float, dropped: frozenset[int] | None = None
 ) -> ExperimentState:
-    """Return the state with the decision that the statistics allow, unless it has one.
+    """Return the state with the decision that its course has reached, unless it has one.
 
-    Harm comes first: nothing is announced while a harmful arm has to be removed. A test is judged
-    between batches only.
-
-    A decision that comes before the calendar allows one is withheld, unless it was reached because
-    all other arms were found harmful. Units that count later go into the final statistics, which
-    leave out only the arms that were dropped before the decision (`dropped`).
+    A test is judged between batches only, and not while a harmful arm has to be removed. Units that
+    count after a decision go into the final statistics, which leave out only the arms that were
+    dropped before the decision (`dropped`).
     """
-    if state.ending.verdict is not None or state.ending.held is not None:
+    if state.ending.verdict is not None or state.block.part > 0 or due_removals(design, state):
         return state
-    if state.block.part > 0 or removable(design, state.statistics):
-        return state
-    reached = decision(design, state.statistics)
+    judged = _judged(design, state, now, dropped)
+    reached = decision_of(design, state.latest_statistics, judged)
     if reached is None:
         return state
+    state = without_held(state)
     keep = None
     if reached.arm is None:
-        control = design.arms.index(design.control_arm)
+        control = design.control_index
         keep = None if control in state.statistics.out else control
     verdict, ending = Verdict.of(reached, state.folding.folded, now, keep), state.ending
     if design.withholds or design.measure_on:
         statistics = state.once
         out = statistics.dropped if dropped is None else dropped
         ending = ending._replace(final=replace(statistics, dropped=out))
-    is_held = not verdict.harm and withheld_until(design, state, now) > now
-    ending = ending._replace(held=verdict) if is_held else ending._replace(verdict=verdict)
+    ending = ending._replace(held=verdict) if judged.is_held else ending._replace(verdict=verdict)
     return state._replace(ending=ending)
 
 
@@ -321,10 +324,9 @@ def _close_parts_ahead(
         opened = (
             empty if which in blocks else sums for which, sums in enumerate(state.block.metrics)
         )
-        state = state._replace(
-            statistics=fold_ahead(design, state.once, blocks),
-            block=state.block._replace(metrics=tuple(opened)),
-        )
+        statistics = fold_ahead(design, state.latest_once, blocks)
+        opened_block = state.block._replace(metrics=tuple(opened))
+        state = with_latest(state, statistics)._replace(block=opened_block)
         front = front._replace(part=front.part + 1, units=0)
         if front.part == len(sizes):
             front = front._replace(folding=deal.number + 1, part=0)

@@ -8,7 +8,6 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
-from bascule.core.metrics.guardrails import removable
 from bascule.core.metrics.measure import Measure
 from bascule.core.outcomes import Value
 from bascule.live.steps import stages
@@ -195,8 +194,7 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
         held = work.state.ending.held
         time = fold_time(design, row.time, work.now)
         work.state = fold_unit(design, work.state, deal, unit, time)
-        if due_removals(design, work.state):
-            _remove_harmful(work)
+        _remove_harmful(work)
         ending = work.state.ending
         is_new = was_open or ending.held is not held
         if is_new and (ending.verdict is not None or ending.held is not None):
@@ -242,8 +240,7 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
         values = [value for value, _ in outcomes]
         deal = work.deal(row.deal)
         work.state = fold_ahead_unit(design, work.state, place, deal, row.arm, values, work.now)
-        if work.state.ending.verdict is None:
-            _remove_harmful(work)
+        _remove_harmful(work)
         if work.state.ending.verdict is not None:
             return False
     due = rows[len(ready)].time + front.wait if len(ready) < len(rows) else None
@@ -266,12 +263,10 @@ def _list_clipped(work: UnitOfWork, row: Assignment, which: int, value: Value, w
 def _remove_harmful(work: UnitOfWork) -> None:
     """Remove arms that a guardrail has found harmful, for good; the last one ends the test."""
     design = work.design
-    while work.state.ending.verdict is None and (
-        harmful := removable(design, work.state.latest_statistics)
-    ):
-        arm, which = next(iter(harmful.items()))
-        metrics = [design.metrics[k].name for k in which]
-        remove_arm(work, design.arms[arm], "harm", None, metrics=metrics)
+    while harmful := due_removals(design, work.state):
+        for arm, which in harmful.items():
+            metrics = [design.metrics[k].name for k in which]
+            remove_arm(work, design.arms[arm], "harm", None, metrics=metrics)
 
 
 def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detail: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.course import Terms
+from bascule.core.course_rows import Terms
 from bascule.core.evidence.families.rows import BLOCK_SUM, BLOCK_UNITS, Family
 from bascule.core.types import FloatArray, IntArray
 from bascule.simulation.random import (

@@ -11,7 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bascule.core.course import Course, CourseScope, Terms, course_of
+from bascule.core.course import course_of
+from bascule.core.course_rows import Course, CourseScope, Terms
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.families.known_spread import KNOWN_SPREAD, NO_FLOORS, PARTS, log_evidence
@@ -95,7 +96,8 @@ def build(
     course: Course, draw: Draw, fixed_arms: int, single: bool, guarded: bool, fingerprint: str
 ) -> Kernel:
     """The loop where outcomes come at once; `guards` is not used in tests without guardrails."""
-    start, choose, begin, _, fold, conclude, _ = course
+    start, choose, begin, _, fold = course[:5]
+    conclude = course.conclude
 
     def play(
         arms: FloatArray,
@@ -204,6 +206,7 @@ def terms_of(design: Design, procedure: BlockProcedure, cap: int, daily: float =
         margin=procedure.margin,
         least=daily * (design.min_days or 0.0),
         week=7.0 * daily if design.whole_weeks else 0.0,
+        latest=math.inf,
         rollout=design.decides == "guardrails",
         usual=usual,
         strict=strict,

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.course import (
+from bascule.core.course import by_kind
+from bascule.core.course_rows import (
     CENTRE,
     HARM,
     KIND,
@@ -25,8 +26,8 @@ from bascule.core.course import (
     SCALE,
     TEST,
     TURNED,
+    WIDER,
     Rails,
-    by_kind,
 )
 from bascule.core.design import Design
 from bascule.core.evidence.families.rows import BLOCK_UNITS, Family
@@ -126,6 +127,8 @@ def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> Guarded
         strict = procedure.params._replace(threshold=math.inf)
         if harm is not None and metric.harm_line is not None:
             strict, row[LINE] = block_procedure(harm).params, metric.harm_line
+        # An interval at a higher threshold is wider.
+        row[WIDER] = strict.threshold >= procedure.params.threshold
         rows.append(row)
         judged.append(procedure.params[:-1])
         harmed_by.append(strict[:-1])

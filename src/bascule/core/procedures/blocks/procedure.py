@@ -67,8 +67,8 @@ from bascule.core.statistics import ArmStatistics, Statistics
 USES: tuple[SignalUse, ...] = ("gentle", "on", "off")
 """How early signals are used while delays are not known, are alike, and are different."""
 
-END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility")
-"""What `BlockSteps.over` returns, in words."""
+END_REASONS: tuple[EndReason | None, ...] = (None, "horizon", "futility", "guardrails")
+"""Why a test ends, in words: `GOES_ON`, `HORIZON`, `FUTILE` and `REFUSED`."""
 
 NO_PRODUCTS = (0.0,) * PRODUCTS
 """Sums with denominators before the first unit."""

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bascule.core.course import (
+from bascule.core.course import course_of
+from bascule.core.course_rows import (
     GONE,
     HELD,
     REMOVED,
@@ -24,7 +25,6 @@ from bascule.core.course import (
     Course,
     CourseScope,
     Terms,
-    course_of,
 )
 from bascule.core.covariates import adjusted, coefficients
 from bascule.core.covariates import fold as fold_covariates
@@ -124,7 +124,8 @@ def build(
     place.
     """
     (draw, mean_and_gap, arrival), adjusts, signals = compiled_for
-    start, choose, begin, is_frozen, fold, conclude, announce = course
+    start, choose, begin, may_begin, fold = course[:5]
+    conclude, announce = course.conclude, course.announce
     observe, spread, guarded = family.observe, family.spread, len(kinds) > 0
     observe_guard: Any = observer_of(kinds) if guarded else None
 
@@ -199,9 +200,10 @@ def build(
                             blend(early.seen, pairs, early.sums, early.sign, deviation, scale)
                             front, share = choose(test, marks, arms, early.seen, count, most, terms)
                         size = begin(test, marks, arms, count, front, share, terms)
-                        enrols = units + rounds * size <= terms.max_units and not is_frozen(
+                        begins = may_begin(
                             test, arms, pairs, count, units - counted, pending, terms
                         )
+                        enrols = units + rounds * size <= terms.max_units and begins > 0.0
                         tries = enrols
                         for arm in range(count):
                             sizes[arm] = arms[arm, BLOCK_UNITS]

@@ -1,0 +1,370 @@
+"""Where a test stands, as rows for the steps of `core.course`: made from statistics, and back.
+
+The simulator compiles the course for a family of evidence. Here it runs uncompiled by the methods
+of any procedure (`core.procedure_steps`), for live tests, their replay, reports and `trace`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from bascule.core.calendar import DAY, WEEK
+from bascule.core.course import course_of_steps
+from bascule.core.course_rows import (
+    AHEAD,
+    GONE,
+    HARM,
+    HELD,
+    KEPT,
+    LINE,
+    MARGIN,
+    MARKS,
+    NUMBERS,
+    REMOVED,
+    SCALE,
+    TEST,
+    Course,
+    CourseScope,
+    Rails,
+    Terms,
+)
+from bascule.core.design import Design
+from bascule.core.evidence.families.rows import ACTIVE
+from bascule.core.metrics import coverage
+from bascule.core.metrics.guard_rule import HARMED, OPEN, WITHIN, allowed, standing_of
+from bascule.core.metrics.guardrails import (
+    empty_metrics,
+    has_primary_say,
+    may_hold,
+    with_lacking,
+)
+from bascule.core.procedure_steps import GUARDS, PRIMARY, Advance, Arms, Evidence
+from bascule.core.procedures.base import AnyStatistics, Block, Decision
+from bascule.core.procedures.blocks.steps import units_of_leader
+from bascule.core.statistics import Statistics
+from bascule.core.types import NO_DIFFERENCE, NOBODY
+
+
+class Calendar(NamedTuple):
+    """When a test is judged, where a decision may be withheld; times are in seconds."""
+
+    origin: float
+    """When the first unit came."""
+    now: float = 0.0
+    held: int = NOBODY
+    """The decision that is withheld."""
+    kept: frozenset[int] | None = None
+    """Arms that were out before the last look; those that are out now if None."""
+
+
+class Judgement(NamedTuple):
+    """What the course says of a test: its decision, withheld or not, or why it ends without one."""
+
+    winner: int
+    ended: int
+    reached: Decision | None
+    """The decision for the winner by the primary metric alone."""
+    harm: bool
+    """Whether it fell because every treatment is harmful."""
+    is_held: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The rows of a test, on which its course takes its steps."""
+
+    course: Course
+    test: list[float]
+    marks: list[list[int]]
+    arms: Arms
+    evidence: Evidence
+    rails: Rails
+    places: Sequence[int]
+    """The places of the guardrails among the metrics of the design."""
+    terms: Terms
+    clock: float
+    """How long the test has lasted."""
+
+    @property
+    def count(self) -> int:
+        """How many arms there are."""
+        return len(self.arms)
+
+    def waiting(self) -> int:
+        """Return the only arm that is left, if it waits for its guardrails, or `NOBODY`."""
+        if not self.rails.standings:
+            return NOBODY
+        rows = self.test, self.marks, self.arms, self.rails
+        return self.course.waiting(*rows, self.count, self.terms)
+
+    def compared(self) -> AnyStatistics:
+        """Return the statistics that the next block goes by.
+
+        While an arm waits for its guardrails, the control is in it, which they compare with.
+        """
+        if self.waiting() != NOBODY and self.course.control_is_back(
+            self.test, self.marks, self.arms, self.terms
+        ):
+            self.arms[self.terms.control][ACTIVE] = 1.0
+        return self.evidence.seen(self.arms)
+
+    def may_begin(
+        self, pending: int, block: Block, under_way: Sequence[tuple[int, int, int]]
+    ) -> float:
+        """Return how many blocks like this may begin, with some under way and units pending."""
+        self.waiting()
+        rows = self.test, self.arms, self.evidence
+        return self.course.may_begin(*rows, self.count, pending, (block, under_way), self.terms)
+
+    def harmful_arm(self) -> int:
+        """Return the first harmful arm that has to be removed, or `NOBODY`."""
+        if not self.rails.standings:
+            return NOBODY
+        return self.course.harmful_arm(self.test, self.marks, self.rails, self.count)
+
+    def without(self, arm: int) -> frozenset[int]:
+        """Return the arms that are dropped once an arm is removed."""
+        evidence = self.evidence
+        evidence.statistics = replace(
+            evidence.statistics, removed=evidence.statistics.removed | {arm}
+        )
+        rows = self.test, self.marks, self.arms, evidence
+        self.course.remove(*rows, self.count, arm, self.terms)
+        return evidence.seen(self.arms).dropped
+
+    def judge(self) -> Judgement:
+        """Return the decision of now, and why the test ends without one."""
+        rows = self.test, self.marks, self.arms, self.evidence, self.rails
+        was_held = self.test[HELD]
+        winner, ended = self.course.judge(*rows, self.count, self.clock, self.terms)
+        harm, held = self.test[HARM] > 0.0, int(self.test[HELD])
+        if held != was_held:
+            return Judgement(held, ended, self.evidence.reached, harm, is_held=True)
+        return Judgement(winner, ended, self.evidence.reached, harm)
+
+
+def position_of(
+    design: Design,
+    statistics: AnyStatistics,
+    calendar: Calendar | None = None,
+    units: Sequence[int] | None = None,
+    removes: bool = False,
+) -> Position:
+    """Return the rows of a test; without a calendar every decision is announced at once.
+
+    `units` are those of each arm that will have counted in the primary metric, if more than have,
+    and `removes` says that an arm is going to be removed.
+    """
+    test, count = [0.0] * TEST, len(design.arms)
+    test[HELD], test[GONE] = NOBODY, len(statistics.removed)
+    marks = [[0] * count for _ in range(MARKS)]
+    arms = [[0.0, 1.0] for _ in range(count)]
+    for arm in statistics.out:
+        arms[arm][ACTIVE] = 0.0
+    for arm in statistics.removed:
+        marks[REMOVED][arm] = 1
+    guarded = isinstance(statistics, Statistics) and may_hold(design)
+    if calendar is not None:
+        test[HELD] = calendar.held
+        out = statistics.out if calendar.kept is None else calendar.kept | statistics.removed
+        marks[KEPT] = [0 if arm in out else 1 for arm in range(count)]
+    scope = CourseScope(
+        two_arms=False, intervals=True, guarded=guarded, withholds=calendar is not None
+    )
+    course = course_of_steps(PRIMARY, GUARDS if guarded else None, units_of_leader, (0, 0), scope)
+    rails, places = NO_RAILS, list[int]()
+    if guarded:
+        assert isinstance(statistics, Statistics)
+        rails, places = _rails(design, statistics, units)
+    evidence = Evidence(design, statistics)
+    terms = _terms(design, statistics, calendar, removes)
+    clock = 0.0 if calendar is None else calendar.now - calendar.origin
+    return Position(course, test, marks, arms, evidence, rails, places, terms, clock)
+
+
+NO_RAILS = Rails((), (), (), (), (), (), (), ())
+ENDLESS = (-math.inf, math.inf)
+
+
+def _terms(
+    design: Design, statistics: AnyStatistics, calendar: Calendar | None, removes: bool
+) -> Terms:
+    # Procedures take the place of the parameters of evidence. Once an arm was removed, the stricter
+    # one judges, also where nobody has guardrails and an arm was removed by hand.
+    strict: Any = design.stricter.procedure if removes or statistics.removed else design.procedure
+    usual: Any = strict if statistics.removed else design.procedure
+    latest = math.inf
+    if calendar is not None and design.deadline is not None:
+        latest = design.deadline.timestamp() - calendar.origin
+    return Terms(
+        control=design.control_index,
+        max_units=0,
+        rounds=1,
+        each=1,
+        tilt=1.0,
+        margin=0.0,
+        least=DAY * (design.min_days or 0.0),
+        week=WEEK if design.whole_weeks else 0.0,
+        latest=latest,
+        rollout=design.decides == "guardrails",
+        usual=usual,
+        strict=strict,
+    )
+
+
+def _rails(
+    design: Design, statistics: Statistics, units: Sequence[int] | None
+) -> tuple[Rails, list[int]]:
+    """Return the rows of all guardrails, by the last looks, and a row for missing values."""
+    count, known = len(design.arms), statistics.metrics or empty_metrics(design)
+    places = [which for which, metric in enumerate(design.metrics) if metric.is_guardrail]
+    numbers, standings = [], list[int]()
+    lows, highs = list[float](), list[float]()
+    for which in places:
+        metric, shown = design.metrics[which], known[which]
+        row = [0.0] * NUMBERS
+        row[SCALE], row[MARGIN] = 1.0, metric.margin or 0.0
+        row[LINE] = math.inf if metric.harm_line is None else metric.harm_line
+        numbers.append(row)
+        for arm, (low, high) in enumerate(shown.bounds or (ENDLESS,) * count):
+            lows.append(low)
+            highs.append(high)
+            standings.append(standing_of(low, high, row[MARGIN], arm in shown.dropped))
+    if has_primary_say(design) or any(
+        coverage.is_counted(design.metric_designs[which]) for which in places
+    ):
+        units = units or [arm.units for arm in statistics.arms]
+        standings += _held(design, statistics, known, units)
+    rails = Rails(
+        numbers,
+        [design.metric_designs[which].procedure for which in places],
+        [one and one.procedure for one in (design.harm_designs[which] for which in places)],
+        [None] * len(places),
+        [Evidence(design.metric_designs[which], known[which]) for which in places],
+        standings,
+        lows,
+        highs,
+    )
+    return rails, places
+
+
+def _held(
+    design: Design, statistics: Statistics, known: Sequence[Statistics], units: Sequence[int]
+) -> list[int]:
+    """Return for each arm whether missing values of any metric with a say hold it."""
+    rows = [(design, statistics)] if has_primary_say(design) else []
+    rows += [
+        (own, shown)
+        for metric, own, shown in zip(design.metrics, design.metric_designs, known, strict=True)
+        if metric.is_guardrail
+    ]
+    return [
+        OPEN if any(coverage.held(own, shown, units, arm) for own, shown in rows) else WITHIN
+        for arm in range(len(units))
+    ]
+
+
+# Steps
+
+
+class Step(NamedTuple):
+    """A block, or a unit, that is complete."""
+
+    advance: Advance
+    """The step of the primary metric."""
+    metrics: Mapping[int, Advance]
+    """Steps of the other metrics that count with it, by their places in the design."""
+    units: Sequence[int]
+    """Units of each arm in it."""
+    lacking: Sequence[Sequence[int]] = ()
+    """For the primary metric and each other one, the units of each arm without a value."""
+    last: bool = True
+    """Whether arms are compared now: no more of the same batch follows."""
+
+
+def folded(design: Design, statistics: Statistics, step: Step, is_held: bool = False) -> Statistics:
+    """Return the statistics after a step; no arm is dropped while a decision is held."""
+    known = list(statistics.metrics or empty_metrics(design))
+    if step.lacking:
+        first, *others = step.lacking
+        statistics = with_lacking(design, statistics, step.units, first)
+        for which, without in enumerate(others):
+            own = design.metric_designs[which]
+            known[which] = with_lacking(own, known[which], step.units, without)
+        statistics = replace(statistics, metrics=tuple(known))
+    calendar = Calendar(0.0, held=NO_DIFFERENCE) if is_held else None
+    units = [arm.units + more for arm, more in zip(statistics.arms, step.units, strict=True)]
+    position = position_of(design, statistics, calendar, units)
+    position.evidence.advance = step.advance
+    for at, which in enumerate(position.places):
+        position.rails.pairs[at].advance = step.metrics.get(which)
+        position.rails.numbers[at][AHEAD] = float(which not in step.metrics)
+    before = statistics.units
+    rows = position.test, position.marks, position.arms, position.evidence, position.rails
+    position.course.fold(
+        *rows, position.count, before, before + sum(step.units), step.last, position.terms
+    )
+    for which, advance in step.metrics.items():
+        if which not in position.places:
+            known[which] = advance(design.metric_designs[which].procedure, known[which], False)
+    after = position.evidence.seen(position.arms)
+    assert isinstance(after, Statistics)
+    return _with_rails(after, known, position)
+
+
+def folded_ahead(
+    design: Design, statistics: Statistics, steps: Mapping[int, Advance]
+) -> Statistics:
+    """Return the statistics after steps of metrics that count before the primary one does.
+
+    Steps are given by the place of a metric in the design. Each metric is looked at by its own
+    units.
+    """
+    known = list(statistics.metrics or empty_metrics(design))
+    position = position_of(design, statistics)
+    for which, advance in steps.items():
+        before, own = known[which], design.metric_designs[which]
+        after = advance(own.procedure, before, False)
+        if which not in position.places:
+            known[which] = after
+            continue
+        at = position.places.index(which)
+        position.rails.pairs[at].advance = lambda *_, after=after: after
+        position.course.fold_ahead(
+            position.rails, at, position.count, before.units, after.units, position.terms
+        )
+    return _with_rails(statistics, known, position)
+
+
+def _with_rails(statistics: Statistics, known: list[Statistics], position: Position) -> Statistics:
+    """Return the statistics with what the guardrails say, and the other metrics as `known`."""
+    count, rails = position.count, position.rails
+    for at, which in enumerate(position.places):
+        own = slice(at * count, (at + 1) * count)
+        shown, standings = rails.pairs[at].statistics, rails.standings[own]
+        bounds = tuple(zip(rails.lows[own], rails.highs[own], strict=True))
+        if bounds != (shown.bounds or (ENDLESS,) * count):
+            harmful = {arm for arm, said in enumerate(standings) if said == HARMED}
+            shown = replace(shown, bounds=bounds, dropped=shown.dropped | harmful)
+        known[which] = shown
+    return replace(statistics, metrics=tuple(known))
+
+
+def still_compared(design: Design, statistics: AnyStatistics) -> Any:
+    """Return the statistics with the control back in while an arm waits for its guardrails."""
+    return position_of(design, statistics).compared() if may_hold(design) else statistics
+
+
+def waiting_arm(design: Design, statistics: Statistics) -> int | None:
+    """Return the arm that only guardrails or missing values keep from being shipped, or None."""
+    arm = position_of(design, statistics).waiting() if may_hold(design) else NOBODY
+    return None if arm == NOBODY else arm
+
+
+def may_ship(design: Design, statistics: Statistics, arm: int) -> bool:
+    """Return whether every guardrail has found an arm within its margin, and no value lacks."""
+    rails, count = position_of(design, statistics).rails, len(design.arms)
+    return allowed(rails.standings, count, len(rails.standings) // count, arm, design.control_index)
