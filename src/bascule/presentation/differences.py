@@ -25,6 +25,11 @@ OF_BLOCKS = (
     "means"
 )
 
+OF_LIFTS = (
+    "The interval of a lift has a lower level than that of its difference, because it also allows "
+    "for the error of the control's mean"
+)
+
 OF_BOUNDS = (
     "An estimate beyond the bounds of earlier looks is moved to the nearest bound, so differences "
     "can differ from those of the means"
@@ -95,6 +100,8 @@ def _primary_lines(status: Status, all_pairs: bool) -> list[str]:
     amounts = amounts_of(status)
     said = [contrast_words(contrast, amounts) for contrast in status.contrasts]
     control = {contrast.control for contrast in status.contrasts}
+    if any(one.lift is not None and one.lift_error > one.error for one in status.contrasts):
+        said.append(OF_LIFTS)
     said += [
         f"{effect.name}: {difference_words(effect, amounts)}"
         for effect in (status.effects if all_pairs else ())

@@ -75,6 +75,8 @@ def headline(status: Status) -> str:
         return f"Decided, withheld until {status.withheld.day}: {said}"
     if status.state in ("ready", "paused"):
         return f"The test is {status.state}: it takes no new units{status.filling}"
+    if not status.units:
+        return "Waiting for the first unit"
     if status.waiting is not None and status.waiting.is_held and not status.futile:
         return f"Waiting: {status.waiting.words}"
     if status.waiting is not None and status.waiting.is_enough and not status.futile:
@@ -342,6 +344,8 @@ def detail(status: Status) -> str:
         return f"Everyone else keeps the present version; all users get it if {every} is harmful."
     if status.guarded is not None:
         return "The primary metric is decided; nothing is shipped before the rest is."
+    if not status.units:
+        return "No unit has been assigned yet."
     if status.matured == 0:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:

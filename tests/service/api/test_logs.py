@@ -27,7 +27,7 @@ def test_the_audit_log_names_the_key(admin: httpx.Client, name: str) -> None:
     assert [entry["action"] for entry in entries] == ["create", "start", "knob"]
     told = {"knob": "tilt", "before": 3.0, "now": 5.0, "after": 0}
     assert entries[2]["detail"] == told
-    assert entries[2]["actor"].startswith("key ")
+    assert entries[2]["actor"].startswith("unnamed (key ")
 
 
 def test_operation_says_whether_it_works(admin: httpx.Client, name: str) -> None:

@@ -62,8 +62,8 @@ def shown_location(location: str) -> str:
 
 
 def acting_user() -> str:
-    """Whom the audit log names."""
+    """Return the name in the audit log, as a person and how the change was made."""
     try:
-        return getpass.getuser()
+        return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):
-        return "command line"
+        return "unknown user (command line)"

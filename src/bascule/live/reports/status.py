@@ -226,7 +226,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     >>> design = bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))
     >>> start = ExperimentState.empty(design)
     >>> print(status_of(Loaded(1, "button", 0.0, design, "running", start, 0), 0.0).headline)
-    Keep running
+    Waiting for the first unit
     """
     design, phase, state, created = test.design, test.phase, test.state, test.created
     # A program whose clock is behind has units that came later than its time.

@@ -110,7 +110,7 @@ class Caller:
         return self.experiments is not None
 
 
-ON_THIS_MACHINE = Caller("this machine", "admin")
+ON_THIS_MACHINE = Caller("local program (no key)", "admin")
 
 
 def allow(caller: Caller, experiment: str) -> None:
@@ -298,7 +298,7 @@ async def _in_session(request: Request) -> Caller:
         named = json.loads(session.caller)
         return Caller(named["name"], named["role"], None, session.csrf)
     if session.key is None:
-        return Caller("page", "admin", None, session.csrf)
+        return Caller("admin (sign-in link)", "admin", None, session.csrf)
     await state.keys.refresh()
     key = state.keys.by_id(session.key)
     if key is None:

@@ -57,8 +57,8 @@ class Key:
 
     @property
     def name(self) -> str:
-        """The name in the audit log."""
-        return f"{self.label} (key {self.id})" if self.label else f"key {self.id}"
+        """The name in the audit log: a person or a program, and the key."""
+        return f"{self.label or 'unnamed'} (key {self.id})"
 
 
 def create_key(
@@ -66,7 +66,7 @@ def create_key(
     role: str,
     experiments: Sequence[str] = (),
     label: str = "",
-    creator: str = "command line",
+    creator: str = "unknown user (command line)",
     unit_names: bool = False,
 ) -> str:
     """Create a key and return it, for the only time.

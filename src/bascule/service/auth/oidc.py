@@ -123,7 +123,7 @@ async def finish(request: Request) -> Response:
     role = role_of(email, settings.oidc_viewers, settings.oidc_admins)
     if role is None or claims.get("email_verified") is not True:
         raise Problem(403, "the provider named an address that may not sign in here")
-    caller = json.dumps({"name": email, "role": role})
+    caller = json.dumps({"name": f"{email} (single sign-on)", "role": role})
     calls, store = request.app.state.calls, request.app.state.store
     session = await calls.short(
         keys.open_session, store, None, time.time(), settings.session_hours, caller

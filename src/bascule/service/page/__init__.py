@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from bascule.service.page import keys
 from bascule.service.page.render import problem_page
 from bascule.service.page.router import router
+
+router.include_router(keys.router)
 
 __all__ = ["problem_page", "router"]

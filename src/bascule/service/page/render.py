@@ -204,6 +204,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             report=said,
             state=words.STATES[status.state],
             rule=rule_name(design),
+            started=views.start_words(audit),
             guarantee=words.guarantee_kind(design, status),
             evidence=round(100 * status.evidence) if is_open and has_evidence(status) else None,
         ),

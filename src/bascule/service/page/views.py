@@ -12,7 +12,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.diagnostics import Diagnostic
-from bascule.live.api import State, Status, Turn, audit_words
+from bascule.live.api import State, Status, Turn, audit_words, moment
 from bascule.live.api.reads import Summary
 from bascule.presentation.figures import Intervals
 from bascule.presentation.guarantees import difference_words
@@ -180,6 +180,16 @@ def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str
         (when(entry["time"]), str(entry["actor"]), audit_words(entry))
         for entry in reversed(entries)
     ]
+
+
+def start_words(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return the day on which a test was first started, by its audit log; empty before it.
+
+    >>> start_words([{"action": "create", "time": 0.0}, {"action": "start", "time": 86400.0}])
+    '2 Jan 1970'
+    """
+    times = [entry["time"] for entry in entries if entry["action"] == "start"]
+    return f"{moment(times[0]):%-d %b %Y}" if times else ""
 
 
 MISMATCHES = ("sample ratio", "sample ratio at any time")

@@ -88,6 +88,20 @@
     if (button) { setTimeout(function () { button.disabled = true; }); }
   });
 
+  /* Commands name the address at which the browser reaches the service, and can be copied. */
+  function nameAddress() {
+    document.querySelectorAll("[data-origin]").forEach(function (place) { place.textContent = location.origin; });
+  }
+  nameAddress();
+  document.addEventListener("htmx:oobAfterSwap", nameAddress);
+  document.addEventListener("click", function (event) {
+    const button = event.target.closest("[data-copies]");
+    if (!button || !navigator.clipboard) { return; }
+    navigator.clipboard.writeText(document.getElementById(button.dataset.copies).textContent).then(function () {
+      button.textContent = "Copied";
+    });
+  });
+
   /* A slider and the number beside it show the same. */
   document.addEventListener("input", function (event) {
     const twin = event.target.dataset.mirrors && document.getElementById(event.target.dataset.mirrors);
