@@ -82,8 +82,8 @@ def runs_to_see(error: float) -> int:
     >>> runs_to_see(0.2), runs_to_see(0.05)
     (663, 3337)
     """
-    more = (1.0 + EXCESS) * error
-    width = math.sqrt(error * (1.0 - error)) + math.sqrt(more * (1.0 - more))
+    excess = (1.0 + EXCESS) * error
+    width = math.sqrt(error * (1.0 - error)) + math.sqrt(excess * (1.0 - excess))
     return math.ceil((TOLERANCE * width / (EXCESS * error)) ** 2)
 
 
@@ -119,12 +119,12 @@ def check_rule(design: Design, seed: int = 1) -> tuple[str, ...]:
         return ()
     for outcome, means in examples():
         try:
-            one = Design(["a", "b"], outcome, design.rule, error=TIE_ERROR, sides=ONE_SIDED)
+            one_sided = Design(["a", "b"], outcome, design.rule, error=TIE_ERROR, sides=ONE_SIDED)
         except InputError:
             continue
         try:
-            _played_as_it_runs(one, means, seed)
-            _check_tie(one, means[0], FEW_UNITS, seed)
+            _played_as_it_runs(one_sided, means, seed)
+            _check_tie(one_sided, means[0], FEW_UNITS, seed)
         except (AssertionError, InputError) as problem:
             raise AssertionError(f"{design.rule.label} with {outcome!r}: {problem}") from None
     return (EVERY_OUTCOME,)
@@ -216,16 +216,16 @@ def _grouping(design: Design, means: tuple[float, ...], seed: int) -> bool:
         return False
     draw = _source(design, means, seed)
     arms = len(means)
-    whole, parts = Statistics.empty(arms), [Statistics.empty(arms), Statistics.empty(arms)]
+    together, parts = Statistics.empty(arms), [Statistics.empty(arms), Statistics.empty(arms)]
     for i in range(40):
         (value,) = draw([i % arms])
-        whole = whole.record(i % arms, value)
+        together = together.record(i % arms, value)
         parts[i % 2] = parts[i % 2].record(i % arms, value)
-    both = parts[0] + parts[1]
-    for one, other in zip(both.arms, whole.arms, strict=True):
-        assert one.units == other.units
-        assert math.isclose(one.total, other.total, abs_tol=1e-9)
-        assert math.isclose(one.squares, other.squares, abs_tol=1e-9)
+    added = parts[0] + parts[1]
+    for arm, expected in zip(added.arms, together.arms, strict=True):
+        assert arm.units == expected.units
+        assert math.isclose(arm.total, expected.total, abs_tol=1e-9)
+        assert math.isclose(arm.squares, expected.squares, abs_tol=1e-9)
     return True
 
 
@@ -360,7 +360,8 @@ def _covariates(design: Design, i: int) -> dict[str, float] | None:
     if design.covariates is None or i % 5 == 4:
         return None
     return {
-        one.name: one.limited(float(i * (k + 3) % 7)) for k, one in enumerate(design.covariates)
+        covariate.name: covariate.limited(float(i * (k + 3) % 7))
+        for k, covariate in enumerate(design.covariates)
     }
 
 

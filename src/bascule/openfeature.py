@@ -117,16 +117,16 @@ class BasculeProvider(OFREPProvider):
         """Send until the provider is shut down: what waits, in one request for each test."""
         while True:
             first = self._waiting.get()
-            some = [] if first is None else [first]
-            while first is not None and len(some) < AT_ONCE:
+            waiting = [] if first is None else [first]
+            while first is not None and len(waiting) < AT_ONCE:
                 try:
                     first = self._waiting.get_nowait()
                 except queue.Empty:
                     break
                 if first is not None:
-                    some.append(first)
-            for test in dict(some):
-                self._send(test, [outcome for name, outcome in some if name == test])
+                    waiting.append(first)
+            for test in dict(waiting):
+                self._send(test, [outcome for name, outcome in waiting if name == test])
             if first is None:
                 return
 
@@ -163,10 +163,12 @@ def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any
     """
     value = 1.0 if details is None or details.value is None else details.value
     outcome: dict[str, Any] = {"unit": unit, "value": value, "id": str(uuid.uuid4())}
-    given = details.attributes if details is not None else {}
-    outcome |= {name: given[name] for name in ("id", "at", "exposed", "metric") if name in given}
-    if "per" in given:
-        outcome["value"] = [value, given["per"]]
+    attributes = details.attributes if details is not None else {}
+    outcome |= {
+        name: attributes[name] for name in ("id", "at", "exposed", "metric") if name in attributes
+    }
+    if "per" in attributes:
+        outcome["value"] = [value, attributes["per"]]
     if isinstance(outcome.get("at"), datetime):
         outcome["at"] = outcome["at"].astimezone(UTC).isoformat()
     return outcome

@@ -54,12 +54,12 @@ def sample_ratio(
         assumed = f"; no weights were stated, and {names} was assumed"
         weights, units = [split], units.sum(axis=0, keepdims=True)
     shares = np.asarray(weights) / np.sum(weights, axis=1, keepdims=True)
-    whole = AllocationStatistics.empty(len(arms))
+    total = AllocationStatistics.empty(len(arms))
     for period, share in zip(units, shares, strict=True):
-        whole += AllocationStatistics.of_counts(period.astype(int).tolist(), share.tolist())
-    ratio, wanted = allocation_any_time(whole, LEVEL), whole.expected
+        total += AllocationStatistics.of_counts(period.astype(int).tolist(), share.tolist())
+    ratio, wanted = allocation_any_time(total, LEVEL), total.expected
     off = [(n - size) ** 2 / size if size else 0.0 for n, size in zip(counts, wanted, strict=True)]
-    once = _at_once(whole)
+    once = _at_once(total)
     words = looks_words(once if one_look else ratio.p_value, once)
     if not (ratio.flagged or (one_look and once <= LEVEL)):
         message = f"units per arm agree with the weights ({words})"
@@ -109,19 +109,19 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
     """
     weight, squares = scores.weight.sum(axis=0), scores.squares.sum(axis=0)
     pairs = list(combinations(range(len(arms)), 2))
-    worst, which = 0.0, pairs[0]
+    worst, worst_pair = 0.0, pairs[0]
     for i, j in pairs:
         spread = squares[i, j] + squares[j, i]
         z = abs(weight[i, j] - weight[j, i]) / np.sqrt(spread) if spread > 0.0 else 0.0
         if z > worst:
-            worst, which = float(z), (i, j)
+            worst, worst_pair = float(z), (i, j)
     p_value = p_at_look(min(1.0, len(pairs) * normal_tails(worst)), len(scores.weight))
     if p_value > LEVEL:
         message = f"units per arm agree with the logged probabilities ({shown(p_value)})"
         return Check(SAMPLE_RATIO, False, message, p_value)
     message = (
-        f"the units of {arms[which[0]]} and {arms[which[1]]} do not agree with the logged "
-        f"probabilities ({shown(p_value)}): find out whether these are the ones that were used"
+        f"the units of {arms[worst_pair[0]]} and {arms[worst_pair[1]]} do not agree with the "
+        f"logged probabilities ({shown(p_value)}): find out whether these are the ones that were used"
     )
     return Check(SAMPLE_RATIO, True, message, p_value)
 
@@ -175,8 +175,8 @@ def rare_arms(arms: Sequence[str], units: Sequence[float]) -> list[Check]:
     >>> rare_arms(["a", "b"], [310, 289])
     []
     """
-    most = max(units, default=0)
-    rare = [(arm, n) for arm, n in zip(arms, units, strict=True) if n > 0 and is_rare(n, most)]
+    largest = max(units, default=0)
+    rare = [(arm, n) for arm, n in zip(arms, units, strict=True) if n > 0 and is_rare(n, largest)]
     if not rare:
         return []
     counts = ", ".join(f"{arm} has {n:.0f} {'unit' if n == 1 else 'units'}" for arm, n in rare)

@@ -98,7 +98,7 @@ def analyze(
     ('b', 'proven')
 
     """
-    first, *others = metrics_of(metric, metrics)
+    first, *further = metrics_of(metric, metrics)
     if first.margin is not None:
         raise InputError(
             "margin",
@@ -106,7 +106,7 @@ def analyze(
             'winner: put another metric first, or give a design with decides="guardrails" '
             "(--design)",
         )
-    if others and segment is not None:
+    if further and segment is not None:
         raise InputError(
             "segment", "metrics and segments cannot be analysed at once: leave one of them out"
         )
@@ -126,10 +126,10 @@ def analyze(
         until=until,
         looks=looks,
     )
-    return _analysis(asked, first, others)
+    return _analysis(asked, first, further)
 
 
-def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analysis:
+def _analysis(asked: Asked, first: LogMetric, further: list[LogMetric]) -> Analysis:
     """The answer to all metrics of a log."""
     request, design = Request.of(first, asked), asked.design
     days = request.by_day or request.measure
@@ -146,8 +146,8 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
             request = Request.of(first, asked) if asked.design is None else request
         places = {source.field: opened.place(source) for source in sources}
 
-        def answered(request: Request, one: LogMetric) -> Analysis:
-            log = read_log(asked, one, request, events, assignments)
+        def answered(request: Request, metric: LogMetric) -> Analysis:
+            log = read_log(asked, metric, request, events, assignments)
             reading = replace(
                 log.reading, log=places["events"], assignments=places.get("assignments")
             )
@@ -162,7 +162,7 @@ def _analysis(asked: Asked, first: LogMetric, others: list[LogMetric]) -> Analys
         alone = replace(asked, design=None, segment=None)
         if design is not None:
             alone = replace(alone, control=design.control_arm)
-        for one in (*others, *of_design):
+        for one in (*further, *of_design):
             its = alone
             if one.metric_error is not None:
                 its = replace(its, error=one.metric_error)
@@ -194,20 +194,20 @@ def _metrics_of(design: Design | None, table: Any) -> tuple[list[LogMetric], lis
     """The metrics of a design that the log has columns for, and a note on the others."""
     metrics = [] if design is None else list(design.metrics)
     columns = {plain(name) for name in table.columns}
-    there = [one for one in metrics if plain(one.name) in columns]
-    absent = ", ".join(one.name for one in metrics if one not in there)
+    present = [metric for metric in metrics if plain(metric.name) in columns]
+    absent = ", ".join(metric.name for metric in metrics if metric not in present)
     notes = []
     if absent:
         notes.append(
             f"this is about the primary metric alone; the design also has {absent}, and what may "
             "be shipped depends on its guardrails: give a log that has columns of these names"
         )
-    ratios = ", ".join(one.name for one in there if one.outcome.pairs)
+    ratios = ", ".join(metric.name for metric in present if metric.outcome.pairs)
     if ratios:
         notes.append(
             f"{ratios}: the mean of the rows that have a value, all of them, whatever its window"
         )
-    return [LogMetric.of(one) for one in there], notes
+    return [LogMetric.of(metric) for metric in present], notes
 
 
 @contextmanager

@@ -72,8 +72,8 @@ def assembled(request: Request, reduced: Reduced, assigned: Assigned) -> Analysi
     )
 
 
-def over_segments(parts: Sequence[Analysis], **whole: Any) -> Analysis:
-    """The whole of some segments, each with its own answer; `whole` is what is said of all."""
+def over_segments(parts: Sequence[Analysis], **totals: Any) -> Analysis:
+    """The whole of some segments, each with its own answer; `totals` is what is said of all."""
     return parts[0].undecided(
         arms=(),
         effects=(),
@@ -83,7 +83,7 @@ def over_segments(parts: Sequence[Analysis], **whole: Any) -> Analysis:
         segment=None,
         segments=tuple(parts),
         metrics=(),
-        **whole,
+        **totals,
     )
 
 
@@ -99,8 +99,10 @@ def with_metrics(analyses: Sequence[Analysis]) -> Analysis:
         f"{len(analyses)} metrics were analysed, each with the whole error: nothing is corrected "
         "for their number"
     )
-    values = {one.reading.value for one in analyses}
-    analyses = [replace(one, reading=one.reading.without(values)) for one in analyses]
+    values = {analysis.reading.value for analysis in analyses}
+    analyses = [
+        replace(analysis, reading=analysis.reading.without(values)) for analysis in analyses
+    ]
     first = analyses[0]
     return replace(first, metrics=tuple(analyses[1:]), notes=(*first.notes, note))
 
@@ -211,17 +213,19 @@ def _of_rows(request: Request, reduced: Reduced, sums: Sums) -> list[Check]:
 
 def _check_sums(reduced: Reduced, sums: Sums) -> None:
     """Refuse fewer than two arms, and denominators of 0."""
-    there = [arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units]
-    if len(there) < 2:
+    present = [
+        arm for arm, units in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if units
+    ]
+    if len(present) < 2:
         raise InputError(
             "arm",
-            f"arm: of {', '.join(reduced.arms)} only {', '.join(there) or 'none'} has units that "
+            f"arm: of {', '.join(reduced.arms)} only {', '.join(present) or 'none'} has units that "
             "can be used: a test compares at least two",
         )
     if sums.moments is None:
         return
     for arm, moments in zip(reduced.arms, sums.moments.sum(axis=0), strict=True):
-        if arm in there and Centre.of(moments).per == 0.0:
+        if arm in present and Centre.of(moments).per == 0.0:
             raise InputError(
                 "per",
                 f"per: the denominators of arm {arm!r} are all 0, and it has no ratio: "
@@ -305,22 +309,22 @@ def _contrasts_of(
             shown = ArmStatistics(n, n * mean, control.deviation**2 * (n - 1) + n * mean**2)
         made = contrasts(design, [effect], shown, mean)
         # A mean of outcomes that are never below 0 falls by all of itself at most.
-        compared += [_at_least(one, -1.0) for one in made] if positive else made
-    return tuple(sorted(compared, key=lambda one: design.arms.index(one.treatment)))
+        compared += [_at_least(contrast, -1.0) for contrast in made] if positive else made
+    return tuple(sorted(compared, key=lambda contrast: design.arms.index(contrast.treatment)))
 
 
-def _at_least(contrast: Contrast, least: float) -> Contrast:
+def _at_least(contrast: Contrast, lowest: float) -> Contrast:
     """The contrast with a lift that does not fall below a limit; without an end it has none.
 
     Early on, the difference of units that came at the same time may be larger than the control's
     mean: then nothing is known of the lift.
     """
     if contrast.lift_high is None or not math.isfinite(contrast.lift_high):
-        unknown = contrast.lift is not None and contrast.lift < least
+        unknown = contrast.lift is not None and contrast.lift < lowest
         lift = None if unknown else contrast.lift
         return replace(contrast, lift=lift, lift_low=-math.inf, lift_high=math.inf)
     lifts = {
-        name: max(value, least)
+        name: max(value, lowest)
         for name in ("lift", "lift_low", "lift_high")
         if (value := getattr(contrast, name)) is not None
     }
@@ -357,7 +361,7 @@ def notes_on(
     empty = [a for a, n in zip(reduced.arms, sums.units.sum(axis=0), strict=True) if n == 0]
     if empty:
         notes.append(f"nobody was in {', '.join(empty)}")
-    without = sum(one.without for one in reduced.valueless.values())
+    without = sum(arm.without for arm in reduced.valueless.values())
     if without and request.exclude:
         notes.append(
             "units without any value are excluded, so arms are compared by the others alone: that "

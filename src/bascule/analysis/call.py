@@ -40,9 +40,9 @@ EVEN = Assigned()
 """An even split of single units, or one that the log has to tell."""
 
 
-def _column(text: str, group: Group = "basics", **more: Any) -> Option:
+def _column(text: str, group: Group = "basics", **settings: Any) -> Option:
     """Return the option that names a column."""
-    return Option(text, group=group, metavar="COLUMN", **more)
+    return Option(text, group=group, metavar="COLUMN", **settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class Log(Declared):
     ] = None
 
     @classmethod
-    def of(cls, given: object) -> Log:
+    def of(cls, metric: object) -> Log:
         """Return the log that was given, or one whose source it is."""
-        return given if isinstance(given, Log) else cls(given)
+        return metric if isinstance(metric, Log) else cls(metric)
 
     @property
     def where(self) -> Source:
@@ -198,17 +198,17 @@ class LogMetric(Declared):
     """What makes an arm harmful: worse than the margin, worse at "any" amount, or "never"."""
 
     @classmethod
-    def of(cls, given: object) -> LogMetric:
+    def of(cls, source: object) -> LogMetric:
         """Return the metric that was given: as it is, as a column, or as one of a design."""
-        if isinstance(given, LogMetric):
-            return given
-        if isinstance(given, Metric):
-            return cls._of_design(given)
-        if given is not None and not isinstance(given, str):
+        if isinstance(source, LogMetric):
+            return source
+        if isinstance(source, Metric):
+            return cls._of_design(source)
+        if source is not None and not isinstance(source, str):
             raise InputError(
-                "metric", f"metric must be a column or LogMetric(...) (got {given!r:.60})"
+                "metric", f"metric must be a column or LogMetric(...) (got {source!r:.60})"
             )
-        value, _, per = (given or "").partition(" per ")
+        value, _, per = (source or "").partition(" per ")
         return cls(value.strip() or None, per=per.strip() or None)
 
     @classmethod
@@ -238,7 +238,7 @@ class LogMetric(Declared):
     def plain(self) -> bool:
         """Whether nothing but a column was asked for."""
         declared = (self.per, self.aggregate, self.window)
-        return all(one is None for one in declared)
+        return all(option is None for option in declared)
 
     def beside(self, first: LogMetric) -> LogMetric:
         """Return the metric as it is measured beside another one, on units with the same window."""
@@ -331,13 +331,13 @@ class Asked:
     def check(self, metric: LogMetric) -> None:
         """Refuse what does not go together."""
         groups = (self.log, metric, self.assigned, self)
-        given = {
-            one.name
+        stated = {
+            field.name
             for group in groups
-            for one in fields(group)
-            if one.default is not MISSING and getattr(group, one.name) is not one.default
+            for field in fields(group)
+            if field.default is not MISSING and getattr(group, field.name) is not field.default
         }
-        check_given(ANALYSIS, given)
+        check_given(ANALYSIS, stated)
 
 
 ANALYSIS = {
@@ -349,15 +349,15 @@ ANALYSIS = {
 """All options, at one level."""
 
 
-def metrics_of(metric: object, others: object) -> list[LogMetric]:
+def metrics_of(metric: object, further: object) -> list[LogMetric]:
     """Return the metric that decides, and those beside it."""
     several = metric if isinstance(metric, list | tuple) else [metric]
     if not several:
         raise InputError("metric", "metric: the list of columns is empty")
-    if isinstance(others, str | Metric | LogMetric) or not isinstance(others, Iterable):
-        raise InputError("metrics", f"metrics must be a list (got {others!r:.60})")
-    first, *rest = dict.fromkeys(LogMetric.of(one) for one in (*several, *others))
-    return [first, *(one.beside(first) for one in rest)]
+    if isinstance(further, str | Metric | LogMetric) or not isinstance(further, Iterable):
+        raise InputError("metrics", f"metrics must be a list (got {further!r:.60})")
+    first, *rest = dict.fromkeys(LogMetric.of(metric) for metric in (*several, *further))
+    return [first, *(metric.beside(first) for metric in rest)]
 
 
 def call_of(source: object, **options: Any) -> dict[str, Any]:
@@ -367,21 +367,21 @@ def call_of(source: object, **options: Any) -> dict[str, Any]:
     >>> call["metric"].window, call["log"], call["error"], "assigned" in call
     ('7d', 'log.csv', 0.01, False)
     """
-    given = {name: value for name, value in options.items() if value is not None}
+    stated = {name: value for name, value in options.items() if value is not None}
 
-    def taken(cls: Any, *beside: str) -> dict[str, Any]:
-        names = {each.name for each in fields(cls)} - {"error", "unit", "time", *beside}
-        return {name: given.pop(name) for name in names & set(given)}
+    def taken(cls: Any, *excluded: str) -> dict[str, Any]:
+        names = {field.name for field in fields(cls)} - {"error", "unit", "time", *excluded}
+        return {name: stated.pop(name) for name in names & set(stated)}
 
-    of_table = {name: given.pop(f"assignments_{name}", None) for name in ("query", "unit", "time")}
+    of_table = {name: stated.pop(f"assignments_{name}", None) for name in ("query", "unit", "time")}
     log, metric, assigned = taken(Log), taken(LogMetric), taken(Assigned)
-    call = given | {"log": Log(source, **log) if log else source}
+    call = stated | {"log": Log(source, **log) if log else source}
     if isinstance(metric.get("value"), list):
-        call["metric"] = [LogMetric(**metric | {"value": one}) for one in metric["value"]]
+        call["metric"] = [LogMetric(**metric | {"value": column}) for column in metric["value"]]
     elif metric:
         call["metric"] = LogMetric(**metric)
     if assigned:
         call["assigned"] = Assigned(**assigned)
     if any(of_table.values()):
-        call["assignments"] = Log(given["assignments"], **of_table)
+        call["assignments"] = Log(stated["assignments"], **of_table)
     return call

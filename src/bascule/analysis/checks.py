@@ -63,23 +63,25 @@ def missing_outcomes(
     True
     """
     each_arm = [valueless.get(i, Valueless(0, 0)) for i in range(len(arms))]
-    units = np.array([one.units for one in each_arm], float)
-    without = np.array([one.without for one in each_arm], float)
+    units = np.array([arm.units for arm in each_arm], float)
+    without = np.array([arm.without for arm in each_arm], float)
     if not without.any():
         return []
-    there = units > 0
+    present = units > 0
     share = without.sum() / units.sum()
-    expected = np.outer([share, 1.0 - share], units[there])
-    observed = np.array([without[there], units[there] - without[there]])
+    expected = np.outer([share, 1.0 - share], units[present])
+    observed = np.array([without[present], units[present] - without[present]])
     off = float(((observed - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
-    p_value = chi_square_tail(off, int(there.sum()) - 1) if share < 1.0 and there.sum() > 1 else 1.0
+    p_value = (
+        chi_square_tail(off, int(present.sum()) - 1) if share < 1.0 and present.sum() > 1 else 1.0
+    )
     once, p_value = p_value, p_at_look(p_value, days)
-    each = ", ".join(
+    shares = ", ".join(
         f"{arm} {100 * without[i] / units[i]:.3g} %" for i, arm in enumerate(arms) if units[i]
     )
     count = int(without.sum())
     units_have = "1 unit has" if count == 1 else f"{count:,} units have"
-    message = f"{units_have} no value ({each}; {looks_words(p_value, once)})"
+    message = f"{units_have} no value ({shares}; {looks_words(p_value, once)})"
     if p_value <= LEVEL:
         message += ": arms differ in who has a value, so find out why before you trust a comparison"
     return [Check("missing outcomes", p_value <= LEVEL, message, p_value)]
@@ -119,9 +121,9 @@ def rows_read(reduced: Reduced) -> list[Check]:
         listed = ", ".join(
             f"{text!r} ({n:,})" for text, n in list(reduced.spelled.respelled.items())[:4]
         )
-        many = sum(reduced.spelled.respelled.values())
+        respelled = sum(reduced.spelled.respelled.values())
         verb = "counted as the arm of that name in other case or spacing"
-        made.append(_of_rows("arm names", reduced, many, verb, listed))
+        made.append(_of_rows("arm names", reduced, respelled, verb, listed))
     if reduced.worded:
         verb = "words such as yes and no among numbers, counted as 1 and 0"
         made.append(_of_rows("words for numbers", reduced, reduced.worded, verb, ""))
@@ -130,8 +132,8 @@ def rows_read(reduced: Reduced) -> list[Check]:
             "exact copies of other rows; all are counted (the `query` SELECT DISTINCT * FROM log "
             "leaves one of each)"
         )
-        few = reduced.only_copies
-        made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=few))
+        copies = reduced.only_copies
+        made.append(_of_rows("copies of rows", reduced, reduced.duplicates, verb, "", few=copies))
     elif reduced.reading.unit is not None:
         made.append(
             Check("copies of rows", False, "the log is too long to compare all rows", made=False)
@@ -152,7 +154,7 @@ def _of_rows(
 
 def _such_as(reduced: Reduced, reason: str) -> str:
     examples = reduced.examples.get(reason, ())
-    return f" (such as {', '.join(repr(one) for one in examples)})" if examples else ""
+    return f" (such as {', '.join(repr(example) for example in examples)})" if examples else ""
 
 
 FEW_MATCHES = 0.5
@@ -161,7 +163,7 @@ MATCHES = "matched events"
 
 def matches(reduced: Reduced) -> list[Check]:
     """Whether most events belong to units of the assignments; no check where all of them do."""
-    strangers = sum(n for why, n in reduced.excluded.items() if why.startswith(STRANGER))
+    strangers = sum(n for reason, n in reduced.excluded.items() if reason.startswith(STRANGER))
     if not strangers:
         return []
     share = reduced.table.events / (reduced.table.events + strangers)
@@ -215,8 +217,8 @@ def drift(sums: Sums, arms: Sequence[str], mature: int) -> list[Check]:
     periods = sums.periods()[:mature]
     if not periods:
         return []
-    both = (trend(periods, LEVEL), shift(periods, LEVEL))
-    return [_check(one.at_look(len(periods)), arms) for one in both]
+    findings = (trend(periods, LEVEL), shift(periods, LEVEL))
+    return [_check(finding.at_look(len(periods)), arms) for finding in findings]
 
 
 def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> list[Check]:
@@ -231,19 +233,19 @@ def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> 
     """
     if len(sums.days) < 2:
         return []
-    worst, which = 0.0, (0, 1)
+    worst, worst_pair = 0.0, (0, 1)
     for i, j in combinations(range(len(arms)), 2):
         n, m = blocks.units[:, i], blocks.units[:, j]
         if n.sum() > 0 and m.sum() > 0:
             share = float((n[m == 0].sum() + m[n == 0].sum()) / (n.sum() + m.sum()))
-            worst, which = max((worst, which), (share, (i, j)))
+            worst, worst_pair = max((worst, worst_pair), (share, (i, j)))
     name = "lone arms"
     if worst == 0.0:
         return []
-    kept, weekly = (_kept(part, *which) for part in (blocks, sums.merged("week")))
+    kept, weekly = (_kept(part, *worst_pair) for part in (blocks, sums.merged("week")))
     message = (
-        f"{100 * worst:.3g} % of the units of {arms[which[0]]} and {arms[which[1]]} came in a "
-        f"{block} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "
+        f"{100 * worst:.3g} % of the units of {arms[worst_pair[0]]} and {arms[worst_pair[1]]} came "
+        f"in a {block} without the other arm: nothing is compared there, and {100 * kept:.3g} % of "
         "the information is used"
     )
     if block == "day" and weekly > kept:
@@ -254,8 +256,8 @@ def sparse_days(sums: Sums, blocks: Sums, arms: Sequence[str], block: Block) -> 
 def _kept(sums: Sums, i: int, j: int) -> float:
     """The part of the information on two arms that is left when blocks are compared."""
     n, m = sums.units[:, i], sums.units[:, j]
-    whole = n.sum() * m.sum() / (n.sum() + m.sum())
-    return float((n * m / np.maximum(n + m, 1.0)).sum() / whole)
+    pooled = n.sum() * m.sum() / (n.sum() + m.sum())
+    return float((n * m / np.maximum(n + m, 1.0)).sum() / pooled)
 
 
 def gaps(sums: Sums, times: TimeKind) -> Check:
@@ -317,25 +319,25 @@ def extremes(sums: Sums, arms: Sequence[str], effects: Sequence[Effect]) -> Chec
         "does here, leave these entries blank"
         for end, code in codes.items()
     ]
-    worst, where, value = 0.0, 0, 0.0
+    worst, row, value = 0.0, 0, 0.0
     for i in range(len(arms)):
         # Where outcomes grow, the lowest are those of days on which they had just begun.
         low = () if sums.growth is not None else (float(sums.lows[:, i].min()),)
         for end in (float(sums.highs[:, i].max()), *low):
             moved = abs(end - totals[i] / units[i]) / units[i] if units[i] >= 2 else 0.0
             if moved > worst and end not in codes.values():
-                worst, where, value = float(moved), i, end
-    others = (float(totals[where]) - value, float(totals.sum()) - value)
-    if units[where] >= FEWEST_UNITS and any(
+                worst, row, value = float(moved), i, end
+    others = (float(totals[row]) - value, float(totals.sum()) - value)
+    if units[row] >= FEWEST_UNITS and any(
         abs(rest - value) <= 1e-9 * abs(value) for rest in others
     ):
         remarks.append(
-            f"one unit of {arms[where]} has an outcome of {value:.4g}, which is the sum of all "
+            f"one unit of {arms[row]} has an outcome of {value:.4g}, which is the sum of all "
             "others: if it is a row of totals, leave it out"
         )
     elif worst > 0.25 * width:
         remarks.append(
-            f"one unit of {arms[where]} has an outcome of {value:.4g}, which moves its mean by "
+            f"one unit of {arms[row]} has an outcome of {value:.4g}, which moves its mean by "
             f"{worst:.3g}: look at it, or set limits that cap such outcomes"
         )
     return Check(
@@ -351,36 +353,36 @@ def covariate_balance(arms: Sequence[str], sums: Sums, covariate: str) -> Check:
     """
     assert sums.moments is not None
     n, x, squares = (sums.moments[:, :, PLACE[0, 0, degree]] for degree in range(3))
-    whole = n.sum(axis=0)
-    about = squares_about_mean(whole, x.sum(axis=0), squares.sum(axis=0))
-    means = x.sum(axis=0) / np.maximum(whole, 1.0)
+    totals = n.sum(axis=0)
+    about = squares_about_mean(totals, x.sum(axis=0), squares.sum(axis=0))
+    means = x.sum(axis=0) / np.maximum(totals, 1.0)
     pairs = [
         pair
         for pair in combinations(range(len(arms)), 2)
-        if min(whole[[*pair]]) >= FEWEST_UNITS and about[[*pair]].sum() > 0.0
+        if min(totals[[*pair]]) >= FEWEST_UNITS and about[[*pair]].sum() > 0.0
     ]
     name = "covariate balance"
     if not pairs:
         return Check(name, False, f"too few units to compare {covariate}", made=False)
-    worst, which = -1.0, pairs[0]
+    worst, worst_pair = -1.0, pairs[0]
     for i, j in pairs:
-        both = (n[:, i] > 0) & (n[:, j] > 0)
-        m, k = n[both, i], n[both, j]
+        present = (n[:, i] > 0) & (n[:, j] > 0)
+        m, k = n[present, i], n[present, j]
         weight = m * k / (m + k)
         # In a small arm a skewed covariate can be 0 for every unit, with a variance of 0 by chance.
-        mine, theirs = larger_variances(whole[i], about[i], whole[j], about[j])
+        mine, theirs = larger_variances(totals[i], about[i], totals[j], about[j])
         noise = float((weight**2 * (mine / m + theirs / k)).sum())
-        total = float((weight * (x[both, i] / m - x[both, j] / k)).sum())
+        total = float((weight * (x[present, i] / m - x[present, j] / k)).sum())
         z = abs(total) / np.sqrt(noise) if noise > 0.0 else 0.0
         if z > worst:
-            worst, which = z, (i, j)
+            worst, worst_pair = z, (i, j)
     once, days = min(1.0, len(pairs) * normal_tails(worst)), len(sums.days)
     p_value = p_at_look(once, days)
     if p_value > LEVEL:
         words = looks_words(p_value, once)
         message = f"no difference of {covariate} between arms was found ({words})"
         return Check(name, False, message, p_value)
-    i, j = which
+    i, j = worst_pair
     message = (
         f"{covariate} is {means[i]:.4g} on average in {arms[i]} and {means[j]:.4g} in {arms[j]} "
         f"({shown(p_value)}): if it was measured after assignment, the adjustment removes part of "

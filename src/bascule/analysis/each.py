@@ -130,11 +130,11 @@ def analyze_each(
         control = options.pop("control", None)
         stated = {name: value for name, value in options.items() if value is not None}
         asked = Asked(log=given, segment=column, **stated)
-        rows, more = _answers(table, asked, LogMetric.of(metric), control, report)
-        return LogCollection(rows, excluded | more)
+        rows, notes = _answers(table, asked, LogMetric.of(metric), control, report)
+        return LogCollection(rows, excluded | notes)
 
 
-def _silent(name: str, done: int, whole: int) -> None:
+def _silent(name: str, number: int, total: int) -> None:
     """Say nothing."""
 
 
@@ -152,42 +152,42 @@ def _answers(
     used = recognised(table, None, asked, metric, test=asked.segment)
     table, labels = _numbered(table, asked.segment, used.arm, used.unit)
     request = replace(Request.of(metric, asked), brief=True)
-    whole = reduced(request, read_log(asked, metric, request, table, used=used))
+    total = reduced(request, read_log(asked, metric, request, table, used=used))
     request = replace(request, control=control)
     rows = []
-    for done, test in enumerate(sorted(labels), start=1):
+    for number, test in enumerate(sorted(labels), start=1):
         try:
-            one, names = _of_test(whole, test, labels[test], control)
+            row, names = _of_test(total, test, labels[test], control)
             weights = checked_weights(names, asked.assigned)
-            rows.append(_row(test, answer(request, one, test, weights, request.error)))
+            rows.append(_row(test, answer(request, row, test, weights, request.error)))
         except InputError as problem:
             rows.append(LogAnswer(test, problem=str(problem)))
-        report("tests", done, len(labels))
-    return tuple(rows), whole.excluded | whole.table.excluded
+        report("tests", number, len(labels))
+    return tuple(rows), total.excluded | total.table.excluded
 
 
 def _of_test(
-    whole: Reduced, test: str, arms: list[str], control: str | None
+    total: Reduced, test: str, arms: list[str], control: str | None
 ) -> tuple[Reduced, tuple[str, ...]]:
     """What is known of one test, and its arms, the control first."""
     names = compared(arms, control)
-    if test not in whole.table.segments:
+    if test not in total.table.segments:
         raise InputError("events", "events: no row of the test can be used")
     places = [arms.index(name) for name in names]
-    sums = whole.table.segments[test].of_arms(places)
-    parts = whole.table.parts
+    sums = total.table.segments[test].of_arms(places)
+    parts = total.table.parts
     table = replace(
-        whole.table,
+        total.table,
         segments={test: sums},
         excluded={},
         clipped=(),
         moved=0,
-        arrivals={test: whole.table.arrivals[test][:, :, places]},
-        periods={test: whole.table.periods[test][:, places]},
+        arrivals={test: total.table.arrivals[test][:, :, places]},
+        periods={test: total.table.periods[test][:, places]},
         parts={test: parts[test].of_arms(places)} if test in parts else {},
     )
-    spelled = replace(whole.spelled, names=names)
-    return replace(whole, spelled=spelled, table=table, valueless={}, examples={}), names
+    spelled = replace(total.spelled, names=names)
+    return replace(total, spelled=spelled, table=table, valueless={}, examples={}), names
 
 
 def _numbered(
@@ -206,9 +206,9 @@ def _numbered(
     if unit is not None:
         changed[unit] = name + ":" + table[unit].cast("string")
     table = stored(table.filter(table[test].notnull()).mutate(**changed), "bascule_tests")
-    each = table.group_by(test=table[test], code=table[arm]).agg(name=table["bascule_arm"].min())
+    names = table.group_by(test=table[test], code=table[arm]).agg(name=table["bascule_arm"].min())
     labels: dict[str, list[str]] = {}
-    for row in run(each.order_by("test", "code")):
+    for row in run(names.order_by("test", "code")):
         arms = labels.setdefault(row["test"], [])
         if row["code"] is not None:
             arms.append(row["name"])

@@ -84,13 +84,13 @@ def _one_look(
     unwanted = request.brief and not request.once
     if unwanted or adaptive or counted.scores is not None or not counted.days:
         return ()
-    names, each = [arm.name for arm in arms], error / (len(arms) - 1)
+    names, error_each = [arm.name for arm in arms], error / (len(arms) - 1)
     if counted.moments is not None:
-        return adjusted_look(names, counted, each)
+        return adjusted_look(names, counted, error_each)
     means = [Mean(arm.counted, arm.mean or 0.0, (arm.deviation or 0.0) ** 2) for arm in arms]
     model = evidence.outcome
     binary = (model is not None and model.binary) or counted.zero_or_one
-    return one_look(names, means, each, binary=binary)
+    return one_look(names, means, error_each, binary=binary)
 
 
 def _at_one_look(
@@ -110,7 +110,7 @@ def _at_one_look(
         )
     fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
     terms = Terms(arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
-    effects = terms.effects_with((-one.difference, -one.high, -one.low) for one in once)
+    effects = terms.effects_with((-effect.difference, -effect.high, -effect.low) for effect in once)
     last = len(counted.days) - 1
     day = Day(counted.days[last].isoformat(), *counted.at_end_of(last), effects)
     return fixed, course_of_looks([(day, Judge(terms).see(effects))])
@@ -141,12 +141,12 @@ def _design_of(
         units = max(float(counted.units.sum()), 2.0)
         about = float(counted.squares.sum()) - float(counted.totals.sum()) ** 2 / units
         model = Gaussian(math.sqrt(max(about / (units - 1.0), 0.0)) or 1.0)
-    least = request.min_effect
+    margin = request.min_effect
     return Design(
         *(arms, model, Tilt(1)),
         error=error,
         sides=ONE_SIDED,
-        min_effect=least,
+        min_effect=margin,
         measure=request.measure,
         goal=request.goal,
         control=request.control,

@@ -195,7 +195,7 @@ class Reduced:
 def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) -> Measure | None:
     """The measure of the design, or what the options make; None where outcomes have no window."""
     if design is not None and design.measure is not None:
-        if any(one is not None for one in (metric.window, metric.aggregate, metric.missing)):
+        if any(option is not None for option in (metric.window, metric.aggregate, metric.missing)):
             raise InputError(
                 "window",
                 "window, aggregate and missing are in the design's measure: leave them out",
@@ -203,8 +203,10 @@ def _measure(design: Design | None, model: Outcome | None, metric: LogMetric) ->
         return design.measure
     if metric.window is None:
         return None
-    how = metric.aggregate or default_aggregate(model)
-    return Measure(metric.window, how, missing_number(metric.missing), grace=metric.grace or 0.0)
+    aggregate = metric.aggregate or default_aggregate(model)
+    return Measure(
+        metric.window, aggregate, missing_number(metric.missing), grace=metric.grace or 0.0
+    )
 
 
 def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:

@@ -188,9 +188,9 @@ class Analysis(Reported):
             return {}
         winner = self.decision.name
         return {
-            one.name: one.standings[winner]
-            for one in self.metrics
-            if one.metric is not None and one.standings.get(winner) in ("harmed", "open")
+            metric.name: metric.standings[winner]
+            for metric in self.metrics
+            if metric.metric is not None and metric.standings.get(winner) in ("harmed", "open")
         }
 
     def judged(self, metric: LogMetric) -> Analysis:
@@ -199,7 +199,7 @@ class Analysis(Reported):
         An arm that is worse by the margin or more is found within it with probability at most the
         metric's error, as its interval fails then.
         """
-        bounds = [(one.treatment, one.low, one.high) for one in self.contrasts]
+        bounds = [(contrast.treatment, contrast.low, contrast.high) for contrast in self.contrasts]
         if self.evidence.once:
             control = self.arms[0].name
             bounds = [(one.first, one.low, one.high) for one in self.once if one.second == control]
@@ -219,16 +219,16 @@ class Analysis(Reported):
         stays if each treatment is harmful. A log without all of them decides nothing.
         """
         wanted = {metric.name for metric in design.guardrails}
-        rails = [one for one in self.metrics if one.reading.value in wanted]
+        rails = [metric for metric in self.metrics if metric.reading.value in wanted]
         error = max(metric.error for metric in design.guardrails)
         decision = None
         if len(rails) == len(wanted):
-            says = {arm: {one.standings.get(arm) for one in rails} for arm in design.arms}
+            says = {arm: {metric.standings.get(arm) for metric in rails} for arm in design.arms}
             treatments = [arm for arm in design.arms if arm != design.control_arm]
             ready = [arm for arm in treatments if says[arm] == {"within margin"}]
             if ready or all("harmed" in says[arm] for arm in treatments):
                 name = [*ready, design.control_arm][0]
-                harm = [one.name for one in rails if "harmed" in one.standings.values()]
+                harm = [metric.name for metric in rails if "harmed" in metric.standings.values()]
                 decision = Decision(
                     *(self.design.arms.index(name), name, error, rails[0].guarantee),
                     harm=() if ready else tuple(harm),
@@ -255,9 +255,9 @@ class Analysis(Reported):
     def to_dict(self) -> dict[str, Any]:
         """Plain data; None for what is not known."""
         data = {
-            each.name: finite_data(getattr(self, each.name))
-            for each in fields(self)
-            if each.name not in ("design", "evidence", "segments", "metrics")
+            field.name: finite_data(getattr(self, field.name))
+            for field in fields(self)
+            if field.name not in ("design", "evidence", "segments", "metrics")
         }
         return {
             "headline": self.headline,
@@ -269,7 +269,7 @@ class Analysis(Reported):
             "days": [{**day, "date": self._stamp(day["date"])} for day in data["days"]],
             "design": self.design.to_dict(),
             "segments": [part.to_dict() for part in self.segments],
-            "metrics": [other.to_dict() for other in self.metrics],
+            "metrics": [metric.to_dict() for metric in self.metrics],
         }
 
     def _stamp(self, day: str | None) -> str | None:
@@ -290,8 +290,8 @@ class Analysis(Reported):
         return tuple(
             score
             for part in self.segments or (self,)
-            for one in (part, *part.metrics)
-            for score in _scores(one)
+            for analysis in (part, *part.metrics)
+            for score in _scores(analysis)
         )
 
     def to_rows(self) -> list[dict[str, Any]]:
@@ -307,9 +307,9 @@ class Analysis(Reported):
         if self.metrics:
             alone = replace(self, metrics=())
             return [
-                {"metric": one.name, **row}
-                for one in (alone, *self.metrics)
-                for row in one.day_rows()
+                {"metric": analysis.name, **row}
+                for analysis in (alone, *self.metrics)
+                for row in analysis.day_rows()
             ]
         return [
             {
@@ -344,21 +344,21 @@ class Analysis(Reported):
         return f"Analysis({self.headline!r})"
 
 
-def _scores(one: Analysis) -> tuple[Score, ...]:
+def _scores(analysis: Analysis) -> tuple[Score, ...]:
     """The rows of one metric: treatments minus the control."""
-    control = one.design.control_arm
-    means = {arm.name: arm.mean for arm in one.arms}
-    looks = {frozenset((look.first, look.second)): look for look in one.once}
-    contrasts = {contrast.treatment: contrast for contrast in one.contrasts}
+    control = analysis.design.control_arm
+    means = {arm.name: arm.mean for arm in analysis.arms}
+    looks = {frozenset((look.first, look.second)): look for look in analysis.once}
+    contrasts = {contrast.treatment: contrast for contrast in analysis.contrasts}
     rows = []
-    for effect in (effect for effect in one.effects if effect.second == control):
+    for effect in (effect for effect in analysis.effects if effect.second == control):
         contrast = contrasts.get(effect.first)
         look = looks.get(frozenset((effect.first, control)))
-        lifted = look if contrast is None and one.evidence.once else contrast
+        lifted = look if contrast is None and analysis.evidence.once else contrast
         rows.append(
             Score(
-                metric=one.name,
-                segment=one.segment,
+                metric=analysis.name,
+                segment=analysis.segment,
                 treatment=effect.first,
                 control=control,
                 control_mean=means[control],
@@ -371,23 +371,23 @@ def _scores(one: Analysis) -> tuple[Score, ...]:
                 lift_low=None if lifted is None else lifted.lift_low,
                 lift_high=None if lifted is None else lifted.lift_high,
                 p_value=None if look is None else look.p_value,
-                verdict=_verdict(one, effect),
+                verdict=_verdict(analysis, effect),
                 guarantee=effect.guarantee,
-                binary=one.design.outcome.binary,
+                binary=analysis.design.outcome.binary,
             )
         )
     return tuple(rows)
 
 
-def _verdict(one: Analysis, effect: Effect) -> str:
+def _verdict(analysis: Analysis, effect: Effect) -> str:
     """What may be said of a treatment: of a guardrail its margin, else the sign of its effect."""
-    if effect.first in one.standings:
-        return one.standings[effect.first]
+    if effect.first in analysis.standings:
+        return analysis.standings[effect.first]
     # An interval is cut at 0 by the decision that it agrees with.
     beyond = effect.low > 0.0 or effect.high < 0.0
-    if not beyond and (one.decision is None or 0.0 not in (effect.low, effect.high)):
+    if not beyond and (analysis.decision is None or 0.0 not in (effect.low, effect.high)):
         return "open"
-    return "better" if one.design.oriented(effect.difference) > 0.0 else "worse"
+    return "better" if analysis.design.oriented(effect.difference) > 0.0 else "worse"
 
 
 def _contrast(effect: Effect) -> dict[str, Any]:

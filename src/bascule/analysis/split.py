@@ -43,13 +43,13 @@ def within_blocks(arrivals: FloatArray, block: Block) -> Check:
     the number of blocks until then, so it holds however often one looks.
     """
     words = BLOCK_WORDS.get(block) or f"{block.removesuffix('h')} hours"
-    whole, free, p_value, once = 0.0, 0, 1.0, 1.0
+    statistic, free, p_value, once = 0.0, 0, 1.0, 1.0
     for number, counts in enumerate(arrivals, start=1):
-        added, more = homogeneity(_in_parts(counts))
-        if not more:
+        added, degrees = homogeneity(_in_parts(counts))
+        if not degrees:
             continue
-        whole, free = whole + added, free + more
-        once = chi_square_tail(whole, free)
+        statistic, free = statistic + added, free + degrees
+        once = chi_square_tail(statistic, free)
         p_value = min(p_value, p_at_look(once, number))
     if not free:
         return Check(WITHIN, False, f"nothing is known of the split within {words}", made=False)
@@ -81,19 +81,19 @@ def homogeneity(counts: FloatArray) -> tuple[float, int]:
     """
     counts = counts[:, counts.sum(axis=0) > 0]
     rows, arms = counts.shape
-    whole = float(counts.sum())
+    total = float(counts.sum())
     if rows < 2 or arms < 2:
         return 0.0, 0
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / whole
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / total
     statistic = float(((counts - expected) ** 2 / expected).sum())
-    return statistic * (whole - 1.0) / whole, (rows - 1) * (arms - 1)
+    return statistic * (total - 1.0) / total, (rows - 1) * (arms - 1)
 
 
 def _in_parts(counts: FloatArray) -> FloatArray:
     """Units by part of a block and arm: as many parts as the smallest arm allows, of like size."""
     arms = counts.sum(axis=0)
-    least = float(arms[arms > 0].min(initial=np.inf))
-    parts = min(MOST_PARTS, int(least // FEWEST_EXPECTED)) if np.isfinite(least) else 0
+    rarest = float(arms[arms > 0].min(initial=np.inf))
+    parts = min(MOST_PARTS, int(rarest // FEWEST_EXPECTED)) if np.isfinite(rarest) else 0
     if parts < 2:
         return counts[:0]
     # The middle of an hour's units says which part the hour belongs to.
@@ -131,9 +131,9 @@ def withheld_reason(request: Request, reduced: Reduced, within: Check, between: 
 def between_note(arms: Sequence[str], units: FloatArray, *, stated: bool) -> str:
     """Say that the shares of the arms changed between blocks, and what follows."""
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1.0)
-    there = shares[units.sum(axis=1) > 0, -1]
+    last_shares = shares[units.sum(axis=1) > 0, -1]
     return (
-        f"the split changed from day to day ({arms[-1]} had {100 * there.min():.0f} to "
-        f"{100 * there.max():.0f} % of a day's units): units are compared within days"
+        f"the split changed from day to day ({arms[-1]} had {100 * last_shares.min():.0f} to "
+        f"{100 * last_shares.max():.0f} % of a day's units): units are compared within days"
         + ("" if stated else ", and the sample ratio was not checked: state the weights")
     )

@@ -103,46 +103,46 @@ def command(
         metavar="LOG",
         help="A file (Parquet, CSV, JSON lines), or the URL of a database with --query.",
     ),
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Is there a winner in the log, how large is the effect, and since when was it known?"""
     from bascule.analysis.api import analyze
     from bascule.analysis.log.reading import Question
     from bascule.core.inputs.files import csv_text, write_whole
 
-    files = {name: given.get(name) for name in FILES}
-    as_json = "json" in given
+    files = {name: options.get(name) for name in FILES}
+    as_json = "json" in options
     prepare_files(**files)
-    call = call_of(log, **_asked(log, given))
+    call = call_of(log, **_asked(log, options))
     result: Any
     try:
-        result = _collection(call, given["test"]) if "test" in given else analyze(**call)
+        result = _collection(call, options["test"]) if "test" in options else analyze(**call)
     except Question as question:
         raise InputError(question.field, question.text(_command(question, context))) from None
     except InputError as error:
         text = error.spelled(lambda name: "LOG" if name == "events" else name)
         raise InputError(error.field, text, kind=error.kind, others=error.others) from None
     if files["csv"] is not None:
-        rows = result.to_rows() if "test" in given else result.day_rows()
+        rows = result.to_rows() if "test" in options else result.day_rows()
         write_whole(files["csv"], csv_text(rows).encode())
     write_files(result, files["figure"], files["html"])
     if as_json:
         print_json(result.to_dict())
         return
     report = result.report().spelled(TYPED)
-    print_report(report.whole if "days" in given else report, width=0)
+    print_report(report.whole if "days" in options else report, width=0)
     say_written(*files.values())
 
 
-def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _asked(log: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of an analysis, each as what it stands for."""
-    first, *others = given.get("metric") or [""]
-    asked = read(ANALYSIS, given) | {
-        name: given[name] for name in TABLES if name in given and name != "no_cumulative"
+    first, *further = options.get("metric") or [""]
+    asked = read(ANALYSIS, options) | {
+        name: options[name] for name in TABLES if name in options and name != "no_cumulative"
     }
     if "assignments_query" in asked:
         asked.setdefault("assignments", log)
-    if "no_cumulative" in given:
+    if "no_cumulative" in options:
         asked["cumulative"] = False
     if "design" in asked:
         from bascule.core.design import Design
@@ -154,9 +154,9 @@ def _asked(log: str, given: Mapping[str, Any]) -> dict[str, Any]:
         asked["missing"] = _missing(asked["missing"])
     if "weights" in asked:
         asked["weights"] = _weights(asked["weights"])
-    asked["outcome"] = _outcome(given)
-    asked["looks"] = 1 if "once" in given else "now" if "today" in given else None
-    asked["metrics"] = [LogMetric(**_metric(line)) for line in others] or None
+    asked["outcome"] = _outcome(options)
+    asked["looks"] = 1 if "once" in options else "now" if "today" in options else None
+    asked["metrics"] = [LogMetric(**_metric(line)) for line in further] or None
     for name, value in (_metric(first) if first else {}).items():
         if asked.get(name) is not None:
             raise InputError(name, f"{name} stands in --metric and as an option: drop one of them")
@@ -182,8 +182,8 @@ def _command(question: Question, context: typer.Context) -> str:
             continue
         if value is None or value is False or parameter.name in question.options:
             continue
-        for one in value if isinstance(value, list | tuple) else [value]:
-            words += [parameter.opts[0], *([] if one is True else [str(one)])]
+        for item in value if isinstance(value, list | tuple) else [value]:
+            words += [parameter.opts[0], *([] if item is True else [str(item)])]
     options = {name: value for name, value in question.options.items() if name != "log"}
     for name, value in options.items():
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
@@ -205,10 +205,10 @@ def _metric(line: str) -> dict[str, Any]:
     return {"value": value, **({"per": per} if per else {}), **parts}
 
 
-def _outcome(given: Mapping[str, Any]) -> Outcome | None:
+def _outcome(options: Mapping[str, Any]) -> Outcome | None:
     """The outcome model that the options name or imply; None leaves it to the log."""
-    sizes = {size: given[size] for size in PARAMETERS if size in given}
-    name = given.get("outcome") or designs.implied(sizes)
+    sizes = {size: options[size] for size in PARAMETERS if size in options}
+    name = options.get("outcome") or designs.implied(sizes)
     if name == "gaussian" and not sizes:
         raise InputError("sigma", "sigma is missing: --outcome gaussian needs the spread, --sigma")
     return None if name is None else designs.described_outcome({"outcome": name, **sizes})

@@ -19,7 +19,7 @@ from bascule.presentation.progress import progress_bar
 RUNS = designs.runs(400)
 
 OF_DESIGN = designs.one_sided("error", "sides", "delta")
-PARAMETERS = {name: one for name, one in designs.RULE.items() if name != "rule"}
+PARAMETERS = {name: option for name, option in designs.RULE.items() if name != "rule"}
 
 WORLDS = named(
     worlds=Option(
@@ -49,29 +49,29 @@ def command(
         help="ucb, etc, etc-prime or tilt; another tool's: track-and-stop, thompson, top-two or "
         "mad; or your own: a registered name, or a class in a file, as my_rule.py:Eager.",
     ),
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Run a rule through a battery of worlds: how often it is wrong, at a one-sided error."""
     from bascule.research.comparison.audit import audit
 
     if rule == "static":
         raise InputError("RULE", "RULE must be ucb, etc, etc-prime or tilt: static has no worlds")
-    asked = read({**OF_DESIGN, **designs.MEANS, **designs.CAP, **WORLDS, **RUNS}, given)
-    with designs.workers(given), progress_bar() as report:
+    asked = read({**OF_DESIGN, **designs.MEANS, **designs.CAP, **WORLDS, **RUNS}, options)
+    with designs.workers(options), progress_bar() as report:
         result = audit(
-            _rule(rule, given),
-            outcome=designs.described_outcome(given),
+            _rule(rule, options),
+            outcome=designs.described_outcome(options),
             progress=report,
             **asked,
         )
-    print_result(result, "json" in given)
+    print_result(result, "json" in options)
 
 
-def _rule(name: str, given: Mapping[str, Any]) -> Rule:
+def _rule(name: str, options: Mapping[str, Any]) -> Rule:
     """Return the rule that is described, another tool's, or one of a file."""
     if name in RULES.kinds:
-        return designs.described_rule({**given, "rule": name})
+        return designs.described_rule({**options, "rule": name})
     rule = named_rule(name, "RULE")
-    if any(option in given for option in PARAMETERS):
+    if any(option in options for option in PARAMETERS):
         raise InputError("RULE", f"{name} takes no option of ucb or tilt: leave them out")
     return rule

@@ -85,7 +85,11 @@ def _knobs() -> dict[str, Option]:
             names |= {option.flag or name for name, option in options_of(rule).items()}
         else:
             names |= set() if knob is None else {knob.name}
-    return {name: one for name, one in parameters(RULES).items() if name in names and one.numeric}
+    return {
+        name: option
+        for name, option in parameters(RULES).items()
+        if name in names and option.numeric
+    }
 
 
 KNOBS = _knobs()
@@ -95,24 +99,24 @@ app = typer.Typer(help="Live tests: create, look, change, export, verify.", no_a
 
 @app.command("create")
 @declared(CREATION, JSON)
-def create(name: str = NAME, store: str = STORE, **given: Any) -> None:
+def create(name: str = NAME, store: str = STORE, **options: Any) -> None:
     """Create an experiment from a design file, and start it."""
     from bascule.core.design import Design
 
-    made = Design.load(given["design"])
-    parts: dict[str, Any] = {"start": "wait" not in given, "reports": given.get("reports")}
-    parts |= {"measure": _measure(made, given), "audience": _audience(given)}
-    if "values" in given:
-        parts["values"] = parse_json(given["values"], "values", "--values")
+    made = Design.load(options["design"])
+    parts: dict[str, Any] = {"start": "wait" not in options, "reports": options.get("reports")}
+    parts |= {"measure": _measure(made, options), "audience": _audience(options)}
+    if "values" in options:
+        parts["values"] = parse_json(options["values"], "values", "--values")
     with store_at(store) as opened:
         test = opened.create(name, made, **parts)
-        if "json" in given:
+        if "json" in options:
             show_status(test, as_json=True)
             return
         at = f"--store {shown_location(store)}"
         print_line(f"created {name} in {shown_location(store)}\n")
         show_status(test)
-    first = f"bascule experiment start {name} {at}, then " if "wait" in given else ""
+    first = f"bascule experiment start {name} {at}, then " if "wait" in options else ""
     print_line(
         f"\nNext: {first}bascule serve {at} for programs that assign and record over HTTP,\n"
         f"or bascule.open({store!r}).get({name!r}) in Python. "
@@ -135,7 +139,7 @@ def list_all(
 
     with store_at(store, there=True) as opened:
         statuses, damaged = readable_statuses(opened.search(search))
-    none = "no experiments yet: bascule experiment create makes one"
+    message = "no experiments yet: bascule experiment create makes one"
     print_rows(
         as_json,
         {
@@ -146,7 +150,7 @@ def list_all(
             *(f"{status.name:<30}  {status.state:<10}{status.headline}" for status in statuses),
             *(f"{name:<30}  unreadable: {reason}" for name, reason in damaged.items()),
         ),
-        f"no experiment has {search!r}" if search else none,
+        f"no experiment has {search!r}" if search else message,
     )
 
 
@@ -221,9 +225,9 @@ def release(name: str = NAME, store: str = STORE) -> None:
 
 @app.command("knob")
 @declared(KNOBS, shown=("basics", "advanced"))
-def knob(name: str = NAME, store: str = STORE, **given: Any) -> None:
+def knob(name: str = NAME, store: str = STORE, **options: Any) -> None:
     """Turn the knob of a running experiment, as --tilt 5; its guarantee stays."""
-    _change(store, name, "knob", **read(KNOBS, given))
+    _change(store, name, "knob", **read(KNOBS, options))
 
 
 @app.command("share")
@@ -268,8 +272,8 @@ def log(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> None:
         entries = opened.audit(name)
     times = [moment(entry["time"]).isoformat(timespec="seconds") for entry in entries]
     lines = (
-        f"{when}  {entry['actor']:<12}  {audit_words(entry)}"
-        for when, entry in zip(times, entries, strict=True)
+        f"{time}  {entry['actor']:<12}  {audit_words(entry)}"
+        for time, entry in zip(times, entries, strict=True)
     )
     print_rows(as_json, {"audit": entries}, lines)
 
@@ -335,31 +339,33 @@ def verify(name: str = NAME, store: str = STORE, as_json: bool = AS_JSON) -> Non
         raise typer.Exit(1)
 
 
-def _measure(design: Design, given: Mapping[str, Any]) -> Measure | None:
+def _measure(design: Design, options: Mapping[str, Any]) -> Measure | None:
     """Return the measure that the options describe, or None."""
     from bascule.core.inputs.checks import amount
     from bascule.core.metrics.measure import Measure
 
-    if "window" not in given:
+    if "window" not in options:
         return None
-    usual, missing = "any" if design.outcome.binary else "sum", given.get("missing")
+    usual, missing = "any" if design.outcome.binary else "sum", options.get("missing")
     if missing not in (None, "zero"):
         missing = amount("missing", missing, "0 is usual")
-    least = given.get("coverage")
-    return Measure(given["window"], given.get("aggregate", usual), missing, coverage=least)
+    coverage = options.get("coverage")
+    return Measure(options["window"], options.get("aggregate", usual), missing, coverage=coverage)
 
 
-def _audience(given: Mapping[str, Any]) -> Audience | None:
+def _audience(options: Mapping[str, Any]) -> Audience | None:
     """Return who gets in, as the options say; None is everyone."""
     from bascule.core.enrolment.audience import Audience, read_audience
 
-    if "share" in given:
-        return Audience(share=CREATION["share"].read(given["share"]))
-    return read_audience(read_json(given["audience"], "audience")) if "audience" in given else None
+    if "share" in options:
+        return Audience(share=CREATION["share"].read(options["share"]))
+    return (
+        read_audience(read_json(options["audience"], "audience")) if "audience" in options else None
+    )
 
 
-def _change(location: str, name: str, verb: str, **given: Any) -> None:
+def _change(location: str, name: str, verb: str, **options: Any) -> None:
     with store_at(location, there=True) as opened:
         test = opened.get(name)
-        methodcaller(verb, **given)(test)
+        methodcaller(verb, **options)(test)
         show_status(test)

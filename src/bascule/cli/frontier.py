@@ -51,24 +51,24 @@ OUT = named(
 
 
 @declared(MEANS, designs.OUTCOME, OF_DESIGN, COMPARED, RUNS, designs.WORKERS, OUT, designs.JSON)
-def command(**given: Any) -> None:
+def command(**options: Any) -> None:
     """Compare every rule on one problem, at the same one-sided error: its cost and its time."""
     from bascule.core.inputs.files import prepare_folder
     from bascule.research.comparison.contenders import USUAL, Family
     from bascule.research.comparison.frontier import frontier
 
-    model = designs.described_outcome(given)
-    asked = read({**MEANS, **OF_DESIGN, **COMPARED, **RUNS}, given)
+    model = designs.described_outcome(options)
+    asked = read({**MEANS, **OF_DESIGN, **COMPARED, **RUNS}, options)
     families = (*USUAL, Family.PEERS) if asked.pop("peers", False) else USUAL
     own = [named_rule(text, "rule") for text in asked.pop("rule", ())]
-    if "out" in given:
-        prepare_folder(given["out"])
-    with designs.workers(given), progress_bar() as report:
+    if "out" in options:
+        prepare_folder(options["out"])
+    with designs.workers(options), progress_bar() as report:
         result = frontier(
             asked.pop("means"), model, progress=report, rules=[*families, *own], **asked
         )
     note_compilation(result.compile_seconds)
-    written = result.save(given["out"]) if "out" in given else ()
-    print_result(result, "json" in given)
-    if "json" not in given:
+    written = result.save(options["out"]) if "out" in options else ()
+    print_result(result, "json" in options)
+    if "json" not in options:
         say_written(*written)

@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     atexit.register(_skip_garbage_collection)
     if arguments is None:
         sys.unraisablehook = end_if_interrupted
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    arguments_given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a sign such as the plus-minus shows a question mark instead.
         if isinstance(stream, TextIOWrapper):
@@ -122,7 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     command = typer.main.get_command(app)
     _hide_types(command)
     try:
-        code = command.main(repeat_lists(given), prog_name="bascule", standalone_mode=False)
+        code = command.main(
+            repeat_lists(arguments_given), prog_name="bascule", standalone_mode=False
+        )
         sys.stdout.flush()
     except (InputError, StoreError) as problem:
         _exit(str(problem), USAGE_ERROR)
@@ -236,7 +238,11 @@ def _with_help(message: str, problem: Exception) -> str:
     typed = getattr(problem, "option_name", "")
     words = typed.strip("-").replace("-", " ")
     about = re.compile(rf"\b{re.escape(words)}\b")
-    like = [one.opts[0] for one in context.command.params if about.search(_help_of(one))]
+    like = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if about.search(_help_of(parameter))
+    ]
     if len(words) >= SHORTEST_WORD and like:
         return f"No such option: {typed}; see {', '.join(like)}"
     return f"{message.rstrip('.')}; see {context.command_path} --help"

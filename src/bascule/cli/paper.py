@@ -27,7 +27,7 @@ def command(
     listed: bool = designs.switch(
         "--list", "Print where each part of the paper is in bascule, and nothing else."
     ),
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Draw the paper's figures afresh and check what it says about them."""
     from bascule.research.paper import regenerate
@@ -39,8 +39,8 @@ def command(
         return
     if out is None:
         raise InputError("out", "--out is missing: name a folder to write into, or use --list")
-    with designs.workers(given), progress_bar() as bar:
-        result = regenerate(out, progress=bar, **read(RUNS, given))
+    with designs.workers(options), progress_bar() as bar:
+        result = regenerate(out, progress=bar, **read(RUNS, options))
     console = screen()
     for claim in result.claims:
         runs = claim.finding.runs

@@ -81,21 +81,21 @@ VERBOSE = named(
 
 
 @declared(PLAN, PARAMETERS, FORMS, designs.RUNS, designs.DASK, VERBOSE, designs.JSON, PREFER, FILES)
-def command(**given: Any) -> None:
+def command(**options: Any) -> None:
     """Which design to run, how long it will take, and what it will cost."""
     gc.set_threshold(GARBAGE)
-    files = {name: given.get(name) for name in FILES}
-    as_json = "json" in given
+    files = {name: options.get(name) for name in FILES}
+    as_json = "json" in options
     prepare_files(**files)
-    make = _rollout if "rollout" in given else _test
-    with designs.workers(given):
-        answer, report = make(given, read(designs.RUNS, given))
+    make = _rollout if "rollout" in options else _test
+    with designs.workers(options):
+        answer, report = make(options, read(designs.RUNS, options))
     # Before anything is printed, because the reader of the output may close it.
     if files["save"] is not None:
-        preferred = read(PREFER, given).get("prefer", "recommended")
+        preferred = read(PREFER, options).get("prefer", "recommended")
         designs_of = {"fastest": lambda: answer.fastest, "cheapest": lambda: answer.cheapest}
         designs_of.get(preferred, lambda: answer)().design.save(files["save"])
-    hint = not {"verbose", "rollout"} & set(given)
+    hint = not {"verbose", "rollout"} & set(options)
     print_result(answer, as_json, lambda _: _show(report(), hint))
     write_files(answer, files["figure"], files["html"])
     if not as_json:
@@ -121,34 +121,34 @@ def say_understood(lift: list[str] | None, request: PlanRequest) -> None:
         decline("nothing was planned")
 
 
-def requested(given: Mapping[str, Any]) -> PlanRequest:
+def requested(options: Mapping[str, Any]) -> PlanRequest:
     """Return the request for a test that options make; what was not given is not among them."""
     from bascule.planning.request.read import plan_request
 
     parts: dict[str, Any] = {
-        name: given[option.flag or name]
+        name: options[option.flag or name]
         for name, option in PLAN.items()
-        if (option.flag or name) in given and name not in ("outcome", "spread")
+        if (option.flag or name) in options and name not in ("outcome", "spread")
     }
-    parts |= _outcome(given) | read({"arms": PLAN["arms"]}, given)
+    parts |= _outcome(options) | read({"arms": PLAN["arms"]}, options)
     if "metrics" in parts:
-        parts["metrics"] = _metrics(given)
+        parts["metrics"] = _metrics(options)
     if len(parts.get("lift", ())) == 1:
         (parts["lift"],) = parts["lift"]
     return plan_request(**parts)
 
 
-def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
+def _outcome(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the outcome model that options name or imply, and the spread within its limits.
 
     Where the numbers are to come from a sample, a model that is named is left to the sample.
     """
-    sizes = {name: given[name] for name in PARAMETERS if given.get(name) not in (None, False)}
-    kind = given.get("outcome") or designs.implied(sizes)
+    sizes = {name: options[name] for name in PARAMETERS if options.get(name) not in (None, False)}
+    kind = options.get("outcome") or designs.implied(sizes)
     if kind is None:
         return {}
     model = OUTCOMES.get(kind)
-    if "sample" in given and not sizes and options_of(model) and kind not in ("bounded", "ratio"):
+    if "sample" in options and not sizes and options_of(model) and kind not in ("bounded", "ratio"):
         return {"outcome": Numeric()} if kind == "numeric" else {}
     if kind == "bounded" and "sigma" in sizes:
         # There sigma is the spread that outcomes really have, which no rule needs to know.
@@ -156,38 +156,38 @@ def _outcome(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"outcome": make(OUTCOMES, kind, sizes)}
 
 
-def _metrics(given: Mapping[str, Any]) -> list[Metric]:
-    return [metric_of(text) for text in given.get("metric", ())]
+def _metrics(options: Mapping[str, Any]) -> list[Metric]:
+    return [metric_of(text) for text in options.get("metric", ())]
 
 
-def _test(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
+def _test(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
     """Plan a test."""
-    request = requested(given)
-    say_understood(given.get("lift"), request)
+    request = requested(options)
+    say_understood(options.get("lift"), request)
     with progress_bar() as report:
         answer = plan(request, progress=report, **runs)
     note_compilation(answer.compile_seconds)
-    _note_measure(answer, given)
-    return answer, lambda: answer.report(_names(answer), details="verbose" in given)
+    _note_measure(answer, options)
+    return answer, lambda: answer.report(_names(answer), details="verbose" in options)
 
 
-def _rollout(given: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
+def _rollout(options: Mapping[str, Any], runs: Mapping[str, Any]) -> Answer:
     """Plan a guarded rollout."""
     from bascule.planning.rollout import plan_rollout, ramp_of
 
-    numbers = read({name: PLAN[name] for name in ROLLOUT}, given)
-    how = {name: runs[name] for name in ("runs", "seed") if name in runs}
-    rollout = plan_rollout(_metrics(given), ramp_of(given["rollout"]), **numbers, **how)
+    numbers = read({name: PLAN[name] for name in ROLLOUT}, options)
+    settings = {name: runs[name] for name in ("runs", "seed") if name in runs}
+    rollout = plan_rollout(_metrics(options), ramp_of(options["rollout"]), **numbers, **settings)
     return rollout, rollout.report
 
 
-def _note_measure(answer: Plan, given: Mapping[str, Any]) -> None:
+def _note_measure(answer: Plan, options: Mapping[str, Any]) -> None:
     """Say on standard error that a saved design has no measure, where no note says it."""
     from bascule.presentation.plan.text import measure_words
     from bascule.presentation.report import Report
 
     said = measure_words(answer)
-    if said and "save" in given and "json" in given:
+    if said and "save" in options and "json" in options:
         (note,) = Report("", notes=(said,)).spelled(_names(answer)).notes
         typer.echo(f"bascule: {note}", err=True)
 

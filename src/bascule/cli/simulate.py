@@ -49,35 +49,35 @@ OF_DESIGN = {**designs.DESIGN, **designs.CAP, **designs.CALENDAR}
 
 
 @declared(designs.MEANS, OF_DESIGN, WORLD, RUNS, designs.WORKERS, designs.JSON)
-def command(**given: Any) -> None:
+def command(**options: Any) -> None:
     """Simulate a test many times: its regret, its decision time and how often it is wrong."""
     from bascule.simulation import World, simulate
     from bascule.simulation.api import world_of
 
-    asked_world = designs.parsed_world(given["world"]) if "world" in given else None
+    asked_world = designs.parsed_world(options["world"]) if "world" in options else None
     world: World | dict[str, Any] | str | None = asked_world
-    means = read(designs.MEANS, given).get("means")
-    how = {"runs": 1000, **read(RUNS, given)}
-    if "engine" in given:
-        how["engine"] = given["engine"]
-    if "design" in given:
-        asked = designs.loaded_design(given)
+    means = read(designs.MEANS, options).get("means")
+    settings = {"runs": 1000, **read(RUNS, options)}
+    if "engine" in options:
+        settings["engine"] = options["engine"]
+    if "design" in options:
+        asked = designs.loaded_design(options)
     else:
-        asked = designs.described_design(given, _arms(means, asked_world))
-    daily = read(WORLD, given).get("units_per_day")
+        asked = designs.described_design(options, _arms(means, asked_world))
+    daily = read(WORLD, options).get("units_per_day")
     if daily is not None:
         world, means = replace(world_of(asked, means, world), units_per_day=daily), None
-    with designs.workers(given), progress_bar() as report:
+    with designs.workers(options), progress_bar() as report:
         result = simulate(
             asked,
             means,
-            progress=lambda done: report("simulating", done, how["runs"]),
+            progress=lambda number: report("simulating", number, settings["runs"]),
             world=world,
-            metrics=designs.parsed_means(given.get("metric")),
-            **how,
+            metrics=designs.parsed_means(options.get("metric")),
+            **settings,
         )
     note_compilation(result.compile_seconds)
-    print_result(result, "json" in given, lambda played: print_report(played.report().whole))
+    print_result(result, "json" in options, lambda played: print_report(played.report().whole))
 
 
 def _arms(means: list[float] | None, world: dict[str, Any] | str | None) -> int:

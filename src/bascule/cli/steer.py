@@ -40,7 +40,7 @@ def command(
     test: Path = typer.Argument(
         ..., metavar="TEST", help="A file with design, exposures, outcomes and target."
     ),
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Read the log of a test and set the next shares of its flag; for cron, daily or hourly.
 
@@ -48,12 +48,12 @@ def command(
     """
     from bascule.steering.run import steer
 
-    prepare_files(html=given.get("html"))
-    run = steer(test, dry_run="dry_run" in given, resume="resume" in given)
-    write_files(run, None, given.get("html"))
-    print_result(run, "json" in given)
-    if "json" not in given:
-        say_written(given.get("html"))
+    prepare_files(html=options.get("html"))
+    run = steer(test, dry_run="dry_run" in options, resume="resume" in options)
+    write_files(run, None, options.get("html"))
+    print_result(run, "json" in options)
+    if "json" not in options:
+        say_written(options.get("html"))
     if run.state == "decided":
         raise typer.Exit(DECIDED)
 
@@ -77,17 +77,17 @@ WAREHOUSE = named(
 
 
 @declared(WAREHOUSE, JSON)
-def sync_command(name: str = NAME, store: str = STORE, **given: Any) -> None:
+def sync_command(name: str = NAME, store: str = STORE, **options: Any) -> None:
     """Record the outcomes that a query returns, each once; for cron, daily or hourly."""
     from bascule.steering.sync import Columns, sync
 
-    columns = Columns(given["id"], *(given.get(part) for part in ("unit", "value", "time")))
+    columns = Columns(options["id"], *(options.get(part) for part in ("unit", "value", "time")))
     with store_at(store, there=True) as opened:
         synced = sync(
             opened.get(name),
-            given["source"],
+            options["source"],
             columns,
-            query=given.get("query"),
-            metric=given.get("metric"),
+            query=options.get("query"),
+            metric=options.get("metric"),
         )
-    print_rows("json" in given, synced.to_dict(), synced.lines())
+    print_rows("json" in options, synced.to_dict(), synced.lines())

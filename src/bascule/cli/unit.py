@@ -72,6 +72,6 @@ def retain(
     """Erase all units that came longer ago, in experiments that have ended."""
     with store_at(store, there=True) as opened:
         confirm(f"Erase all units that came more than {days} ago for good?", yes)
-        done = opened.erase_older(days, running=running)
-    rows = [{"experiment": d.experiment, "erased": d.erased, "kept": d.kept} for d in done]
-    print_rows(as_json, {"experiments": rows}, map(str, done), "no units came that long ago")
+        erased = opened.erase_older(days, running=running)
+    rows = [{"experiment": d.experiment, "erased": d.erased, "kept": d.kept} for d in erased]
+    print_rows(as_json, {"experiments": rows}, map(str, erased), "no units came that long ago")

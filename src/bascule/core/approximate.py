@@ -92,9 +92,9 @@ def about(days: float) -> str:
     """
     # Years and weeks are for long times only: 11 days reads better than 1.6 weeks.
     lengths = {"year": 365.25, "week": 7.0, "day": 1.0, "hour": 1 / 24, "minute": 1 / 1440}
-    least = {"year": 3, "week": 10}
+    enough_days = {"year": 3, "week": 10}
     for unit, length in lengths.items():
-        if days >= length * least.get(unit, 1):
+        if days >= length * enough_days.get(unit, 1):
             return _of(days / length, unit)
     return _of(days * 86400, "second")
 

@@ -33,7 +33,7 @@ WHOLE_WEEKS = Option(
 )
 
 
-def announced_after(reached: float, least: float, week: float, latest: float = math.inf) -> float:
+def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
     """Return after how much time a decision is announced that is reached after `reached`.
 
     Times are counted from the first unit, in any unit of time; a `week` of 0 is for any moment. It
@@ -42,7 +42,7 @@ def announced_after(reached: float, least: float, week: float, latest: float = m
     >>> announced_after(9.5, 0.0, 7.0), announced_after(3.0, 10.0, 0.0), announced_after(7.0, 0, 7)
     (14.0, 10.0, 7.0)
     """
-    at = max(reached, least)
+    at = max(reached, seconds)
     if week > 0.0:
         at = max(at, math.ceil(at / week - SLACK) * week)
     return max(reached, min(at, latest))

@@ -79,8 +79,12 @@ class ArmCohorts:
         """Return what the arm has shown if each outcome x is counted as `centre - x`."""
         return ArmCohorts(
             tuple(
-                Cohort(some.outcomes, some.units, centre * some.units * some.outcomes - some.total)
-                for some in self.cohorts
+                Cohort(
+                    cohort.outcomes,
+                    cohort.units,
+                    centre * cohort.units * cohort.outcomes - cohort.total,
+                )
+                for cohort in self.cohorts
             )
         )
 

@@ -96,12 +96,12 @@ def by_kind(functions: Sequence[Any]) -> Any:
             return last(*arguments)
 
         return only
-    others = by_kind(functions[:-1])
+    rest = by_kind(functions[:-1])
 
     def choose(kind: float, *arguments: Any) -> Any:
         if kind == number:
             return last(*arguments)
-        return others(kind, *arguments)
+        return rest(kind, *arguments)
 
     return choose
 

@@ -127,27 +127,27 @@ def known_of(declared: Sequence[Covariate], given: Mapping[str, object] | None) 
         )
     values = []
     missing = beyond = 0
-    for one in declared:
-        value = given.get(one.name)
+    for covariate in declared:
+        value = given.get(covariate.name)
         if value is None:
             missing += 1
-            values.append(one.missing)
+            values.append(covariate.missing)
             continue
-        number = _number(one.name, value)
-        values.append(one.limited(number))
+        number = _number(covariate.name, value)
+        values.append(covariate.limited(number))
         beyond += values[-1] != number
     if len(given) > len(values) - missing:
         _refuse_unknown(declared, given)
     return Known(tuple(values), missing, beyond)
 
 
-def _refuse_unknown(declared: Sequence[Covariate], given: Mapping[str, object]) -> None:
-    names = [one.name for one in declared]
-    for name in given:
+def _refuse_unknown(declared: Sequence[Covariate], values: Mapping[str, object]) -> None:
+    names = [covariate.name for covariate in declared]
+    for name in values:
         if name not in names:
-            there = f"it has {', '.join(names)}" if names else "it declares none"
+            known = f"it has {', '.join(names)}" if names else "it declares none"
             raise InputError(
-                "covariates", f"{name!r:.60} is not a covariate of this design: {there}"
+                "covariates", f"{name!r:.60} is not a covariate of this design: {known}"
             )
 
 
@@ -168,16 +168,18 @@ def _number(name: str, value: object) -> float:
     )
 
 
-def checked_covariates(given: object) -> tuple[Covariate, ...] | None:
+def checked_covariates(covariates: object) -> tuple[Covariate, ...] | None:
     """Return the covariates of a design, or None where there are none."""
-    if given is None or given in ((), []):
+    if covariates is None or covariates in ((), []):
         return None
-    if not isinstance(given, (list, tuple)) or not all(isinstance(x, Covariate) for x in given):
+    if not isinstance(covariates, (list, tuple)) or not all(
+        isinstance(x, Covariate) for x in covariates
+    ):
         raise InputError(
             "covariates",
-            f'covariates must be a list such as [Covariate("age")] (got {given!r:.80})',
+            f'covariates must be a list such as [Covariate("age")] (got {covariates!r:.80})',
         )
-    names = [one.name for one in given]
+    names = [covariate.name for covariate in covariates]
     if len(set(names)) < len(names):
         raise InputError(
             "covariates",
@@ -185,7 +187,7 @@ def checked_covariates(given: object) -> tuple[Covariate, ...] | None:
         )
     if len(names) > MOST:
         raise InputError("covariates", f"covariates must be at most {MOST} (got {len(names)})")
-    return tuple(given)
+    return tuple(covariates)
 
 
 RIDGE = 10.0
@@ -244,8 +246,8 @@ def observe(block: FloatArray, count: int, xs: FloatArray, at: int, value: float
         x = xs[at + k]
         block[FIRST + k] += x
         block[with_outcome + k] += x * value
-        for other in range(count):
-            block[products + k * count + other] += x * xs[at + other]
+        for column in range(count):
+            block[products + k * count + column] += x * xs[at + column]
 
 
 def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
@@ -259,20 +261,20 @@ def fold(sums: FloatArray, block: FloatArray, count: int) -> None:
             sums[FIRST + k] += block[FIRST + k]
             mean = block[FIRST + k] / units
             sums[with_outcome + k] += block[with_outcome + k] - mean * block[OUTCOMES]
-            for other in range(count):
-                at = products + k * count + other
-                sums[at] += block[at] - mean * block[FIRST + other]
+            for column in range(count):
+                at = products + k * count + column
+                sums[at] += block[at] - mean * block[FIRST + column]
     for k in range(end):
         block[k] = 0.0
 
 
 def coefficients(
-    sums: FloatArray, count: int, ranges: FloatArray, most: float, theta: FloatArray
+    sums: FloatArray, count: int, ranges: FloatArray, limit: float, theta: FloatArray
 ) -> None:
     """Write the coefficients that complete blocks give, and the centre of each covariate.
 
-    `theta` has d^2 + 2 d numbers: coefficients, centres, and room to compute. Where `most` is above
-    0, coefficients times `ranges` add up to no more: they are made smaller together.
+    `theta` has d^2 + 2 d numbers: coefficients, centres, and room to compute. Where `limit` is
+    above 0, coefficients times `ranges` add up to no more: they are made smaller together.
     """
     units = sums[UNITS]
     products, with_outcome, _ = columns(count)
@@ -289,9 +291,9 @@ def coefficients(
                 for k in range(j):
                     part -= theta[room + i * count + k] * theta[room + j * count + k]
                 if i == j:
-                    whole = sums[products + i * count + i]
+                    square = sums[products + i * count + i]
                     theta[room + i * count + i] = (
-                        math.sqrt(part) if part > SINGULAR * whole and whole > 0.0 else 0.0
+                        math.sqrt(part) if part > SINGULAR * square and square > 0.0 else 0.0
                     )
                 else:
                     pivot = theta[room + j * count + j]
@@ -312,9 +314,9 @@ def coefficients(
         reach = 0.0
         for k in range(count):
             reach += abs(theta[k]) * ranges[k]
-        if most > 0.0 and reach > most:
+        if limit > 0.0 and reach > limit:
             for k in range(count):
-                theta[k] *= most / reach
+                theta[k] *= limit / reach
 
 
 def adjusted(value: float, count: int, theta: FloatArray, xs: FloatArray, at: int) -> float:
@@ -374,7 +376,7 @@ class Adjustment:
     def coefficients(self, sums: Sums) -> dict[str, float]:
         """Return the coefficient of each covariate for the next block."""
         theta = _theta(self, sums or self.empty)
-        return {one.name: float(theta[k]) for k, one in enumerate(self.covariates)}
+        return {covariate.name: float(theta[k]) for k, covariate in enumerate(self.covariates)}
 
 
 @lru_cache(maxsize=64)
@@ -382,6 +384,6 @@ def _theta(adjustment: Adjustment, sums: Sums) -> list[float]:
     # Kept: all units of a block ask for it.
     count = len(adjustment.covariates)
     theta = [0.0] * (count * count + 2 * count)
-    ranges = [one.width for one in adjustment.covariates]
+    ranges = [covariate.width for covariate in adjustment.covariates]
     coefficients(sums, count, ranges, adjustment.most, theta)  # type: ignore[arg-type]
     return [float(number) for number in theta]

@@ -148,8 +148,8 @@ class Design(DesignFields):
                 "metrics",
                 f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out",
             )
-        for metric, one in zip(self.metrics, self.metric_designs, strict=True):
-            if metric.is_guardrail and one.calibration.guarantee == "as published":
+        for metric, metric_design in zip(self.metrics, self.metric_designs, strict=True):
+            if metric.is_guardrail and metric_design.calibration.guarantee == "as published":
                 raise InputError(
                     "metrics",
                     f"nothing is proven of guardrail {metric.name} with {self.rule.label}: use "
@@ -195,9 +195,9 @@ class Design(DesignFields):
 
     def metric_design(self, name: str) -> Design:
         """Return how a metric is compared, by its name."""
-        for metric, one in zip(self.metrics, self.metric_designs, strict=True):
+        for metric, design in zip(self.metrics, self.metric_designs, strict=True):
             if metric.name == name:
-                return one
+                return design
         names = ", ".join(metric.name for metric in self.metrics) or "it has no other"
         raise InputError("metric", f"metric {name!r:.60} is not in the design: {names}")
 
@@ -223,8 +223,8 @@ class Design(DesignFields):
         >>> design.announces(0.0, 3600.0) / 3600
         48.0
         """
-        least, week = DAY * (self.min_days or 0.0), WEEK if self.whole_weeks else 0.0
-        at = first + announced_after(reached - first, least, week)
+        seconds, week = DAY * (self.min_days or 0.0), WEEK if self.whole_weeks else 0.0
+        at = first + announced_after(reached - first, seconds, week)
         return at if self.deadline is None else max(reached, min(at, self.deadline.timestamp()))
 
     @cached_property
@@ -263,8 +263,8 @@ class Design(DesignFields):
         """How outcomes are adjusted by covariates; None without any."""
         if self.covariates is None:
             return None
-        most = REACH * self.outcome.scale if self.outcome.limited else 0.0
-        return Adjustment(tuple(self.covariates), most)
+        limit = REACH * self.outcome.scale if self.outcome.limited else 0.0
+        return Adjustment(tuple(self.covariates), limit)
 
     @cached_property
     def increasing(self) -> Design:
@@ -354,7 +354,9 @@ class Design(DesignFields):
         """Plain data that `from_dict` reads back."""
         # A file always says whether its error is two-sided, and with metrics the error of harm.
         kept = ("sides", "harm_error") if self.metrics else ("sides",)
-        usual = [name for name, one in USUAL if getattr(self, name) == one and name not in kept]
+        usual = [
+            name for name, default in USUAL if getattr(self, name) == default and name not in kept
+        ]
         return {name: part for name, part in as_data(self).items() if name not in usual}
 
     @classmethod

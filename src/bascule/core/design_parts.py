@@ -215,8 +215,8 @@ def widened(outcome: Outcome) -> Outcome:
     """Return the model of adjusted outcomes, which covariates move by `REACH` widths at most."""
     if not outcome.limited:
         return outcome
-    more = REACH * outcome.scale / 2
-    return Bounded(outcome.low - more, outcome.high + more)
+    margin = REACH * outcome.scale / 2
+    return Bounded(outcome.low - margin, outcome.high + margin)
 
 
 def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> None:
@@ -234,12 +234,12 @@ def check_covariates(covariates: Sequence[Covariate], procedure: Procedure) -> N
             f"covariates change how much outcomes spread, and {outcome!r} states it for outcomes "
             "as they are: use Numeric(), or outcomes with limits",
         )
-    for one in covariates:
-        if outcome.limited and math.isinf(one.width):
+    for covariate in covariates:
+        if outcome.limited and math.isinf(covariate.width):
             raise InputError(
                 "covariates",
-                f"covariate {one.name} needs low and high, because outcomes with limits are bet "
-                "on: values beyond them count as the nearer one",
+                f"covariate {covariate.name} needs low and high, because outcomes with limits are "
+                "bet on: values beyond them count as the nearer one",
             )
 
 

@@ -26,17 +26,17 @@ def turning_point(before: Callable[[float], bool], low: float, high: float) -> f
     return high
 
 
-def smallest(enough: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the smallest number in (low, high] from which on `enough` holds.
+def smallest(is_enough: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the smallest number in (low, high] from which on `is_enough` holds.
 
     >>> round(smallest(lambda x: x * x >= 2.0, 0.0, 2.0), 12)
     1.414213562373
     """
-    return turning_point(lambda x: not enough(x), low, high)
+    return turning_point(lambda x: not is_enough(x), low, high)
 
 
-def first_after(before: Callable[[float], bool], low: float, most: float = 1e300) -> float:
-    """Return the number above `low` up to which `before` holds; infinity if it holds at `most`.
+def first_after(before: Callable[[float], bool], low: float, limit: float = 1e300) -> float:
+    """Return the number above `low` up to which `before` holds; infinity if it holds at `limit`.
 
     >>> round(first_after(lambda x: x * x < 200, 1.0), 6), first_after(lambda x: True, 1.0)
     (14.142136, inf)
@@ -46,6 +46,6 @@ def first_after(before: Callable[[float], bool], low: float, most: float = 1e300
     high = 2.0 * low
     while before(high):
         low, high = high, 2.0 * high
-        if high > most:
+        if high > limit:
             return math.inf
     return turning_point(before, low, high)

@@ -96,7 +96,7 @@ class Option:
         0.05
         """
         if self.many and isinstance(value, list | tuple):
-            return [replace(self, many=False).read(one) for one in value]
+            return [replace(self, many=False).read(entry) for entry in value]
         if self.numeric and isinstance(value, str):
             examples = checks.WHOLE_NUMBERS if self.kind == "whole" else checks.AMOUNTS
             value = read_amount(self.name, value, self.remedy, examples)[0]
@@ -120,9 +120,9 @@ class Option:
             value = checks.whole(self.name, value, 0, self.remedy)
         else:
             value = NUMBERS[self.kind](self.name, value, self.remedy)
-        least, most = self.limits or (-math.inf, math.inf)
-        if not least <= value <= most:
-            limits = f"at least {least:g}" if value < least else f"at most {most:g}"
+        lowest, highest = self.limits or (-math.inf, math.inf)
+        if not lowest <= value <= highest:
+            limits = f"at least {lowest:g}" if value < lowest else f"at most {highest:g}"
             raise InputError(
                 self.name, f"{self.name} must be {limits} (got {value:g}): {self.remedy}"
             )
@@ -202,8 +202,8 @@ def _read_options(declaration: type[Any]) -> Options:
     hints = _declared_types(declaration)
     defaults: dict[str, object] = {}
     if is_dataclass(declaration):
-        listed = [one for one in fields(declaration) if one.init and one.name != "kind"]
-        hints = {one.name: hints[one.name] for one in listed}
+        listed = [field for field in fields(declaration) if field.init and field.name != "kind"]
+        hints = {field.name: hints[field.name] for field in listed}
         defaults = {one.name: one.default for one in listed if one.default is not MISSING}
     return {name: _option(name, hint, defaults.get(name)) for name, hint in hints.items()}
 
@@ -235,15 +235,15 @@ def check_given(options: Options, given: Iterable[str]) -> None:
         if option.required and name not in names:
             raise InputError(name, f"{name} is missing: {_inner(option.help)}")
     for name in (name for name in options if name in names):
-        for other in options[name].needs:
-            if other not in names:
+        for needed in options[name].needs:
+            if needed not in names:
                 raise InputError(
-                    name, f"{name} needs {other}: give both, or neither", others=(other,)
+                    name, f"{name} needs {needed}: give both, or neither", others=(needed,)
                 )
-        for other in options[name].excludes:
-            if other in names:
+        for needed in options[name].excludes:
+            if needed in names:
                 raise InputError(
-                    name, f"{name} does not go with {other}: leave one out", others=(other,)
+                    name, f"{name} does not go with {needed}: leave one out", others=(needed,)
                 )
 
 
@@ -283,14 +283,14 @@ class Declared:
         # A dataclass with slots is a second class, which is made from the first one.
         if "_declared" not in cls.__dict__:
             cls._declared = get_annotations(cls)
-            cls.__annotations__ = {name: _plain(one) for name, one in cls._declared.items()}
+            cls.__annotations__ = {name: _plain(option) for name, option in cls._declared.items()}
 
     def __post_init__(self) -> None:
         """Accept every field, and what was given together; raise `InputError` otherwise."""
         options = options_of(type(self))
         values = {name: getattr(self, name) for name in options}
-        given = (name for name, one in values.items() if one is not None and one is not False)
-        check_given(options, given)
+        names = (name for name, value in values.items() if value is not None and value is not False)
+        check_given(options, names)
         for name, option in options.items():
             is_left_out = values[name] is None and NoneType in get_args(option.type)
             # A field that takes several types is checked by its class.
@@ -312,8 +312,10 @@ def parameters(registry: Registry[Any]) -> dict[str, Option]:
             name = option.flag or option.name
             owners.setdefault(name, {})[kind] = option.default
             if name in options:
-                more = tuple(word for word in option.choices if word not in options[name].choices)
-                options[name] = replace(options[name], choices=options[name].choices + more)
+                further = tuple(
+                    word for word in option.choices if word not in options[name].choices
+                )
+                options[name] = replace(options[name], choices=options[name].choices + further)
             else:
                 options[name] = replace(option, name=name, flag="")
     for name, defaults in owners.items():
@@ -338,9 +340,12 @@ def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) ->
     own = {option.flag or name: option for name, option in options_of(registry.get(kind)).items()}
     for name in given:
         owners = [
-            other
-            for other in registry.kinds
-            if any(name in (one.flag, one.name) for one in options_of(registry.get(other)).values())
+            other_kind
+            for other_kind in registry.kinds
+            if any(
+                name in (one.flag, one.name)
+                for one in options_of(registry.get(other_kind)).values()
+            )
         ]
         if owners and name not in own and name not in options_of(registry.get(kind)):
             raise InputError(
@@ -361,7 +366,7 @@ def _option(name: str, hint: Any, default: object) -> Option:
     declared, hint = Option(), _without_qualifier(hint)
     if get_origin(hint) is Annotated:
         hint, *metadata = get_args(hint)
-        declared = next((one for one in metadata if isinstance(one, Option)), declared)
+        declared = next((part for part in metadata if isinstance(part, Option)), declared)
     text = declared.default or _text_of(default, declared)
     option = replace(declared, name=name, type=hint, default=text)
     if option.kind != "text":

@@ -56,7 +56,7 @@ def intervals(design: Design, statistics: AnyStatistics) -> tuple[Interval, ...]
     """
     procedure, oriented = design.judging(statistics)
     bounds = procedure.intervals(oriented)
-    return tuple(Interval(design.oriented(one.mean), one.radius) for one in bounds)
+    return tuple(Interval(design.oriented(bound.mean), bound.radius) for bound in bounds)
 
 
 def next_arm(design: Design, statistics: AnyStatistics) -> int:
@@ -96,7 +96,7 @@ def record(
         dropped = after.dropped if looks else before.dropped
         return replace(after, arms=before.record(arm, value).arms, dropped=dropped)
 
-    units = [int(other == arm) for other in range(len(design.arms))]
+    units = [int(other_arm == arm) for other_arm in range(len(design.arms))]
     counts = [[int(lacks) * unit for unit in units] for lacks in lacking]
     others = {which: _recorded(arm, other) for which, other in enumerate(metrics)}
     return folded(design, statistics, Step(advance, others, units, counts), is_held)
@@ -250,19 +250,27 @@ def decision_of(design: Design, statistics: AnyStatistics, judgement: Judgement)
 
 def _rolled_out(design: Design, new: int) -> Decision:
     """Return the decision for the new version, which every guardrail allows."""
-    kinds = [one.calibration for one in design.metric_designs]
+    kinds = [metric_design.calibration for metric_design in design.metric_designs]
     guarded = [kind for kind, m in zip(kinds, design.metrics, strict=True) if m.is_guardrail]
-    guarantee = guarded[0].guarantee if len({one.guarantee for one in guarded}) == 1 else ASYMPTOTIC
+    guarantee = (
+        guarded[0].guarantee
+        if len({calibration.guarantee for calibration in guarded}) == 1
+        else ASYMPTOTIC
+    )
     error = max(metric.error for metric in design.guardrails)
     return Decision(new, design.arms[new], error, guarantee, by="guardrails")
 
 
 def _kept_control(design: Design, statistics: Statistics) -> Decision:
     """Return the decision for the control because every treatment is harmful."""
-    kinds = {one.calibration.guarantee for one in design.harm_designs if one is not None}
+    kinds = {
+        harm_design.calibration.guarantee
+        for harm_design in design.harm_designs
+        if harm_design is not None
+    }
     guarantee = kinds.pop() if len(kinds) == 1 else ASYMPTOTIC
     harmful = harmed(statistics)
-    names = {design.metrics[which].name for its in harmful.values() for which in its}
+    names = {design.metrics[which].name for numbers in harmful.values() for which in numbers}
     control = (design.control_index, design.control_arm)
     return Decision(
         *control, design.harm_error, guarantee, harm=tuple(sorted(names)), by="guardrails"
@@ -292,8 +300,8 @@ def declared_error(design: Design, statistics: AnyStatistics) -> float:
     may_remove = any(metric.harm_line is not None for metric in design.guardrails)
     if arms == 2 or not (statistics.removed or may_remove):
         return error
-    more = 2.0 - 2.0 / arms if design.procedure.assigns == "blocks" else 1.5
-    return min(1.0, more * error)
+    factor = 2.0 - 2.0 / arms if design.procedure.assigns == "blocks" else 1.5
+    return min(1.0, factor * error)
 
 
 def _promised(

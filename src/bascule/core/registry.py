@@ -112,12 +112,12 @@ def _import_extensions() -> None:
     """Import the modules that installed packages name; one that fails is said and left out."""
     from importlib.metadata import entry_points
 
-    for one in entry_points(group=GROUP):
+    for entry_point in entry_points(group=GROUP):
         try:
-            one.load()
+            entry_point.load()
         except Exception as problem:
             warnings.warn(
-                f"the extension {one.name} ({one.value}) of bascule cannot be imported, and what "
-                f"it registers is not known: {problem!r}",
+                f"the extension {entry_point.name} ({entry_point.value}) of bascule cannot be "
+                f"imported, and what it registers is not known: {problem!r}",
                 stacklevel=2,
             )

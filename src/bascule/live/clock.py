@@ -143,6 +143,6 @@ def moment(now: float) -> datetime:
         return (datetime.max.replace(microsecond=0) if late else datetime.min).replace(tzinfo=UTC)
 
 
-def _apart(now: float, other: float) -> str:
-    direction = "ahead of" if now > other else "behind"
-    return f"{about(abs(now - other) / DAY)} {direction}"
+def _apart(now: float, other_time: float) -> str:
+    direction = "ahead of" if now > other_time else "behind"
+    return f"{about(abs(now - other_time) / DAY)} {direction}"

@@ -98,13 +98,13 @@ def admission(
     for unit, context in asked:
         if unit in admitted:
             continue
-        why = audience.keeps_out(test, unit, context or {}, open_share if left else share)
-        if why is None and left == 0 and phase not in ENROLLING:
-            why = "state"
-        if why is None:
+        reason = audience.keeps_out(test, unit, context or {}, open_share if left else share)
+        if reason is None and left == 0 and phase not in ENROLLING:
+            reason = "state"
+        if reason is None:
             admitted[unit] = None
             refused.pop(unit, None)
             left = max(0, left - 1)
         else:
-            refused[unit] = why
+            refused[unit] = reason
     return Admission([*admitted], refused)

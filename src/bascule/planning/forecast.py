@@ -93,14 +93,14 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
     140000
     """
     measure = request.measure_of(request.outcome)
-    measured = [one.measure or request.measure_of(one.outcome) for one in request.metrics]
+    measured = [metric.measure or request.measure_of(metric.outcome) for metric in request.metrics]
     metrics = request.metrics
     if measure is None or None in measured:
         measure = None
     else:
         # The metrics of a design are measured if its primary one is.
         pairs = zip(request.metrics, measured, strict=True)
-        metrics = tuple(replace(one, measure=its) for one, its in pairs)
+        metrics = tuple(replace(metric, measure=its) for metric, its in pairs)
     return Design(
         arms=request.names,
         outcome=request.outcome,
@@ -210,7 +210,7 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     enrolled = min(cap, whole_way.open_until) if whole_way.limited else cap
     waiting = min(float(request.waiting_units), enrolled)
     decided = forecast.decided_by(cap)
-    whole = _open_time(forecast) or math.inf
+    longest = _open_time(forecast) or math.inf
 
     def days_until(share: float) -> float:
         if share > decided:
@@ -221,11 +221,11 @@ def predicted(request: PlanRequest, rule: Rule) -> Forecast | None:
     # Units that arrive while the first window is open are shared evenly. After them come those
     # that a test without a window begins with: its regret grows with the root of its units, and
     # none of them costs more than in an even split.
-    even = max(sum(request.gaps) / len(request.names), forecast.regret / whole)
+    even = max(sum(request.gaps) / len(request.names), forecast.regret / longest)
     later = _open_time(forecast, enrolled - waiting)
-    tilted = min(even * later, forecast.regret * math.sqrt(later / whole))
+    tilted = min(even * later, forecast.regret * math.sqrt(later / longest))
     held_days, held_units = _withheld(request, forecast, enrolled)
-    days = _open_time(forecast, cap, request.traffic.days_until) * forecast.decision_time / whole
+    days = _open_time(forecast, cap, request.traffic.days_until) * forecast.decision_time / longest
     # While a decision is withheld, the arm that leads has its largest share.
     most_tilt = design_of(request, rule).procedure.most_tilt
     held = held_units * request.gap / (1.0 + most_tilt)
@@ -248,9 +248,9 @@ def _withheld(request: PlanRequest, forecast: Prediction, enrolled: float) -> tu
         reached = request.traffic.known_after(time)
         until = request.announced_days(reached)
         come = (request.traffic.units_after(day) for day in (until, reached))
-        more, by_then = (min(enrolled, units) for units in come)
+        enrolled_before, by_then = (min(enrolled, units) for units in come)
         days += (decided - before) * (until - reached)
-        units += (decided - before) * (more - by_then)
+        units += (decided - before) * (enrolled_before - by_then)
         before = decided
     return days, units
 
@@ -298,7 +298,7 @@ def after_even_start(forecast: Prediction, even: Prediction, waiting: float) -> 
             last = float(_mixed_time(forecast.open_until, even.open_until, waiting))
     return replace(
         forecast,
-        units=tuple(part * one for one in forecast.units),
+        units=tuple(part * units for units in forecast.units),
         course=course,
         open_until=last,
     )

@@ -125,9 +125,9 @@ class Plan(Reported):
 
         Simulated costs differ by chance: no other design is called cheapest beside a lower cost.
         """
-        least = cheapest_of(self._ready)
-        is_less = least.forecast.cost.mean < self.chosen.forecast.cost.mean
-        return least if is_less else self.chosen
+        lowest = cheapest_of(self._ready)
+        is_less = lowest.forecast.cost.mean < self.chosen.forecast.cost.mean
+        return lowest if is_less else self.chosen
 
     @property
     def weaker(self) -> Candidate | None:
@@ -135,12 +135,12 @@ class Plan(Reported):
         if self.possible:
             return None
         known = get_args(AcceptedGuarantee)
-        others = [
+        points = [
             point
             for point in self.points
             if not point.accepted and point.design.calibration.guarantee in known
         ]
-        return best_in_time(others)
+        return best_in_time(points)
 
     @property
     def expected_days(self) -> Estimate:
@@ -170,10 +170,10 @@ class Plan(Reported):
         try:
             spread = spread_between((request.best, request.rival), request.played_outcome)
             spread *= math.sqrt(request.unexplained)
-            least = least_regret(request.gaps, spread, request.side_error, time, failure)
+            bound = least_regret(request.gaps, spread, request.side_error, time, failure)
         except InputError:
             return None
-        return least if least > 0.0 else None
+        return bound if bound > 0.0 else None
 
     @property
     def decided_by_deadline(self) -> Estimate:
@@ -192,8 +192,8 @@ class Plan(Reported):
         Otherwise it is the even split for an effect of any size, at the same proven error.
         """
         alike = even_rule(self.rule)
-        same = (point for point in self.points if point.rule == alike and point.even)
-        return next(same, None) or self.point_of(even_split(self.request))
+        points = (point for point in self.points if point.rule == alike and point.even)
+        return next(points, None) or self.point_of(even_split(self.request))
 
     @property
     def paces(self) -> tuple[Pace, ...]:
@@ -221,9 +221,9 @@ class Plan(Reported):
         if request.every is None:
             return None
         tied = (request.baseline,) * len(request.means)
-        per_day, every = request.traffic.enrolled_per_day, float(request.every)
+        per_day, period = request.traffic.enrolled_per_day, float(request.every)
         at_lift, at_zero = (
-            steered_of(self.design, means, per_day, every) for means in (request.means, tied)
+            steered_of(self.design, means, per_day, period) for means in (request.means, tied)
         )
         return at_lift, at_zero
 

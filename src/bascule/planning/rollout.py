@@ -119,7 +119,10 @@ class Rollout(Reported):
         It is a mean, and rather too many than too few.
         """
         design = self.design
-        return {one.name: units_within_margin(design, one) for one in design.guardrails}
+        return {
+            guardrail.name: units_within_margin(design, guardrail)
+            for guardrail in design.guardrails
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data."""
@@ -203,14 +206,18 @@ def plan_rollout(
     if runs is not None:
         runs = checks.whole("runs", runs, 1, "1000 is a good start", 100_000)
     listed = [metrics] if isinstance(metrics, Metric) else [*metrics]
-    measured = measure or next((one.measure for one in listed if isinstance(one, Metric)), None)
+    measured = measure or next(
+        (metric.measure for metric in listed if isinstance(metric, Metric)), None
+    )
     guardrails = [metric for metric in check_metrics(listed, measured) if metric.is_guardrail]
     if not guardrails:
         raise InputError("metrics", "a rollout needs at least one guardrail: give Metric(...)")
     for metric in guardrails:
         check_spread(metric)
-    measures = [one for one in (measured, *(m.measure for m in listed)) if one is not None]
-    window = max((one.matures(0.0) / DAY for one in measures), default=0.0)
+    measures = [
+        measure for measure in (measured, *(m.measure for m in listed)) if measure is not None
+    ]
+    window = max((measure.matures(0.0) / DAY for measure in measures), default=0.0)
     if window >= days:
         raise InputError(
             "deadline_days",
@@ -242,12 +249,15 @@ def plan_rollout(
 def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
     """Return the cases of a rollout: the means of all metrics in all arms, with a name."""
     new = len(design.arms) - 1
-    same = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
-    worlds = [(UNCHANGED, same)]
+    unchanged = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
+    worlds = [(UNCHANGED, unchanged)]
     for metric in design.guardrails:
         base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
         worlds += [
-            (f"{metric.name} {name}", {**same, metric.name: (base, *(base + sign * loss,) * new)})
+            (
+                f"{metric.name} {name}",
+                {**unchanged, metric.name: (base, *(base + sign * loss,) * new)},
+            )
             for name, loss in _losses(metric)
         ]
     return worlds
@@ -260,10 +270,10 @@ def _losses(metric: Metric) -> list[tuple[str, float]]:
     outcome, baseline = metric.outcome, metric.baseline
     if not outcome.limited or baseline is None:
         return losses
-    most = baseline - outcome.low if metric.goal == "increase" else outcome.high - baseline
-    possible = [(name, loss) for name, loss in losses if loss <= most]
+    largest = baseline - outcome.low if metric.goal == "increase" else outcome.high - baseline
+    possible = [(name, loss) for name, loss in losses if loss <= largest]
     if len(possible) < len(losses):
-        possible.append((f"worse by {most:.3g}, the largest possible loss", most))
+        possible.append((f"worse by {largest:.3g}, the largest possible loss", largest))
     return possible
 
 
@@ -329,15 +339,15 @@ def traffic_of(steps: TrafficSteps, arms: int) -> TrafficSteps:
 
 def rollout_steps(ramp: object, arms: int = 2) -> TrafficSteps:
     """Return the steps of a ramp with times in seconds; raise if they do not rise from 0 on."""
-    steps, most = checked_ramp(ramp), most_share(arms)
+    steps, largest = checked_ramp(ramp), most_share(arms)
     if not steps or steps[0][0] != 0.0:
         raise InputError("ramp", f"ramp must begin at 0 (got {ramp!r:.60}): begin with 0d")
-    wrong = next((share for _, share in steps if not 0.0 < share <= most), None)
+    wrong = next((share for _, share in steps if not 0.0 < share <= largest), None)
     if wrong is not None:
         raise InputError(
             "ramp",
-            f"shares of a ramp of {arms} arms must lie between 0 and {most:g} (got {wrong:g}): a "
-            "share is that of all new versions together, and the old version needs as many users "
+            f"shares of a ramp of {arms} arms must lie between 0 and {largest:g} (got {wrong:g}): "
+            "a share is that of all new versions together, and the old version needs as many users "
             "as each new one, for comparison, until the end",
         )
     return steps

@@ -85,8 +85,8 @@ class Sweep:
         metrics: Mapping[str, Sequence[float]] | None = None,
     ) -> Simulation:
         """Simulate a design in a world, with these means of its other metrics, if it has any."""
-        given = (self.seed, self.threads, progress, world)
-        result = simulate(design, None, runs, *given, metrics=metrics)
+        settings = (self.seed, self.threads, progress, world)
+        result = simulate(design, None, runs, *settings, metrics=metrics)
         self.steps += result.steps
         self.simulating_seconds += result.seconds
         self.compile_seconds += result.compile_seconds
@@ -109,7 +109,7 @@ class Sweep:
         return max(1.0, units) * unit_weight(design, units)
 
 
-def counting(progress: Stages | None, what: str, before: int, total: int) -> Progress | None:
+def counting(progress: Stages | None, title: str, before: int, total: int) -> Progress | None:
     """Return what reports the runs of one simulation as a part of those of several.
 
     >>> counting(print, "simulating ETC", 100, 300)(20)
@@ -117,7 +117,7 @@ def counting(progress: Stages | None, what: str, before: int, total: int) -> Pro
     """
     if progress is None:
         return None
-    return lambda finished: progress(what, before + finished, total)
+    return lambda finished: progress(title, before + finished, total)
 
 
 def unit_weight(design: Design, units: float) -> float:

@@ -43,14 +43,18 @@ def amounts_of(status: Status) -> Amounts:
 
 def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts: Amounts) -> str:
     """Return the winner minus the control, or minus its nearest rival if it is the control."""
-    mine = [(one.difference, one.low, one.high, "") for one in contrasts if one.treatment == winner]
+    mine = [
+        (contrast.difference, contrast.low, contrast.high, "")
+        for contrast in contrasts
+        if contrast.treatment == winner
+    ]
     rivals = [
-        (-one.difference, -one.high, -one.low, f" against {one.treatment}")
-        for one in contrasts
-        if one.control == winner
+        (-contrast.difference, -contrast.high, -contrast.low, f" against {contrast.treatment}")
+        for contrast in contrasts
+        if contrast.control == winner
     ]
     sign = -1.0 if goal == "decrease" else 1.0
-    shown = mine or sorted(rivals, key=lambda one: sign * one[0])
+    shown = mine or sorted(rivals, key=lambda row: sign * row[0])
     if not shown:
         return ""
     difference, low, high, against = shown[0]
@@ -65,7 +69,7 @@ def difference_lines(status: Status, all_pairs: bool = False) -> list[str]:
     `all_pairs` adds the differences of treatments on the primary metric. There is nothing to say of
     a metric before an outcome has been counted, which may be sooner with a short window.
     """
-    counted = [one for one in status.metrics if status.matured or set(one.means) != {None}]
+    counted = [metric for metric in status.metrics if status.matured or set(metric.means) != {None}]
     if not status.matured and not counted:
         return []
     names = [arm.name for arm in status.arms]
@@ -165,6 +169,6 @@ def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
     means = ", ".join(f"{arm} {amounts.mean(mean)}" for arm, mean in pairs if mean is not None)
     said = [f"{metric.name} ({', '.join(about)}): {means or 'no values yet'}"]
     for contrast, standing in zip(metric.contrasts, metric.standings, strict=True):
-        where = f"; {STANDINGS[standing]}" if metric.role == "guardrail" else ""
-        said.append(f"  {contrast_words(contrast, amounts)}{where}")
+        place = f"; {STANDINGS[standing]}" if metric.role == "guardrail" else ""
+        said.append(f"  {contrast_words(contrast, amounts)}{place}")
     return said

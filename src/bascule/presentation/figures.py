@@ -217,15 +217,15 @@ class Intervals:
         >>> Intervals.of([], Amounts(binary=True))
         ()
         """
-        known = tuple((name, one) for name, one in named if has_bounds(one))
+        known = tuple((name, effect) for name, effect in named if has_bounds(effect))
         return (cls(known, amounts),) if known else ()
 
     def plot(self) -> Figure:
         """Draw the interval of each difference."""
         names = [name for name, _ in self.effects]
         figure, (axis,) = new_figure(width=7.4, height=1.3 + 0.35 * len(names))
-        for place, (_, one) in enumerate(self.effects):
-            middle, low, high = (self.amounts.factor * end for end in one.interval)
+        for place, (_, effect) in enumerate(self.effects):
+            middle, low, high = (self.amounts.factor * end for end in effect.interval)
             axis.plot([low, high], [place, place], color=SERIES[1].colour, linewidth=2.0)
             axis.plot(middle, place, marker="o", color=SERIES[1].colour)
         axis.axvline(0.0, color="#777777", linewidth=1.2)
@@ -260,13 +260,15 @@ class Differences:
     def plot(self) -> Figure:
         """Draw the difference of each pair over the units that have counted."""
         figure, (axis,) = new_figure(width=7.4, height=3.6)
-        names = list(dict.fromkeys(one.name for point in self.points for one in point.effects))
+        names = list(
+            dict.fromkeys(effect.name for point in self.points for effect in point.effects)
+        )
         for place, name in enumerate(names):
             rows = [
-                (point.matured, *one.interval)
+                (point.matured, *effect.interval)
                 for point in self.points
-                for one in point.effects
-                if one.name == name and has_bounds(one)
+                for effect in point.effects
+                if effect.name == name and has_bounds(effect)
             ]
             if not rows:
                 continue

@@ -60,7 +60,7 @@ def bound_words(error: float) -> str:
     return f"each bound fails with probability at most {at_most(error)}, at any time"
 
 
-def difference_words(one: Effect | Contrast, amounts: Amounts) -> str:
+def difference_words(effect: Effect | Contrast, amounts: Amounts) -> str:
     """Return a difference in outcome units with its interval, or that it has none yet.
 
     >>> from bascule.core.outcomes import Bernoulli
@@ -71,8 +71,10 @@ def difference_words(one: Effect | Contrast, amounts: Amounts) -> str:
     >>> difference_words(replace(unknown, low=0.0), Amounts.of(Bernoulli()))
     '+1.00 points (at least 0 points)'
     """
-    shown = amounts.difference(one.difference, one.high - one.low)
-    words = interval_words(one.error, one.low, one.high, amounts.interval(one.low, one.high))
+    shown = amounts.difference(effect.difference, effect.high - effect.low)
+    words = interval_words(
+        effect.error, effect.low, effect.high, amounts.interval(effect.low, effect.high)
+    )
     return f"{shown} ({words or 'no interval yet'})"
 
 
@@ -117,9 +119,9 @@ def unbiased_words(contrast: Contrast, amounts: Amounts) -> str:
 def unbiased_lines(contrasts: Sequence[Contrast], amounts: Amounts) -> list[str]:
     """Return the median-unbiased estimates after a decision, and why they are there."""
     lines = [
-        f"{one.name}: {unbiased_words(one, amounts)}"
-        for one in contrasts
-        if one.unbiased is not None
+        f"{contrast.name}: {unbiased_words(contrast, amounts)}"
+        for contrast in contrasts
+        if contrast.unbiased is not None
     ]
     return [*lines, UNBIASED] if lines else []
 

@@ -331,15 +331,15 @@ def lost(unit: str) -> str:
     return unit if unit.startswith("extra") else f"{unit} lost"
 
 
-def joined(names: Sequence[str], most: int = 3) -> str:
+def joined(names: Sequence[str], limit: int = 3) -> str:
     """Return names in a sentence, the first few of them.
 
     >>> joined(["a", "b", "c"]), joined(["a", "b", "c", "d", "e"])
     ('a, b and c', 'a, b, c and 2 more')
     """
     named = list(names)
-    if len(names) > most:
-        named = [*names[:most], f"{len(names) - most} more"]
+    if len(names) > limit:
+        named = [*names[:limit], f"{len(names) - limit} more"]
     *first, last = named
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -353,7 +353,7 @@ def by_reason(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
     for name, reason in pairs:
         names.setdefault(reason, []).append(name)
-    return {reason: ", ".join(some) for reason, some in names.items()}
+    return {reason: ", ".join(listed) for reason, listed in names.items()}
 
 
 def _unbounded(value: float | None) -> str:

@@ -78,15 +78,15 @@ class Report:
     @property
     def whole(self) -> Report:
         """The report with its details, and those of its parts, in it."""
-        more = self.details or Report("")
+        further = self.details or Report("")
         return Report(
             self.headline,
             self.question,
-            (*self.facts, *more.facts),
-            (*self.tables, *more.tables),
-            (*self.notes, *more.notes),
-            (*self.figures, *more.figures),
-            tuple(part.whole for part in (*self.parts, *more.parts)),
+            (*self.facts, *further.facts),
+            (*self.tables, *further.tables),
+            (*self.notes, *further.notes),
+            (*self.figures, *further.figures),
+            tuple(part.whole for part in (*self.parts, *further.parts)),
         )
 
     def spelled(self, names: Mapping[str, str]) -> Report:

@@ -88,9 +88,9 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
         ("undecided", f"{count(simulation.undecided)} of {count(simulation.runs)} runs"),
         ("share of units", ", ".join([*shares, *["..."][: len(simulation.share) > MOST_SHARES]])),
     ]
-    least = simulation.least_regret()
-    if least is not None:
-        ratio = summary["regret"].mean / least
+    lowest = simulation.least_regret()
+    if lowest is not None:
+        ratio = summary["regret"].mean / lowest
         lines.append(
             ("limit", f"{ratio:.2f} times the least regret of any rule that decides as soon")
         )

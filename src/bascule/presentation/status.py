@@ -205,17 +205,19 @@ def _guardrail_words(status: Status, winner: str) -> str:
 
     "quality at most 2 points worse (proven at 5 %); cost −60 %".
     """
-    shown, others = [], []
+    shown, hidden = [], []
     for metric in status.metrics:
-        contrast = next((one for one in metric.contrasts if one.treatment == winner), None)
+        contrast = next(
+            (contrast for contrast in metric.contrasts if contrast.treatment == winner), None
+        )
         if contrast is None:
             continue
         if metric.margin is not None:
             size = Amounts(metric.binary).size(metric.margin)
             shown.append(margin_words(metric.name, size, metric.guarantee, metric.error))
         elif contrast.lift is not None:
-            others.append(f"{metric.name} {relative(contrast.lift)}")
-    return "; ".join((*shown, *others))
+            hidden.append(f"{metric.name} {relative(contrast.lift)}")
+    return "; ".join((*shown, *hidden))
 
 
 def _is_unknown(effect: Effect) -> bool:
@@ -237,15 +239,17 @@ def report(status: Status, mismatch: bool = False) -> Report:
 
     A sample ratio mismatch comes before everything else.
     """
-    first, why = headline(status), detail(status)
+    first, explanation = headline(status), detail(status)
     if mismatch:
-        why = (
+        explanation = (
             "The numbers of units per arm do not fit the assignment probabilities: units are lost "
             f"or counted twice. Without it the headline would be: {first}."
         )
         first = MISMATCH
     elif drift := _drift(status):
-        why = f"{why} The guarantee needs means that do not change in time: {drift}."
+        explanation = (
+            f"{explanation} The guarantee needs means that do not change in time: {drift}."
+        )
     notes = (
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
@@ -255,26 +259,30 @@ def report(status: Status, mismatch: bool = False) -> Report:
         f"Guarantee: {status.promise}",
         *diagnostic_lines(status.diagnostics or ()),
     )
-    figures = Intervals.of([(one.name, one) for one in status.effects], amounts_of(status))
-    return Report(first, why, facts(status), (arm_table(status),), notes, figures)
+    figures = Intervals.of([(effect.name, effect) for effect in status.effects], amounts_of(status))
+    return Report(first, explanation, facts(status), (arm_table(status),), notes, figures)
 
 
 def _drift(status: Status) -> str:
     """Return what a check of drift has found; empty if nothing."""
-    found = (one for one in status.diagnostics or () if one.flagged and one.name == TREND)
-    return next((one.message for one in found), "")
+    found = (
+        diagnostic
+        for diagnostic in status.diagnostics or ()
+        if diagnostic.flagged and diagnostic.name == TREND
+    )
+    return next((diagnostic.message for diagnostic in found), "")
 
 
 def experiment_report(result: ExperimentReport) -> Report:
     """Return the report of a test: that of its status, its history and its changes."""
     status = result.status
-    flagged = [one.name for one in status.diagnostics or () if one.flagged]
+    flagged = [diagnostic.name for diagnostic in status.diagnostics or () if diagnostic.flagged]
     said = report(status, any(name.startswith(SAMPLE_RATIO) for name in flagged))
     known = [point for point in result.history if any(map(has_bounds, point.effects))]
     figures = (*said.figures, *([Differences(tuple(known), amounts_of(status))] if known else ()))
     changes = (
         ("time", "change"),
-        *((time[:16].replace("T", " "), what) for time, what in result.changes),
+        *((time[:16].replace("T", " "), change) for time, change in result.changes),
     )
     details = Report("", tables=(Table(changes, "What was done to the test"),))
     return replace(said, figures=figures, details=details)
@@ -340,8 +348,10 @@ def detail(status: Status) -> str:
     if status.state in ("over", "stopped"):
         return "No arm was shown to be better. Further outcomes are not counted."
     if status.rollout is not None:
-        every = "every new version" if len(status.arms) > 2 else status.rollout.version
-        return f"Everyone else keeps the present version; all users get it if {every} is harmful."
+        versions = "every new version" if len(status.arms) > 2 else status.rollout.version
+        return (
+            f"Everyone else keeps the present version; all users get it if {versions} is harmful."
+        )
     if status.guarded is not None:
         return "The primary metric is decided; nothing is shipped before the rest is."
     if not status.units:
@@ -368,14 +378,26 @@ def _whole_percent(share: float) -> str:
 
 def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """List alarms, then what was checked without a finding, then what could not be checked."""
-    said = [f"! {one.name}: {one.message}" for one in diagnostics if one.flagged]
+    said = [
+        f"! {diagnostic.name}: {diagnostic.message}"
+        for diagnostic in diagnostics
+        if diagnostic.flagged
+    ]
     # With too little data a diagnostic has no statistic, and nothing was compared.
-    unchecked = [one for one in diagnostics if one.statistic == 0.0 and one.p_value == 1.0]
-    calm = [one.name for one in diagnostics if not one.flagged and one not in unchecked]
+    unchecked = [
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.statistic == 0.0 and diagnostic.p_value == 1.0
+    ]
+    calm = [
+        diagnostic.name
+        for diagnostic in diagnostics
+        if not diagnostic.flagged and diagnostic not in unchecked
+    ]
     if calm:
         said.append(f"Diagnostics without a finding: {', '.join(dict.fromkeys(calm))}")
     if unchecked:
-        names = ", ".join(dict.fromkeys(one.name for one in unchecked))
+        names = ", ".join(dict.fromkeys(diagnostic.name for diagnostic in unchecked))
         said.append(f"Not checked, too little data: {names}")
     return said
 
@@ -387,9 +409,9 @@ def clipped_lines(status: Status) -> list[str]:
     counted += [(f" of {metric.name}", [*metric.clipped]) for metric in status.metrics]
     return [
         f"outcomes{of} beyond the limits, counted as the nearest: "
-        f"{', '.join(f'{count(n)} of {arm}' for arm, n in zip(names, each, strict=True))}"
-        for of, each in counted
-        if any(each)
+        f"{', '.join(f'{count(n)} of {arm}' for arm, n in zip(names, counts, strict=True))}"
+        for of, counts in counted
+        if any(counts)
     ]
 
 

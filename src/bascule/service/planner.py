@@ -78,8 +78,8 @@ class Turns:
         """Call who had a turn longest ago; of several, who has waited longest."""
         served = list(self._served)
         order = {
-            called: served.index(who) if who in served else -1
-            for called, who in self._waiting.items()
+            called: served.index(caller) if caller in served else -1
+            for called, caller in self._waiting.items()
         }
         self._is_taken = bool(order)
         if order:
@@ -102,18 +102,18 @@ class Planner:
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
 
-    async def make(self, who: str, do: Callable[..., Any], *given: Any) -> Any:
+    async def make(self, caller: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """The result of `do(*given)` in the process, for a caller."""
-        if self._asked.total() >= MOST_ASKED or self._asked[who] >= MOST_OF_ONE:
+        if self._asked.total() >= MOST_ASKED or self._asked[caller] >= MOST_OF_ONE:
             raise unavailable("too many plans are asked for at once: wait for one")
-        self._asked[who] += 1
+        self._asked[caller] += 1
         try:
-            async with self._turns.turn(who):
+            async with self._turns.turn(caller):
                 if self._process is None:
                     await self._in_time(START_SECONDS, self._start)
-                made = await self._in_time(SECONDS, self._ask, do, given)
+                made = await self._in_time(SECONDS, self._ask, function, arguments)
         finally:
-            self._asked[who] -= 1
+            self._asked[caller] -= 1
             # Without those who wait for nothing, which would be kept for ever.
             self._asked = +self._asked
         if isinstance(made, InputError):
@@ -121,10 +121,10 @@ class Planner:
         return made
 
     async def make_for(
-        self, request: Request, who: str, do: Callable[..., Any], *given: Any
+        self, request: Request, caller: str, function: Callable[..., Any], *arguments: Any
     ) -> Any:
         """The result of `do(*given)` in the process, unless the client hangs up meanwhile."""
-        making = asyncio.ensure_future(self.make(who, do, *given))
+        making = asyncio.ensure_future(self.make(caller, function, *arguments))
         try:
             while not (await asyncio.wait([making], timeout=LOOK_FOR_CALLER))[0]:
                 if await request.is_disconnected():
@@ -140,9 +140,9 @@ class Planner:
         async with self._turns.turn(""):
             self._end()
 
-    async def _in_time(self, limit: float, do: Callable[..., Any], *given: object) -> Any:
+    async def _in_time(self, limit: float, function: Callable[..., Any], *arguments: object) -> Any:
         """Call something in a thread; if it takes too long or nobody waits, end the call."""
-        call = asyncio.get_running_loop().run_in_executor(None, do, *given)
+        call = asyncio.get_running_loop().run_in_executor(None, function, *arguments)
         try:
             await asyncio.wait([call], timeout=limit)
             waited = limit
@@ -152,7 +152,7 @@ class Planner:
             is_late = not call.done()
         finally:
             if not call.done():
-                await self._give_up(call, do == self._start)
+                await self._give_up(call, function == self._start)
             failed = call.exception()
         if is_late:
             raise Problem(
@@ -185,9 +185,9 @@ class Planner:
         self._process = process
         self._receive()
 
-    def _ask(self, do: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+    def _ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         assert self._pipe is not None
-        self._pipe.send((do, given))
+        self._pipe.send((function, arguments))
         return self._receive()
 
     def _receive(self) -> Any:

@@ -27,10 +27,10 @@ PLANNERS: dict[type[Model], Callable[..., Any]] = {
 
 def arguments(asked: Model) -> dict[str, Any]:
     """Return the arguments of the function that plans what is asked for."""
-    given = {name: getattr(asked, name) for name in type(asked).model_fields}
-    if given.get("sample") is not None:
-        given["sample"] = Sample.of(given["sample"], cap=given["cap"])
-    return given
+    values = {name: getattr(asked, name) for name in type(asked).model_fields}
+    if values.get("sample") is not None:
+        values["sample"] = Sample.of(values["sample"], cap=values["cap"])
+    return values
 
 
 def plan_json(asked: Model) -> bytes:
@@ -43,10 +43,10 @@ class Interrupted(BaseException):
     """Nobody waits for the result any more."""
 
 
-def result_of(do: Callable[..., Any], given: tuple[Any, ...]) -> Any:
+def result_of(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """The result of a call, or the error in what was given."""
     try:
-        return do(*given)
+        return function(*arguments)
     except InputError as problem:
         return problem
     except Exception:
@@ -75,11 +75,11 @@ def answer_all(pipe: Connection) -> None:
     with suppress(EOFError, OSError):
         pipe.send(None)
         while True:
-            do, given = pipe.recv()
+            function, arguments = pipe.recv()
             result = None
             try:
                 is_calling = True
-                result = result_of(do, given)
+                result = result_of(function, arguments)
                 is_calling = False
             except Interrupted:
                 is_calling = False

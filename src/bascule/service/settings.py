@@ -80,8 +80,8 @@ class Settings:
         for proxy in self.proxies:
             _check_proxy(proxy)
         if "*" in self.proxies and len(self.proxies) > 1:
-            others = ", ".join(proxy for proxy in self.proxies if proxy != "*")
-            message = f"* believes every proxy: give --proxy '*' alone, or only {others:.60}"
+            proxies = ", ".join(proxy for proxy in self.proxies if proxy != "*")
+            message = f"* believes every proxy: give --proxy '*' alone, or only {proxies:.60}"
             raise InputError("proxies", message)
         for url in self.webhooks:
             if _host(url) is None:
@@ -226,8 +226,8 @@ def believed(proxies: Sequence[str]) -> list[str]:
     """
     networks = [ip_network(proxy) for proxy in proxies if proxy != "*"]
     mapped = [
-        str(ip_network((f"::ffff:{one.network_address}", 96 + one.prefixlen)))
-        for one in networks
-        if one.version == 4
+        str(ip_network((f"::ffff:{network.network_address}", 96 + network.prefixlen)))
+        for network in networks
+        if network.version == 4
     ]
     return [*proxies, *mapped]

@@ -45,9 +45,9 @@ class JsonLines(logging.Formatter):
         >>> json.loads(JsonLines().format(record))["event"]
         'started'
         """
-        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
         line: dict[str, Any] = {
-            "time": when,
+            "time": time,
             "level": record.levelname.lower(),
             "event": record.getMessage(),
             **getattr(record, "fields", {}),
@@ -72,9 +72,9 @@ class LogWriter(logging.Handler):
     is logged when there is room again.
     """
 
-    def __init__(self, most: int = MOST_LINES) -> None:
+    def __init__(self, limit: int = MOST_LINES) -> None:
         super().__init__()
-        self._lines: Queue[str] = Queue(most)
+        self._lines: Queue[str] = Queue(limit)
         self._dropped = 0
         self.setFormatter(JsonLines())
         threading.Thread(target=self._write, name="bascule-log", daemon=True).start()
@@ -156,11 +156,11 @@ class Metrics:
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count an answer."""
-        which = (method, route, status)
-        counter = self._counted.get(which)
+        key = (method, route, status)
+        counter = self._counted.get(key)
         if counter is None:
             counter = self._requests.labels(method, route, status), self._seconds.labels(route)
-            self._counted[which] = counter
+            self._counted[key] = counter
         counter[0].inc()
         counter[1].observe(seconds)
 

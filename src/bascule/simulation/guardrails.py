@@ -43,13 +43,13 @@ class GuardedRuns:
 
     def losses(self, name: str) -> tuple[float, ...]:
         """Return by how much each arm is truly worse than the control on a metric."""
-        one, means = self.design.metric_design(name), self.means[name]
-        control = one.oriented(means[self.design.arms.index(self.design.control_arm)])
-        return tuple(control - one.oriented(mean) for mean in means)
+        measured, means = self.design.metric_design(name), self.means[name]
+        control = measured.oriented(means[self.design.arms.index(self.design.control_arm)])
+        return tuple(control - measured.oriented(mean) for mean in means)
 
     def beyond_margin(self, winner: IntArray, name: str) -> float:
         """Return the share of runs that shipped an arm as bad as the margin of a guardrail."""
-        margin = next(one.margin for one in self.design.metrics if one.name == name)
+        margin = next(metric.margin for metric in self.design.metrics if metric.name == name)
         losses = self.losses(name)
         # What is at the margin must not be missed for a rounding error.
         bad = [arm for arm, loss in enumerate(losses) if margin and loss >= margin * (1 - 1e-9)]

@@ -115,9 +115,9 @@ class Simulation(Reported):
         """
         change = self.world.change
         late = self.decision_time > (math.inf if change is None else change.at)
-        ways = tuple(self._oriented(means) for means in (self.world.end, self.means))
-        right = np.where(late, *map(_best, ways))
-        apart = np.where(late, *map(self._matters, ways))
+        means_checked = tuple(self._oriented(means) for means in (self.world.end, self.means))
+        right = np.where(late, *map(_best, means_checked))
+        apart = np.where(late, *map(self._matters, means_checked))
         flags: BoolArray = np.where(
             self.winner == NO_DIFFERENCE, apart, (self.winner != NOBODY) & (self.winner != right)
         )
@@ -257,10 +257,10 @@ class Simulation(Reported):
         two_best = [mean for _, mean in sorted(zip(means, self.means, strict=True))][-2:]
         try:
             spread = spread_between(two_best, design.outcome)
-            least = least_regret(gaps, spread, error, time, failure)
+            bound = least_regret(gaps, spread, error, time, failure)
         except InputError:
             return None
-        return None if math.isnan(least) else least
+        return None if math.isnan(bound) else bound
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""

@@ -39,12 +39,12 @@ def naming_rule(label: str) -> Iterator[None]:
     except ZeroDivisionError as problem:
         *_, last = walk_tb(problem.__traceback__)
         frame, line = last
-        where = f"{frame.f_code.co_qualname}() ({Path(frame.f_code.co_filename).name}, line {line})"
+        place = f"{frame.f_code.co_qualname}() ({Path(frame.f_code.co_filename).name}, line {line})"
         if str(frame.f_globals["__name__"]).startswith("bascule."):
-            where = "one of its compiled functions"
+            place = "one of its compiled functions"
         raise InputError(
             "rule",
-            f"{label} divides by zero in {where}; a lead of 0 and an arm without units occur in "
+            f"{label} divides by zero in {place}; a lead of 0 and an arm without units occur in "
             "every test",
         ) from problem
 
@@ -77,9 +77,9 @@ class Runs(ABC):
     def columns(self, first_run: int, runs: int) -> tuple[IntArray, IntArray, IntArray]:
         """Return the part of each column that belongs to some of the runs."""
         row = first_run - self.first_run
-        here = slice(row, row + runs)
+        rows = slice(row, row + runs)
         cells = slice(row * self.arms, (row + runs) * self.arms)
-        return self.times[here], self.winners[here], self.counts[cells]
+        return self.times[rows], self.winners[rows], self.counts[cells]
 
     def order(self, first_run: int, runs: int, control: IntArray) -> tuple[Chunk, RunColumns]:
         """Return which runs a loop is to play, and where it writes."""

@@ -66,13 +66,13 @@ def simulate_steered(
     design: Design,
     means: Sequence[float],
     units_per_day: float,
-    every: float = 1.0,
+    period: float = 1.0,
     *,
     runs: int = 200,
     seed: int = 0,
     level: Level = steady,
 ) -> SteeredRuns:
-    """Play steered tests of 0/1 or normal outcomes, whose shares change `every` so many days.
+    """Play steered tests of 0/1 or normal outcomes, whose shares change every `period` days.
 
     >>> import bascule as bs
     >>> measure = bs.Measure("1d", "any")
@@ -83,7 +83,7 @@ def simulate_steered(
     [1, 1, 1, 1, 1]
     """
     played = [
-        _steered(design, np.array(means), units_per_day, every, seed + run, level)
+        _steered(design, np.array(means), units_per_day, period, seed + run, level)
         for run in range(runs)
     ]
     winners, days, lost = zip(*played, strict=True)
@@ -124,11 +124,13 @@ def _steered(
         active = [arm for arm in range(count) if arm not in statistics.dropped]
         if not all(len(block[arm]) for arm in active):
             continue
-        _, own = in_rounds([one if i in active else one[:0] for i, one in enumerate(block)])
+        _, own = in_rounds(
+            [outcomes if i in active else outcomes[:0] for i, outcomes in enumerate(block)]
+        )
         rounds, powers = in_rounds(
             [
-                np.asarray(design.oriented(one)) if i in active else one[:0]  # type: ignore[arg-type]
-                for i, one in enumerate(block)
+                np.asarray(design.oriented(outcomes)) if i in active else outcomes[:0]  # type: ignore[arg-type]
+                for i, outcomes in enumerate(block)
             ]
         )
         stand = cast(

@@ -60,8 +60,8 @@ def trace(design: Design, means: Sequence[float], seed: int = 0, run: int = 0) -
     >>> last.decision.name
     'b'
     """
-    given = checked_means(means, len(design.arms), design.outcome)
-    means = tuple(design.oriented(mean) for mean in given)
+    checked = checked_means(means, len(design.arms), design.outcome)
+    means = tuple(design.oriented(mean) for mean in checked)
     seed, run = checked_seed(seed), checked_seed(run, "run")
     if design.metrics:
         raise InputError("metrics", "trace shows the primary metric alone: leave metrics out")
@@ -287,8 +287,8 @@ def trace_stages(
     ('b', 'gaussian')
     """
     procedure = recurrent_procedure(design)
-    given = checked_means(means, len(design.arms), design.outcome)
-    means = tuple(design.oriented(mean) for mean in given)
+    checked = checked_means(means, len(design.arms), design.outcome)
+    means = tuple(design.oriented(mean) for mean in checked)
     noise = normals(checked_seed(seed), checked_seed(run, "run"))
     check_feasible(design, World(means))
     between, within = procedure.spreads

@@ -65,9 +65,9 @@ class Ledger:
     rows: list[Row]
     file: IO[bytes] | None = None
 
-    def add(self, what: str, at: datetime, **parts: Any) -> None:
+    def add(self, kind: str, at: datetime, **parts: Any) -> None:
         """Add a line, and wait until the disk has it; without an open file only remember it."""
-        row = {"what": what, "at": at.isoformat(), **parts}
+        row = {"what": kind, "at": at.isoformat(), **parts}
         self.rows.append(row)
         if self.file is not None:
             self.file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")

@@ -84,7 +84,7 @@ def opened_log(test: SteeredTest) -> Iterator[SteeredLog]:
         surveys = [surveyed(log.rows), surveyed(log.assigned)]
         ends = [survey.last for survey in surveys]
         excluded = dict(surveys[0].excluded)
-        excluded |= {f"{why}{OF_ASSIGNMENTS}": n for why, n in surveys[1].excluded.items()}
+        excluded |= {f"{reason}{OF_ASSIGNMENTS}": n for reason, n in surveys[1].excluded.items()}
         first = _first_exposures(log.assigned)
         units = units_with_events(log.rows, first, measure, measure.aggregate)
         units = units.select(

@@ -139,7 +139,7 @@ class SteeringRun(Reported):
                 Fact("Log", f"{count(self.rows)} rows", end),
                 Fact("Units", count(units), f"and {count(self.elsewhere)} that do not count (yet)"),
             ]
-        said = [contrast_words(one, amounts) for one in self.contrasts]
+        said = [contrast_words(contrast, amounts) for contrast in self.contrasts]
         promise = winner_promise(self.test.design, self.test.design.procedure.empty())
         return Report(
             self._headline(amounts),
@@ -147,7 +147,7 @@ class SteeringRun(Reported):
             tuple(facts),
             (self._arms(amounts),),
             (*said, *self.notes, f"Guarantee: {promise}"),
-            Intervals.of([(one.name, one) for one in self.effects], amounts),
+            Intervals.of([(effect.name, effect) for effect in self.effects], amounts),
         )
 
     def _headline(self, amounts: Amounts) -> str:

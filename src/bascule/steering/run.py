@@ -67,14 +67,14 @@ def steer(
         return _Run(test, ledger, now, dry_run).steered(resume)
 
 
-def is_same(shares: Shares, other: Shares, tolerance: float = SAME) -> bool:
+def is_same(shares: Shares, other_shares: Shares, tolerance: float = SAME) -> bool:
     """Return whether two splits are the same up to rounding.
 
     >>> is_same({"a": 0.5, "b": 0.5}, {"a": 0.503, "b": 0.497}), is_same({"a": 1.0}, {"b": 1.0})
     (True, False)
     """
-    arms = {*shares, *other}
-    return all(abs(shares.get(arm, 0.0) - other.get(arm, 0.0)) <= tolerance for arm in arms)
+    arms = {*shares, *other_shares}
+    return all(abs(shares.get(arm, 0.0) - other_shares.get(arm, 0.0)) <= tolerance for arm in arms)
 
 
 def shares_words(shares: Shares) -> str:
@@ -299,13 +299,13 @@ class _Run:
     def _with_notes(self, run: SteeringRun, excluded: dict[str, int]) -> SteeringRun:
         assert run.evidence is not None
         counted = {
-            **{f"rows excluded, {why}": n for why, n in excluded.items()},
+            **{f"rows excluded, {reason}": n for reason, n in excluded.items()},
             "outcomes beyond the limits, counted as the nearest": run.evidence.clipped,
             "units of blocks in which an arm has nobody, so that nothing is compared": (
                 run.evidence.unpaired
             ),
         }
-        self.notes += [f"{what}: {n:,}" for what, n in counted.items() if n]
+        self.notes += [f"{title}: {n:,}" for title, n in counted.items() if n]
         return run
 
     # Shares
@@ -357,13 +357,13 @@ class _Run:
         self.ledger.add(
             "decided", self.now, winner=name, reason=reason, everyone=stays, effects=listed
         )
-        shares = self._write({one: float(one == stays) for one in design.arms})
+        shares = self._write({arm: float(arm == stays) for arm in design.arms})
         return replace(run, after=shares, reason=reason, everyone=stays, notes=tuple(self.notes))
 
     def _after(self, decided: Row) -> SteeringRun:
         """Do nothing after a decision, but write the shares if that had failed."""
         before = self.ledger.periods[-1].shares
-        shares = {one: float(one == decided["everyone"]) for one in self.test.design.arms}
+        shares = {arm: float(arm == decided["everyone"]) for arm in self.test.design.arms}
         after = before if is_same(before, shares) else self._write(shares)
         return SteeringRun(
             self.test,

@@ -88,9 +88,9 @@ def sync(
         if row["unit"] in enrolled
     ]
     receipts = test.record_many(outcomes)
-    refused = Counter(str(one.reason) for one in receipts if not one.accepted)
+    refused = Counter(str(receipt.reason) for receipt in receipts if not receipt.accepted)
     before = refused.pop(DUPLICATE, 0)
-    recorded = sum(one.accepted for one in receipts)
+    recorded = sum(receipt.accepted for receipt in receipts)
     return Synced(len(rows), recorded, before, len(rows) - len(outcomes), refused)
 
 
@@ -100,7 +100,7 @@ def _rows(source: Source, columns: Columns) -> list[dict[str, Any]]:
         (table,) = open_tables(opened, [source])
         there = list(table.columns)
         name = named("id", columns.id, there)
-        unit = _column("unit", columns.unit, [other for other in there if other != name])
+        unit = _column("unit", columns.unit, [column for column in there if column != name])
         time = _column("time", columns.time, there)
         values = {}
         if columns.value is not None:
@@ -125,13 +125,13 @@ def _rows(source: Source, columns: Columns) -> list[dict[str, Any]]:
     return rows
 
 
-def _column(field: str, name: str | None, there: list[str]) -> str:
+def _column(field: str, name: str | None, columns: list[str]) -> str:
     """The column that was named, or the one with a usual name."""
     if name is not None:
-        return named(field, name, there)
-    likely = usual(field, there)
+        return named(field, name, columns)
+    likely = usual(field, columns)
     if len(likely) != 1:
         raise InputError(
-            field, f"{field}: which column is it, of {', '.join(likely or there)}? Name it"
+            field, f"{field}: which column is it, of {', '.join(likely or columns)}? Name it"
         )
     return likely[0]

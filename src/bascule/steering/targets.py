@@ -36,9 +36,9 @@ class Target(Protocol):
         """Set the share of each variant."""
 
 
-def failed(where: str, why: str) -> InputError:
+def failed(place: str, problem: str) -> InputError:
     """Return the error of a target that does not do what it should."""
-    return InputError("target", f"{where}: {why}", kind="conflict")
+    return InputError("target", f"{place}: {problem}", kind="conflict")
 
 
 def weights(shares: Shares) -> dict[str, int]:
@@ -53,13 +53,13 @@ def weights(shares: Shares) -> dict[str, int]:
     return parts
 
 
-def shares_of(where: str, parts: Mapping[str, object]) -> dict[str, float]:
+def shares_of(place: str, parts: Mapping[str, object]) -> dict[str, float]:
     """Return weights as shares; refuse what are none."""
     numbers = {name: float(part) for name, part in parts.items() if isinstance(part, int | float)}
     total = sum(numbers.values())
     if len(numbers) < max(2, len(parts)) or min(numbers.values()) < 0.0 or total <= 0.0:
         raise failed(
-            where, f"the weights of its variants must be numbers (got {dict(parts)!r:.80})"
+            place, f"the weights of its variants must be numbers (got {dict(parts)!r:.80})"
         )
     return {name: part / total for name, part in numbers.items()}
 
@@ -163,7 +163,7 @@ class Unleash:
             raise failed(self._where, f"it cannot be reached ({problem})") from None
 
     def _strategy(self) -> dict[str, Any]:
-        found = [one for one in self._call("GET") if one.get("variants")]
+        found = [strategy for strategy in self._call("GET") if strategy.get("variants")]
         if len(found) != 1:
             raise failed(
                 self._where,
@@ -174,7 +174,7 @@ class Unleash:
     def read(self) -> Shares:
         """Return the share of each variant."""
         variants = self._strategy()["variants"]
-        return shares_of(self._where, {one["name"]: one["weight"] for one in variants})
+        return shares_of(self._where, {variant["name"]: variant["weight"] for variant in variants})
 
     def write(self, shares: Shares) -> None:
         """Set the weights; the last arm takes what the others leave."""
@@ -182,11 +182,11 @@ class Unleash:
         last = [arm for arm, weight in parts.items() if weight][-1]
         variants = [
             {
-                **one,
-                "weight": parts[one["name"]],
-                "weightType": "variable" if one["name"] == last else "fix",
+                **variant,
+                "weight": parts[variant["name"]],
+                "weightType": "variable" if variant["name"] == last else "fix",
             }
-            for one in strategy["variants"]
+            for variant in strategy["variants"]
         ]
         kept = ("name", "title", "disabled", "parameters", "constraints", "segments", "sortOrder")
         body = {name: strategy[name] for name in kept if name in strategy}
@@ -203,12 +203,12 @@ class Command:
     command: Sequence[str]
     folder: Path
 
-    def _run(self, verb: str, given: str = "") -> str:
-        where = f"command {self.command[0]}"
+    def _run(self, verb: str, text: str = "") -> str:
+        place = f"command {self.command[0]}"
         try:
-            done = subprocess.run(  # nosec B603
+            result = subprocess.run(  # nosec B603
                 [*self.command, verb],
-                input=given,
+                input=text,
                 capture_output=True,
                 text=True,
                 timeout=WRITE_SECONDS,
@@ -216,19 +216,21 @@ class Command:
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as problem:
-            raise failed(where, f"{verb} failed ({problem})") from None
-        if done.returncode:
-            said = done.stderr.strip().splitlines() or ["it says nothing"]
-            raise failed(where, f"{verb} failed with exit code {done.returncode} ({said[-1]:.200})")
-        return done.stdout
+            raise failed(place, f"{verb} failed ({problem})") from None
+        if result.returncode:
+            said = result.stderr.strip().splitlines() or ["it says nothing"]
+            raise failed(
+                place, f"{verb} failed with exit code {result.returncode} ({said[-1]:.200})"
+            )
+        return result.stdout
 
     def read(self) -> Shares:
         """Return the shares that the program prints."""
-        printed, where = self._run("read"), f"command {self.command[0]}"
+        printed, place = self._run("read"), f"command {self.command[0]}"
         try:
-            return shares_of(where, dict(json.loads(printed)))
+            return shares_of(place, dict(json.loads(printed)))
         except (ValueError, TypeError):
-            raise failed(where, f"read must print shares as JSON (got {printed!r:.80})") from None
+            raise failed(place, f"read must print shares as JSON (got {printed!r:.80})") from None
 
     def write(self, shares: Shares) -> None:
         """Call the program with the shares."""
@@ -247,7 +249,7 @@ def target_of(data: Mapping[str, Any], folder: Path) -> Target:
         known = ", ".join(TARGETS)
         raise InputError("kind", f"kind of the target must be {known} (got {data.get('kind')!r})")
     options |= {"folder": folder} if kind is Command else {}
-    names = {each.name: each for each in fields(kind)}
+    names = {field.name: field for field in fields(kind)}
     for name in options.keys() - names.keys():
         raise InputError(name, f"{name} is no part of the target {data['kind']}: remove it")
     for name, each in names.items():

@@ -131,15 +131,15 @@ def checked_gaps(
     (0.5, 0.5)
     """
     rivals = len(design.arms) - 1
-    given = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
-    if len(given) != rivals:
+    listed = list(gaps) if isinstance(gaps, Iterable) else [gaps] * rivals
+    if len(listed) != rivals:
         raise InputError(
             "gaps",
-            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(given)})",
+            f"gaps must hold {rivals} numbers, one for each arm but the best (got {len(listed)})",
         )
-    if zero and not any(given):
+    if zero and not any(listed):
         return (0.0,) * rivals
-    return tuple(checks.positive("gaps", gap, "an arm below the best has one") for gap in given)
+    return tuple(checks.positive("gaps", gap, "an arm below the best has one") for gap in listed)
 
 
 def bounds(design: Design, gaps: float | Sequence[float]) -> Bounds:
@@ -190,36 +190,36 @@ def _check_index(procedure: ArmProcedure) -> None:
 
 
 def _published_recurrent(
-    design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
+    design: Design, procedure: RecurrentProcedure, other_gaps: tuple[float, ...]
 ) -> Bounds:
     published_unit_shape(design)
     _check_index(procedure)
     if procedure.eliminates:
-        return _etc_bounds(design, others)
-    constant, spread = _published_constants(procedure.alpha, len(others))
+        return _etc_bounds(design, other_gaps)
+    constant, spread = _published_constants(procedure.alpha, len(other_gaps))
     # The radius has no simple inverse for units: the same inequalities, solved for the radius. The
     # best arm is bounded by the radius that its nearest rival has at its most units.
-    rivals = [_reach(design, gap / (2 * math.sqrt(constant))) for gap in others]
-    most = max(rivals)
-    narrowest = 0.0 if math.isinf(most) else widest_radius(design, most)
-    return _summed(design, [_reach(design, narrowest / math.sqrt(spread)), *rivals], others)
+    rivals = [_reach(design, gap / (2 * math.sqrt(constant))) for gap in other_gaps]
+    largest = max(rivals)
+    narrowest = 0.0 if math.isinf(largest) else widest_radius(design, largest)
+    return _summed(design, [_reach(design, narrowest / math.sqrt(spread)), *rivals], other_gaps)
 
 
 def _published_intervals(
-    design: Design, procedure: IntervalProcedure, others: tuple[float, ...]
+    design: Design, procedure: IntervalProcedure, other_gaps: tuple[float, ...]
 ) -> Bounds:
     shape, delta = published_shape(design), design.calibration.delta
     _check_index(procedure)
     if procedure.eliminates:
-        return _etc_bounds(design, others)
-    constant, spread = _published_constants(procedure.alpha, len(others))
+        return _etc_bounds(design, other_gaps)
+    constant, spread = _published_constants(procedure.alpha, len(other_gaps))
 
     def information(gap: float) -> float:
         return 8 * (design.outcome.sigma / gap) * (design.outcome.sigma / gap) * constant + 1
 
-    units = [units_within(spread * information(min(others)) + 1, shape, delta)]
-    units += [units_within(information(gap), shape, delta) for gap in others]
-    return _summed(design, units, others)
+    units = [units_within(spread * information(min(other_gaps)) + 1, shape, delta)]
+    units += [units_within(information(gap), shape, delta) for gap in other_gaps]
+    return _summed(design, units, other_gaps)
 
 
 def _published_constants(alpha: float, rivals: int) -> tuple[float, float]:
@@ -233,7 +233,7 @@ def _published_constants(alpha: float, rivals: int) -> tuple[float, float]:
 
 
 def _recurrent_bounds(
-    design: Design, procedure: RecurrentProcedure, others: tuple[float, ...]
+    design: Design, procedure: RecurrentProcedure, other_gaps: tuple[float, ...]
 ) -> Bounds:
     if procedure.shape.growth > 0:
         raise InputError(
@@ -241,14 +241,14 @@ def _recurrent_bounds(
             f"{design.rule.label} has no proven bound on its decision time, because between the "
             'looks its intervals prove nothing: use theory.predict, or radius="mixture"',
         )
-    return _arm_bounds(design, procedure, others)
+    return _arm_bounds(design, procedure, other_gaps)
 
 
-def _arm_bounds(design: Design, procedure: ArmProcedure, others: tuple[float, ...]) -> Bounds:
+def _arm_bounds(design: Design, procedure: ArmProcedure, other_gaps: tuple[float, ...]) -> Bounds:
     """Bounds of tests that end when intervals have parted."""
     _check_index(procedure)
     if procedure.eliminates:
-        return _etc_bounds(design, others)
+        return _etc_bounds(design, other_gaps)
     if procedure.pairwise:
         raise InputError(
             "rule",
@@ -256,11 +256,11 @@ def _arm_bounds(design: Design, procedure: ArmProcedure, others: tuple[float, ..
             'use theory.predict, or leave out stop="mixture"',
         )
     alpha = procedure.alpha
-    smallest = min(others)
+    smallest = min(other_gaps)
     best_width = smallest / 4 if math.isinf(alpha) else smallest * (alpha - 1) / (4 * alpha)
     units = [_reach(design, best_width)]
-    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in others]
-    return _summed(design, units, others)
+    units += [_reach(design, _rival_width(alpha, gap, smallest)) for gap in other_gaps]
+    return _summed(design, units, other_gaps)
 
 
 def _rival_width(alpha: float, gap: float, smallest: float) -> float:
@@ -270,11 +270,11 @@ def _rival_width(alpha: float, gap: float, smallest: float) -> float:
     return gap / (alpha + 1) + (alpha - 1) / (alpha + 1) * ((alpha - 1) / (4 * alpha)) * smallest
 
 
-def _etc_bounds(design: Design, others: tuple[float, ...]) -> Bounds:
+def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
     """Undecided between two arms means two radii still cover half the gap, at equal units."""
     # Two arms: the radius is half the threshold on the difference, whose own deviation it bounds.
-    units = [_reach(design, gap / 4) for gap in others]
-    return _summed(design, [max(units), *units], others)
+    units = [_reach(design, gap / 4) for gap in other_gaps]
+    return _summed(design, [max(units), *units], other_gaps)
 
 
 def _reach(design: Design, width: float) -> float:
@@ -283,11 +283,11 @@ def _reach(design: Design, width: float) -> float:
     return units if math.isinf(units) else float(math.floor(units) + 1)
 
 
-def _summed(design: Design, units: list[float], others: tuple[float, ...]) -> Bounds:
-    regret = sum(gap * count for gap, count in zip(others, units[1:], strict=True))
+def _summed(design: Design, units: list[float], other_gaps: tuple[float, ...]) -> Bounds:
+    regret = sum(gap * count for gap, count in zip(other_gaps, units[1:], strict=True))
     cap = math.inf if design.max_units is None else float(design.max_units)
     time = min(cap, sum(units))
-    return Bounds(time, min(regret, time * max(others)), tuple(units), design.calibration.error)
+    return Bounds(time, min(regret, time * max(other_gaps)), tuple(units), design.calibration.error)
 
 
 BOUNDS: Theorems = {

@@ -64,7 +64,7 @@ def _reached(
     lead: float, line: float, flat: bool, limits: tuple[float, float, float]
 ) -> FloatArray:
     """Return the probability that the test has ended by each growth of its information."""
-    most, planned, share = limits
+    limit, planned, share = limits
     nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
     drift = (lead + nodes)[None, :]
     height = np.full(GROWTH.shape, line)
@@ -74,9 +74,9 @@ def _reached(
     up = _crossed(np.maximum(height - lead, 0.0)[:, None], drift, grown)
     down = _crossed((height + lead)[:, None], -drift, grown)
     if share > 0.0:
-        left = np.maximum(most - GROWTH, 0.0)
-        least = line - planned * left + np.sqrt(left) * NormalDist().inv_cdf(share)
-        ahead = lead + drift * grown - least[:, None]
+        left = np.maximum(limit - GROWTH, 0.0)
+        lowest = line - planned * left + np.sqrt(left) * NormalDist().inv_cdf(share)
+        ahead = lead + drift * grown - lowest[:, None]
         down = np.maximum(down, 0.5 * _ERFC(ahead / np.sqrt(2.0 * grown)))
     chance: FloatArray = np.minimum(1.0, up + down) @ (weights / weights.sum())
     return np.maximum.accumulate(chance)

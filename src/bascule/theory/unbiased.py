@@ -81,9 +81,9 @@ def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, secon
         return 1.0
     mine, theirs = (statistics.arms[arm].linearised for arm in (first, second))
     weighed = 0.0
-    for arm, other in ((mine, theirs), (theirs, mine)):
+    for arm, rival in ((mine, theirs), (theirs, mine)):
         mean = arm.total / arm.units
-        weighed += other.units * (arm.squares / arm.units - mean * mean)
+        weighed += rival.units * (arm.squares / arm.units - mean * mean)
     return math.sqrt(weighed / (mine.units + theirs.units)) / outcome.scale
 
 
@@ -108,7 +108,7 @@ def _behind_mixture(total: float, clock: float, params: Params) -> float:
     scale = total / boundary_for(clock, 1.0, params)
 
     def line(clocks: FloatArray) -> FloatArray:
-        return scale * np.array([boundary_for(one, 1.0, params) for one in clocks.tolist()])
+        return scale * np.array([boundary_for(clock, 1.0, params) for clock in clocks.tolist()])
 
     def share(drift: float) -> float:
         until = Limits(clock=clock)

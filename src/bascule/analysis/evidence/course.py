@@ -72,9 +72,9 @@ class Terms:
 
     def effects_with(self, bounds: Iterable[tuple[float, float, float]]) -> tuple[Effect, ...]:
         """Effects from differences and both ends of their intervals, pair after pair."""
-        each = self.error / (len(self.arms) - 1)
+        error = self.error / (len(self.arms) - 1)
         return tuple(
-            Effect(first, second, *end, each, self.guarantee)
+            Effect(first, second, *end, error, self.guarantee)
             for (first, second), end in zip(combinations(self.arms, 2), bounds, strict=True)
         )
 

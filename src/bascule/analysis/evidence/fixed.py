@@ -83,49 +83,53 @@ def one_look(
     )
 
 
-def _welch(first: str, second: str, one: Mean, other: Mean, error: float) -> OneLook:
-    difference = other.mean - one.mean
-    scale = math.sqrt(one.noise + other.noise)
+def _welch(first: str, second: str, first_mean: Mean, second_mean: Mean, error: float) -> OneLook:
+    difference = second_mean.mean - first_mean.mean
+    scale = math.sqrt(first_mean.noise + second_mean.noise)
     if scale == 0.0:
         p_value, reach = (1.0 if difference == 0.0 else 0.0), 0.0
     else:
-        degrees = _degrees(one.noise, other.noise, one.units, other.units)
+        degrees = _degrees(first_mean.noise, second_mean.noise, first_mean.units, second_mean.units)
         reach = scale * student_quantile(error, degrees)
         p_value = 2.0 * student_tail(abs(difference) / scale, degrees)
-    lift = _lift(one, other, error)
+    lift = _lift(first_mean, second_mean, error)
     low, high = difference - reach, difference + reach
     return OneLook(first, second, difference, low, high, *lift, p_value, error, WELCH)
 
 
-def _degrees(noise: float, other: float, units: float, others: float) -> float:
+def _degrees(noise: float, other_noise: float, units: float, other_units: float) -> float:
     """Welch's degrees of freedom."""
-    return (noise + other) ** 2 / (noise**2 / (units - 1.0) + other**2 / (others - 1.0))
+    return (noise + other_noise) ** 2 / (
+        noise**2 / (units - 1.0) + other_noise**2 / (other_units - 1.0)
+    )
 
 
-def _lift(one: Mean, other: Mean, error: float) -> tuple[float, float, float]:
+def _lift(mean: Mean, other_mean: Mean, error: float) -> tuple[float, float, float]:
     """The relative lift with its interval, by the delta method on the log of the ratio.
 
     The interval is not known where a mean may be 0 or less: the logarithm has no normal error then.
     """
-    if one.mean <= 0.0 or other.mean <= 0.0:
+    if mean.mean <= 0.0 or other_mean.mean <= 0.0:
         return math.nan, math.nan, math.nan
-    ratio = other.mean / one.mean
+    ratio = other_mean.mean / mean.mean
     if any(
         arm.mean <= student_quantile(error, arm.units - 1.0) * math.sqrt(arm.noise)
-        for arm in (one, other)
+        for arm in (mean, other_mean)
     ):
         return ratio - 1.0, math.nan, math.nan
-    noises = one.noise / one.mean**2, other.noise / other.mean**2
+    noises = mean.noise / mean.mean**2, other_mean.noise / other_mean.mean**2
     scale = math.sqrt(sum(noises))
     if scale == 0.0:
         return ratio - 1.0, ratio - 1.0, ratio - 1.0
-    factor = math.exp(scale * student_quantile(error, _degrees(*noises, one.units, other.units)))
+    factor = math.exp(
+        scale * student_quantile(error, _degrees(*noises, mean.units, other_mean.units))
+    )
     return ratio - 1.0, ratio / factor - 1.0, ratio * factor - 1.0
 
 
-def _score(first: str, second: str, one: Mean, other: Mean, error: float) -> OneLook:
+def _score(first: str, second: str, first_mean: Mean, second_mean: Mean, error: float) -> OneLook:
     """Two shares: the differences and ratios that the score test does not refute."""
-    n, m, p, q = one.units, other.units, one.mean, other.mean
+    n, m, p, q = first_mean.units, second_mean.units, first_mean.mean, second_mean.mean
     limit = NormalDist().inv_cdf(1.0 - error)
     difference = q - p
 
@@ -177,8 +181,11 @@ def _share_at_difference(n: float, m: float, p: float, q: float, delta: float) -
     """The most likely share of the first arm if the second one's is larger by `delta`."""
 
     def rising(share: float) -> bool:
-        other = share + delta
-        return n * (p - share) * other * (1.0 - other) + m * (q - other) * share * (1.0 - share) > 0
+        shifted = share + delta
+        return (
+            n * (p - share) * shifted * (1.0 - shifted) + m * (q - shifted) * share * (1.0 - share)
+            > 0
+        )
 
     return turning_point(rising, max(0.0, -delta), min(1.0, 1.0 - delta))
 
@@ -187,8 +194,8 @@ def _share_at_ratio(n: float, m: float, p: float, q: float, ratio: float) -> flo
     """The most likely share of the first arm if the second one's is `ratio` times as large."""
 
     def rising(share: float) -> bool:
-        other = ratio * share
-        return n * (p - share) * (1.0 - other) + m * (q - other) * (1.0 - share) > 0.0
+        shifted = ratio * share
+        return n * (p - share) * (1.0 - shifted) + m * (q - shifted) * (1.0 - share) > 0.0
 
     return turning_point(rising, 0.0, min(1.0, 1.0 / ratio))
 
@@ -202,10 +209,10 @@ def adjusted_look(arms: Sequence[str], sums: Sums, error: float) -> tuple[OneLoo
         if min(by_arm[i, UNITS], by_arm[j, UNITS]) < 2:
             return ()
         # As other tools do it, so that their figures can be compared; it decides nothing.
-        whole = Centre.of(by_arm[i] + by_arm[j])
+        pooled = Centre.of(by_arm[i] + by_arm[j])
         means = []
         for arm in (i, j):
             centre = Centre.of(by_arm[arm])
-            means.append(Mean(centre.units, *adjusted_mean(centre, whole)))
+            means.append(Mean(centre.units, *adjusted_mean(centre, pooled)))
         looks += one_look((arms[i], arms[j]), means, error, binary=False)
     return tuple(looks)

@@ -106,13 +106,13 @@ def fixed_sample(test: str, outcome: Outcome | None) -> Evidence:
     return Evidence(f"{test}, one look", explanation, "asymptotic", outcome, once=True)
 
 
-def adjusted_mixture(how: str) -> Evidence:
+def adjusted_mixture(method: str) -> Evidence:
     """A normal mixture on ratios, adjusted means or clusters, with a spread that is estimated."""
     explanation = (
-        f"{_WITHIN_DAYS} What is compared is {how}: each unit or group of units counts with its "
+        f"{_WITHIN_DAYS} What is compared is {method}: each unit or group of units counts with its "
         f"value minus what was to be expected of it. {_STRAYS} a spread that the log itself shows."
     )
-    return Evidence(f"normal mixture {how}, spread estimated", explanation, "asymptotic")
+    return Evidence(f"normal mixture {method}, spread estimated", explanation, "asymptotic")
 
 
 def intervals_of_rule(design: Design) -> Evidence:
@@ -210,9 +210,9 @@ def course_by(
     """
     model = request.outcome or evidence.outcome
     widest = model.high - model.low if model is not None else float("inf")
-    least, ahead = request.min_effect, not request.brief
+    margin, ahead = request.min_effect, not request.brief
     terms = Terms(
-        reduced.arms, error, evidence.guarantee, least, widest, request.goal, forecast=ahead
+        reduced.arms, error, evidence.guarantee, margin, widest, request.goal, forecast=ahead
     )
     if evidence.by_rule:
         assert request.design is not None

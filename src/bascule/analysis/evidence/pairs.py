@@ -170,10 +170,10 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             charges = sum(
                 weighted_charges(
-                    float(scores.heaviest[day, one, rival]),
-                    max(0.0, float(squares[one, rival])) / (width * width),
+                    float(scores.heaviest[day, arm, rival]),
+                    max(0.0, float(squares[arm, rival])) / (width * width),
                 )
-                for one, rival in ((i, j), (j, i))
+                for arm, rival in ((i, j), (j, i))
             )
             pairs[place] = pairs[place].after(
                 float(totals[i, j] - totals[j, i]) / width,
@@ -250,19 +250,22 @@ def estimated_pair(
     arms that have fewer units than their skewness asks for; without cubes it is not known.
     """
     n, m = units[:, i], units[:, j]
-    both = (n > 0.0) & (m > 0.0)
-    n, m = n[both], m[both]
+    present = (n > 0.0) & (m > 0.0)
+    n, m = n[present], m[present]
     if len(n) == 0:
         return UNKNOWN
     weights = n * m / (n + m)
     clock = float(weights.sum())
-    differences = totals[both, i] / n - totals[both, j] / m
-    about = [squares_about_mean(units[both, k], totals[both, k], squares[both, k]) for k in (i, j)]
+    differences = totals[present, i] / n - totals[present, j] / m
+    about = [
+        squares_about_mean(units[present, k], totals[present, k], squares[present, k])
+        for k in (i, j)
+    ]
     # Two means were taken from the outcomes of a day, one more than of an arm.
     common = daily_variances(n + m - 1.0, about[0] + about[1])
     noise = sum(
-        noise_of_arm(weights**2 / size, daily_variances(size, one), common)
-        for size, one in zip((n, m), about, strict=True)
+        noise_of_arm(weights**2 / size, daily_variances(size, centre), common)
+        for size, centre in zip((n, m), about, strict=True)
     )
     if noise <= 0.0:
         return Pair(estimate=float(weights @ differences) / clock)
@@ -292,13 +295,13 @@ def weight_and_difference(
 def adjusted(sums: Sums) -> Sums:
     """Sums in which the outcome of a unit is the linear combination that stands for its metric."""
     assert sums.moments is not None
-    whole = Centre.within(sums.moments.sum(axis=0)).adjustment
+    pooled = Centre.within(sums.moments.sum(axis=0)).adjustment
     totals, squares, cubes = (np.zeros(sums.units.shape) for _ in range(3))
     for arm in range(sums.units.shape[1]):
-        each = sums.moments[:, arm]
-        value, per, units = (float(each[:, place].sum()) for place in (VALUE, PER, UNITS))
-        its = whole._replace(ratio=value / per, per=per / units) if per > 0.0 else whole
-        totals[:, arm], squares[:, arm], cubes[:, arm] = _linearised(each, its)
+        moments = sums.moments[:, arm]
+        value, per, units = (float(moments[:, place].sum()) for place in (VALUE, PER, UNITS))
+        adjustment = pooled._replace(ratio=value / per, per=per / units) if per > 0.0 else pooled
+        totals[:, arm], squares[:, arm], cubes[:, arm] = _linearised(moments, adjustment)
     unknown = np.full(sums.units.shape, np.nan)
     return replace(sums, totals=totals, squares=squares, cubes=cubes, lows=unknown, highs=unknown)
 
@@ -330,17 +333,17 @@ def _adjusted_pair(sums: Sums, i: int, j: int) -> Pair:
     """
     assert sums.moments is not None
     n, m = sums.units[:, i], sums.units[:, j]
-    both = (n > 0.0) & (m > 0.0)
-    weights = n[both] * m[both] / (n[both] + m[both])
-    if not both.any():
+    present = (n > 0.0) & (m > 0.0)
+    weights = n[present] * m[present] / (n[present] + m[present])
+    if not present.any():
         return UNKNOWN
-    common = Centre.within(sums.moments[both][:, [i, j]].sum(axis=0))
+    common = Centre.within(sums.moments[present][:, [i, j]].sum(axis=0))
     if common.per <= 0.0:
         return UNKNOWN
-    units = np.stack([n[both], m[both]], axis=1)
+    units = np.stack([n[present], m[present]], axis=1)
     parts = []
     for arm in (i, j):
-        moments = sums.moments[both, arm]
+        moments = sums.moments[present, arm]
         share = weights / moments[:, UNITS]
         value, per = float(share @ moments[:, VALUE]), float(share @ moments[:, PER])
         if per <= 0.0:

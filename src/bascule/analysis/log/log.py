@@ -97,8 +97,8 @@ def read_log(
         check_unit(events, unit)
     roles = [value, per, *(about[role] for role in ("count", "squares", "covariate"))]
     # Rows that are sums of 0 and 1 have nothing but whole numbers.
-    whole = about["count"] is not None and about["squares"] is None
-    written = _written(events, roles, asked.log.decimal, whole=whole)
+    is_count = about["count"] is not None and about["squares"] is None
+    written = _written(events, roles, asked.log.decimal, whole=is_count)
     words = unit_words(events, unit)
     columns = Columns(unit, None, value, times, per=per, written=written, **words)
     assigned, assignment_columns, text = None, None, False
@@ -155,15 +155,15 @@ def _written(
     table: Any, names: Sequence[str | None], decimal: str | None, *, whole: bool = False
 ) -> dict[str, Written]:
     """How numbers are written in those columns that are text with separators or currencies."""
-    there = [name for name in names if name is not None and name in table.columns]
-    forms = {name: written_of(table, name, decimal, whole=whole) for name in there}
+    present = [name for name in names if name is not None and name in table.columns]
+    forms = {name: written_of(table, name, decimal, whole=whole) for name in present}
     return {name: form for name, form in forms.items() if form != PLAIN}
 
 
-def _assigned_unit(assignments: Any, given: str | None, unit: str | None, arm: str) -> str:
+def _assigned_unit(assignments: Any, stated: str | None, unit: str | None, arm: str) -> str:
     """The column of the unit in the assignments: as named, as in the events, or a usual name."""
-    if given is not None:
-        return named("unit", given, list(assignments.columns))
+    if stated is not None:
+        return named("unit", stated, list(assignments.columns))
     if unit in assignments.columns:
         return str(unit)
     likely = usual("unit", [name for name in assignments.columns if name != arm])
@@ -190,7 +190,9 @@ def _both_times(asked: Asked, times: Times, assignments: Any, arm: str) -> tuple
     fallback = asked.time if asked.time in assignments.columns else None
     name = column(assignments, "time", asked.assignments.time or fallback)
     if name is None:
-        name = next(iter(usual("time", [one for one in assignments.columns if one != arm])), None)
+        name = next(
+            iter(usual("time", [column for column in assignments.columns if column != arm])), None
+        )
     kind = None if name is None else assignments[name].type()
     takes_format = kind is not None and (kind.is_string() or kind.is_integer())
     time_format = asked.log.time_format if takes_format else None

@@ -129,18 +129,20 @@ def column(table: Any, field: str, name: str | None) -> str | None:
     return None if name is None else named(field, name, list(table.columns))
 
 
-def named(field: str, name: str, there: Sequence[str]) -> str:
+def named(field: str, name: str, columns: Sequence[str]) -> str:
     """The column of that name, in whatever case it is written."""
-    if name in there:
+    if name in columns:
         return name
-    same = [column for column in there if plain(column) == plain(name)]
-    if len(same) == 1:
-        return same[0]
-    if same:
-        raise InputError(field, f"{field}: {name!r} could be {', '.join(same)}: write it as it is")
-    near = nearest(name, there)
+    matching = [column for column in columns if plain(column) == plain(name)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise InputError(
+            field, f"{field}: {name!r} could be {', '.join(matching)}: write it as it is"
+        )
+    near = nearest(name, columns)
     hint = f"did you mean {near!r}? There are" if near else "there are"
-    raise InputError(field, f"{field}: there is no column {name!r}: {hint} {', '.join(there)}")
+    raise InputError(field, f"{field}: there is no column {name!r}: {hint} {', '.join(columns)}")
 
 
 def with_kind(table: Any, metric: str | None) -> Any:
@@ -150,15 +152,15 @@ def with_kind(table: Any, metric: str | None) -> Any:
         return table
     column = named("metric", name.strip(), list(table.columns))
     entries = table[column].cast("string").strip()
-    same = (entries == kind.strip()).fill_null(False)
-    (row,) = run(table.agg(rows=same.sum()))
+    is_kind = (entries == kind.strip()).fill_null(False)
+    (row,) = run(table.agg(rows=is_kind.sum()))
     if not row["rows"]:
         known = run(table.select(entry=entries).distinct().order_by("entry").limit(MOST_KINDS))
-        listed = ", ".join(str(one["entry"]) for one in known)
+        listed = ", ".join(str(row["entry"]) for row in known)
         raise InputError(
             "metric", f"metric: no row has {kind.strip()!r} in {column!r}: it has {listed}"
         )
-    return table.mutate(**{str(metric): same})
+    return table.mutate(**{str(metric): is_kind})
 
 
 def usual(field: str, there: Iterable[str]) -> list[str]:
@@ -199,7 +201,7 @@ def other_roles(table: Any, asked: Asked, metric: LogMetric, per: str | None) ->
     stated = asked.assigned.probability
     probabilities = stated.values() if isinstance(stated, Mapping) else [stated]
     named_roles = [pair for pair in asked.about_units.items() if pair[0] != "covariate"]
-    named_roles += [("probability", one) for one in probabilities]
+    named_roles += [("probability", probability) for probability in probabilities]
     if per is None and metric.per != PER_ROW:
         named_roles.append(("per", metric.per))
     yield from (named(role, name, list(table.columns)) for role, name in named_roles if name)

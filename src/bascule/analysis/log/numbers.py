@@ -31,16 +31,18 @@ SPACED = rf"^\s*[-+]?[0-9]{{1,3}}([{SPACES}][0-9]{{3}})+(\.[0-9]*)?\s*$"
 OTHER = {".": ",", ",": "."}
 """The decimal separators, each with what separates thousands then, besides spaces."""
 
-GROUPED = {sign: f"[0-9]{{1,3}}([{other}{SPACES}][0-9]{{3}})+" for sign, other in OTHER.items()}
+GROUPED = {
+    sign: f"[0-9]{{1,3}}([{separator}{SPACES}][0-9]{{3}})+" for sign, separator in OTHER.items()
+}
 SEPARATED = {
-    sign: rf"^\s*[-+]?([0-9]+|{whole})([{sign}][0-9]*)?\s*$" for sign, whole in GROUPED.items()
+    sign: rf"^\s*[-+]?([0-9]+|{grouped})([{sign}][0-9]*)?\s*$" for sign, grouped in GROUPED.items()
 }
 """Numbers with separators, by what the decimal separator is: 1,234.5 and 1.234,5."""
 
 SURELY = {
-    sign: rf"^\s*[-+]?([0-9]*[{sign}]([0-9]{{1,2}}|[0-9]{{4,}})|{whole}[{sign}][0-9]*"
+    sign: rf"^\s*[-+]?([0-9]*[{sign}]([0-9]{{1,2}}|[0-9]{{4,}})|{grouped}[{sign}][0-9]*"
     rf"|[0-9]{{1,3}}([{OTHER[sign]}][0-9]{{3}}){{2,}})\s*$"
-    for sign, whole in GROUPED.items()
+    for sign, grouped in GROUPED.items()
 }
 """Numbers that can be meant in one way only."""
 
@@ -69,37 +71,37 @@ class Written(NamedTuple):
 PLAIN = Written()
 
 
-def written_of(table: Any, column: str, given: str | None, *, whole: bool = False) -> Written:
+def written_of(table: Any, column: str, stated: str | None, *, whole: bool = False) -> Written:
     """How the numbers of a column are written, if it is text with separators or signs.
 
     Whether 1,234 is a thousand or a little more than one follows from the other numbers of the
     column, or from the fact that all of them are `whole`; otherwise it has to be stated.
     """
-    if given is not None:
-        checks.choice("decimal", given, (".", ","))
+    if stated is not None:
+        checks.choice("decimal", stated, (".", ","))
     raw = table[column]
     if not raw.type().is_string():
         return PLAIN
     # A test for each sign is far quicker than one by a pattern.
-    others = reduce(or_, (raw.contains(sign) for sign in SIGNS + SPACES))
+    has_sign = reduce(or_, (raw.contains(sign) for sign in SIGNS + SPACES))
     (row,) = places.run(
-        table.agg(**places.points(raw), commas=raw.contains(",").sum(), others=others.sum())
+        table.agg(**places.points(raw), commas=raw.contains(",").sum(), others=has_sign.sum())
     )
     spaced, used = False, []
     if row["others"]:
         signs = {f"c{at}": raw.contains(sign).sum() for at, sign in enumerate(SIGNS)}
-        (more,) = places.run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
-        spaced = bool(more["spaced"])
-        used = [sign for at, sign in enumerate(SIGNS) if more[f"c{at}"]]
+        (counts,) = places.run(table.agg(**signs, spaced=raw.re_search(SPACED).sum()))
+        spaced = bool(counts["spaced"])
+        used = [sign for at, sign in enumerate(SIGNS) if counts[f"c{at}"]]
     if len(used) > 1:
         raise InputError(
             "metric", f"metric: {column!r} has amounts in {' and '.join(used)}: convert them first"
         )
     if used:
         bare = table.select(**{column: unsigned(raw)})
-        return written_of(bare, column, given, whole=whole)._replace(sign=used[0])
-    if given is not None:
-        return Written(given)
+        return written_of(bare, column, stated, whole=whole)._replace(sign=used[0])
+    if stated is not None:
+        return Written(stated)
     if row["commas"]:
         return Written(_decimal_of_commas(table, column, whole=whole))
     if not places.unclear_points(row):
@@ -135,14 +137,14 @@ def _decimal_of_commas(table: Any, column: str, *, whole: bool) -> str | None:
         return "."
     if comma and comma >= MOSTLY * point:
         return ","
-    how = (
+    problem = (
         "commas both as thousands separators and as decimal separators"
         if point
         else f"ambiguous commas, such as {row['unclear']!r}"
     )
     raise InputError(
         "decimal",
-        f"decimal is missing: the numbers of {column!r} have {how}: state the decimal "
+        f"decimal is missing: the numbers of {column!r} have {problem}: state the decimal "
         'separator with decimal="." or decimal="," (--decimal)',
     )
 

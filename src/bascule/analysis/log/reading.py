@@ -66,8 +66,8 @@ class Reading:
 
     def without(self, values: Collection[str | None]) -> Reading:
         """Return the reading without columns of values that are other metrics of the analysis."""
-        others = tuple(name for name in self.other_values if name not in values)
-        return replace(self, other_values=others)
+        other_values = tuple(name for name in self.other_values if name not in values)
+        return replace(self, other_values=other_values)
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
@@ -179,8 +179,8 @@ class Question(InputError):  # noqa: N818 - it asks
         parts = [*first, *(f"{name}={_written(value, name)}" for name, value in call.items())]
         text = f"bs.{'analyze_each' if 'test' in call else 'analyze'}({', '.join(parts)})"
         # A table that is read twice has one name.
-        same = options.get("assignments") == self.place and self.place.startswith("a ")
-        return text.replace("bs.Log(assignments,", "bs.Log(log,") if same else text
+        is_table = options.get("assignments") == self.place and self.place.startswith("a ")
+        return text.replace("bs.Log(assignments,", "bs.Log(log,") if is_table else text
 
 
 def _written(value: Any, name: str) -> str:
@@ -190,12 +190,12 @@ def _written(value: Any, name: str) -> str:
     if not isinstance(value, (Log, LogMetric, Assigned)):
         is_frame = name in ("log", "assignments") and str(value).startswith("a ")
         return name if is_frame else repr(value)
-    both = ((one.name, getattr(value, one.name), one.default) for one in fields(value))
-    given = {field: part for field, part, default in both if part != default}
-    first = [_written(given.pop(field), name) for field in ("source", "value") if field in given]
-    if not given:
+    both = ((field.name, getattr(value, field.name), field.default) for field in fields(value))
+    stated = {field: part for field, part, default in both if part != default}
+    first = [_written(stated.pop(field), name) for field in ("source", "value") if field in stated]
+    if not stated:
         return first[0]
-    parts = [*first, *(f"{field}={_written(part, field)}" for field, part in given.items())]
+    parts = [*first, *(f"{field}={_written(part, field)}" for field, part in stated.items())]
     return f"bs.{type(value).__name__}({', '.join(parts)})"
 
 

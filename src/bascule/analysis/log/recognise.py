@@ -74,10 +74,10 @@ def recognised(
     if asked.time is None:
         _find_time(roles)
     if value is None:
-        others = _find_value(roles)
+        candidates = _find_value(roles)
     else:
         free = [name for name in roles.events.free if name != roles.covariate]
-        others = tuple(name for name in roles.events.numbers if name in free)
+        candidates = tuple(name for name in roles.events.numbers if name in free)
     shapes.ask_about_sums(roles)
     shapes.ask_about_stream(roles)
     shapes.ask_about_probabilities(roles)
@@ -94,7 +94,7 @@ def recognised(
         arm=roles.columns["arm"],
         time=roles.columns.get("time"),
         value=roles.columns.get("metric"),
-        other_values=others,
+        other_values=candidates,
         notes=tuple(roles.notes),
         wholes=tuple(wholes),
         mixed=tuple(_mixed(roles)),
@@ -148,28 +148,28 @@ def _ask_about_units(roles: Roles) -> None:
         )
         return
     finest = max(groups, key=sample.different)
-    why = (
+    question = (
         f"unit could be {listed(groups, 'or')}, all of whose rows have the same arm (if every "
         "row is a unit of its own, give row_is_unit=True, --row-is-unit, and if such groups "
         f"were assigned as a whole also cluster={finest!r}, --cluster {finest})"
     )
     sample.taken.update(groups)
     if any(_is_time(roles, c) for c in sample.free) or not _is_group(roles, finest):
-        roles.ask("unit", why, finest)
+        roles.ask("unit", question, finest)
         return
     # Without times, the rows of a household or a school are its people.
-    roles.ask("row_is_unit", why, True)
+    roles.ask("row_is_unit", question, True)
     roles.options["cluster"] = finest
 
 
 def _of_one_arm(roles: Roles, arm: str, units: int) -> list[str]:
     """The columns whose entries have many rows, all of them of the same arm."""
     sample = roles.events
-    there = [c for c in sample.free if c != arm and c not in sample.row_numbers]
-    there = [c for c in there if not _is_time(roles, c) and not usual("value", [c])]
-    there = [c for c in there if not sample.table[c].type().is_floating()]
-    most = {c: 0.95 if re.search(GROUPS, plain(c)) else 0.5 for c in there}
-    return [c for c in there if sample.is_assigned(c, arm, most[c] * units)]
+    candidates = [c for c in sample.free if c != arm and c not in sample.row_numbers]
+    candidates = [c for c in candidates if not _is_time(roles, c) and not usual("value", [c])]
+    candidates = [c for c in candidates if not sample.table[c].type().is_floating()]
+    limits = {c: 0.95 if re.search(GROUPS, plain(c)) else 0.5 for c in candidates}
+    return [c for c in candidates if sample.is_assigned(c, arm, limits[c] * units)]
 
 
 def _find_arm(roles: Roles) -> None:
@@ -189,17 +189,19 @@ def _find_arm(roles: Roles) -> None:
     if roles.choose("arm", sample, groups):
         return
     free = [c for c in columns if c not in (roles.tests, *sample.row_numbers)]
-    few = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
-    few = [c for c in few if not usual("value", [c])] or few
-    few = [c for c in few if not re.search(PERIODS, plain(c))] or few
-    few = sorted(few, key=lambda c: c in sample.numbers)
+    candidates = [c for c in free if not usual("time", [c]) and _has_few(roles, c)]
+    candidates = [c for c in candidates if not usual("value", [c])] or candidates
+    candidates = [c for c in candidates if not re.search(PERIODS, plain(c))] or candidates
+    candidates = sorted(candidates, key=lambda c: c in sample.numbers)
     if roles.tests is not None:
         # Each test has its own arms, so their column has more entries than others.
-        few = [c for c in few if c not in sample.numbers] or few
-        few = sorted(few, key=sample.different, reverse=True)
-    others = [c for c in few if not re.search(KINDS, plain(c)) and not usual("value", [c])]
-    if any(not sample.table[c].type().is_floating() for c in others):
-        roles.ask("arm", f"arm could be {listed(few, 'or')}", few[0])
+        candidates = [c for c in candidates if c not in sample.numbers] or candidates
+        candidates = sorted(candidates, key=sample.different, reverse=True)
+    plausible = [
+        c for c in candidates if not re.search(KINDS, plain(c)) and not usual("value", [c])
+    ]
+    if any(not sample.table[c].type().is_floating() for c in plausible):
+        roles.ask("arm", f"arm could be {listed(candidates, 'or')}", candidates[0])
         return
     every = listed(list(sample.table.columns), "and")
     roles.unclear.append(
@@ -210,14 +212,14 @@ def _find_arm(roles: Roles) -> None:
 
 def _measures(roles: Roles, name: str) -> bool:
     """Whether a column has so many different numbers that they cannot be arms."""
-    most = max(MOST_NUMBERED, roles.arms.rows / 10)
-    return name in roles.arms.numbers and roles.arms.different(name, roles.tests) > most
+    limit = max(MOST_NUMBERED, roles.arms.rows / 10)
+    return name in roles.arms.numbers and roles.arms.different(name, roles.tests) > limit
 
 
 def _has_few(roles: Roles, name: str) -> bool:
     """Whether a column has so few entries, in each test of many, that they may be arms."""
-    most = MOST_NUMBERED if roles.arms.table[name].type().is_numeric() else 10
-    return 2 <= roles.arms.different(name, roles.tests) <= most
+    limit = MOST_NUMBERED if roles.arms.table[name].type().is_numeric() else 10
+    return 2 <= roles.arms.different(name, roles.tests) <= limit
 
 
 def _find_time(roles: Roles) -> None:
@@ -302,9 +304,11 @@ def _ask_about_fields(roles: Roles) -> bool:
     nested = {c: fields for c in sample.free if (fields := sample.nested(c))}
     if not nested or roles.asked.log.query is not None:
         return False
-    each = "; ".join(f"{c} has {listed(list(fields), 'and')}" for c, fields in nested.items())
+    fields_listed = "; ".join(
+        f"{c} has {listed(list(fields), 'and')}" for c, fields in nested.items()
+    )
     field, term = [pair for fields in nested.values() for pair in fields.items()][-1]
-    roles.unclear[-1] += f", but nested columns have fields: {each}; a query reads one"
+    roles.unclear[-1] += f", but nested columns have fields: {fields_listed}; a query reads one"
     # The query is shown, not run.
     query = f"SELECT *, {term} AS {quoted(field)} FROM log"  # nosec B608
     roles.options |= {"query": query, "metric": field}
@@ -323,9 +327,9 @@ def _wholes(roles: Roles) -> list[str]:
     wholes = _of_one_arm(roles, str(arm), units)
     open_unit = roles.asked.unit is None and not by_row and _is_group(roles, "".join(wholes[:1]))
     if wholes and (roles.unclear or open_unit) and roles.metric.outcome is None:
-        why = f"all units of one {wholes[0]} have the same arm"
+        reason = f"all units of one {wholes[0]} have the same arm"
         named_unit = f" (if units were assigned singly, name the unit: unit={unit!r})"
-        roles.ask("cluster", why + named_unit * open_unit, wholes[0])
+        roles.ask("cluster", reason + named_unit * open_unit, wholes[0])
     return wholes
 
 

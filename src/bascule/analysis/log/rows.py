@@ -102,8 +102,8 @@ def arms_of(
     rows = rows.select("rows", "entry", text=rows.entry.cast("string"))
     counts = [row for row in run(rows) if row["text"] is not None]
     words = _no_arm(design_arms)
-    none = tuple(row["text"] for row in counts if _plain(row["text"]) in words)
-    counts = [row for row in counts if row["text"] not in none]
+    blank = tuple(row["text"] for row in counts if _plain(row["text"]) in words)
+    counts = [row for row in counts if row["text"] not in blank]
     counts.sort(key=lambda row: (-row["rows"], row["text"]))
     by_plain: dict[str, str] = {}
     if design_arms is not None:
@@ -113,8 +113,8 @@ def arms_of(
         for row in counts:
             by_plain.setdefault(_plain(row["text"]), row["text"].strip())
         exact = set(by_plain.values())
-    most = counts[0]["rows"] if counts else 0
-    rare = {row["text"].strip() for row in counts if is_rare(row["rows"], most)}
+    largest = counts[0]["rows"] if counts else 0
+    rare = {row["text"].strip() for row in counts if is_rare(row["rows"], largest)}
     in_order = sorted(exact, key=lambda name: (name in rare, *_order(name)))
     names = tuple(in_order) if design_arms is None else tuple(design_arms)
     if len(names) > MOST_ARMS or len(counts) > MOST_SPELLINGS:
@@ -133,27 +133,27 @@ def arms_of(
         total += int(row["rows"])
         if text != name:
             respelled[text] = int(row["rows"])
-    return Arms(names, tuple(entries), respelled, total, none)
+    return Arms(names, tuple(entries), respelled, total, blank)
 
 
 def compared(names: Sequence[str], control: str | None) -> tuple[str, ...]:
     """Arms with the control first; refuse fewer than two, and a control that is none of them."""
     if len(names) < 2:
-        there = f"only {names[0]!r}" if names else "no arm at all"
-        raise InputError("arm", f"arm: the log has {there}: a test compares at least two")
+        found = f"only {names[0]!r}" if names else "no arm at all"
+        raise InputError("arm", f"arm: the log has {found}: a test compares at least two")
     if control is not None and control not in names:
         known = ", ".join(names)
         raise InputError("control", f"control must be one of {known} (got {control!r})")
     return tuple(sorted(names, key=lambda name: name != control))
 
 
-def is_rare(rows: float, most: float) -> bool:
+def is_rare(rows: float, largest: float) -> bool:
     """Whether an arm has so few rows, or units, that its name may be a mistake.
 
     >>> is_rare(1, 300), is_rare(5, 40), is_rare(30, 100_000)
     (True, False, False)
     """
-    return rows < RARE_ROWS and rows < RARE_SHARE * most
+    return rows < RARE_ROWS and rows < RARE_SHARE * largest
 
 
 def _order(name: str) -> tuple[bool, bool, str]:
@@ -261,27 +261,29 @@ def clean(table: Any, columns: Columns, arms: Arms, until: datetime | None, *, t
         if role == "per" and name == PER_ROW and PER_ROW not in table.columns:
             parts["per"] = ibis.ifelse(parts["value"].isnull(), 0.0, 1.0)
         elif name is not None:
-            parts[role], other = number(table, name, role, written.get(name, PLAIN))
+            parts[role], unreadable = number(table, name, role, written.get(name, PLAIN))
             blank = parts[role].isnull()
             if role == "value" and columns.count is not None:
                 # What a sum without a number leaves out is not known, nor are its units to count.
-                wrong += [(other, reason, name), (blank, BLANK_SUM, None)]
-                other = other | blank
+                wrong += [(unreadable, reason, name), (blank, BLANK_SUM, None)]
+                unreadable = unreadable | blank
             else:
-                other = other if role in ("value", "covariate") else other | blank
-                wrong.append((other, reason, name))
-            odd = odd | other
+                unreadable = unreadable if role in ("value", "covariate") else unreadable | blank
+                wrong.append((unreadable, reason, name))
+            odd = odd | unreadable
     if columns.value is not None:
         parts["worded"] = worded(table, columns.value)
     parts |= _of_units(table, columns, arms)
     parts["odd"] = odd
     parts["bad"], parts["raw"] = ibis.literal(0, "int8"), ibis.null("string")
     if wrong:
-        places = [(test, ibis.literal(REASONS.index(why) + 1, "int8")) for test, why, _ in wrong]
+        places = [
+            (test, ibis.literal(REASONS.index(reason) + 1, "int8")) for test, reason, _ in wrong
+        ]
         parts["bad"] = ibis.cases(*places, else_=parts["bad"])
-        none = parts["raw"]
-        entries = [(t, table[name].cast("string") if name else none) for t, _, name in wrong]
-        parts["raw"] = ibis.cases(*entries, else_=none)
+        raw = parts["raw"]
+        entries = [(t, table[name].cast("string") if name else raw) for t, _, name in wrong]
+        parts["raw"] = ibis.cases(*entries, else_=raw)
     rows = table.select(**parts)
     if until is not None:
         rows = rows.filter(rows.time.isnull() | (rows.time < ibis.literal(until)))
@@ -295,12 +297,14 @@ def _of_units(table: Any, columns: Columns, arms: Arms) -> dict[str, Any]:
     parts = {}
     if columns.segment is not None:
         parts["segment"] = table[columns.segment].cast("string").fill_null("")
-    every = [number(table, name, "probability")[0] for name in columns.probabilities]
-    if len(every) == 1:
+    probabilities = [number(table, name, "probability")[0] for name in columns.probabilities]
+    if len(probabilities) == 1:
         assert columns.arm is not None
-        (chosen,), code = every, coded(table, columns.arm, arms)
-        every = [ibis.ifelse(code == i, chosen, 1.0 - chosen) for i in range(len(arms.names))]
-    return parts | {f"probability_{i}": one for i, one in enumerate(every)}
+        (chosen,), code = probabilities, coded(table, columns.arm, arms)
+        probabilities = [
+            ibis.ifelse(code == i, chosen, 1.0 - chosen) for i in range(len(arms.names))
+        ]
+    return parts | {f"probability_{i}": probability for i, probability in enumerate(probabilities)}
 
 
 LONGEST_WORD = 24
@@ -320,7 +324,7 @@ def unit_words(table: Any, column: str | None) -> dict[str, Any]:
     words = short.filter(word.isin({word.lower() for word in (*TOTALS, *NO_UNIT)})).distinct()
     entries = [row["entry"] for row in run(words)]
     totals = tuple(entry for entry in entries if entry.strip().lower() in TOTALS)
-    return {"totals": totals, "no_unit": tuple(one for one in entries if one in NO_UNIT)}
+    return {"totals": totals, "no_unit": tuple(entry for entry in entries if entry in NO_UNIT)}
 
 
 def byte_length(text: Any) -> Any:

@@ -47,7 +47,7 @@ def rise(arms: Collection[Sequence[float]]) -> bool:
     (True, False)
     """
     return len(arms) > 1 and all(
-        len(one) >= MOST_BY_CHANCE and all(a < b for a, b in pairwise(one)) for one in arms
+        len(places) >= MOST_BY_CHANCE and all(a < b for a, b in pairwise(places)) for places in arms
     )
 
 
@@ -80,10 +80,13 @@ class Sample:
                 word = raw.strip().lower()
                 number = unsigned(word).re_search("|".join((NUMBER, *SEPARATED.values())))
                 # A letter may be anything, such as a sex.
-                words = [one for one in (*TRUE_WORDS, *FALSE_WORDS) if len(one) > 1]
+                words = [word for word in (*TRUE_WORDS, *FALSE_WORDS) if len(word) > 1]
                 number = number | word.isin(words)
-                there = word.notnull() & ~word.isin(BLANK_TEXTS)
-                parts |= {f"numbers{place}": number.sum(where=there), f"there{place}": there.sum()}
+                present = word.notnull() & ~word.isin(BLANK_TEXTS)
+                parts |= {
+                    f"numbers{place}": number.sum(where=present),
+                    f"there{place}": present.sum(),
+                }
         return run(first.agg(**parts))[0]
 
     @property
@@ -112,19 +115,19 @@ class Sample:
 
     def groups(self, columns: list[str]) -> int:
         """How many different combinations of entries some columns have."""
-        each = self._first.select(*columns).distinct()
-        return int(run(each.agg(n=each.count()))[0]["n"])
+        distinct = self._first.select(*columns).distinct()
+        return int(run(distinct.agg(n=distinct.count()))[0]["n"])
 
-    def is_assigned(self, name: str, arm: str, most: float) -> bool:
-        """Whether a column has groups that all have one arm: not by chance, and `most` of them."""
+    def is_assigned(self, name: str, arm: str, limit: float) -> bool:
+        """Whether a column has groups that all have one arm: not by chance, and `limit` of them."""
         first = self._first.filter(self._first[name].notnull())
-        each = first.group_by(entry=first[name]).agg(
+        entries = first.group_by(entry=first[name]).agg(
             arms=first[arm].nunique(), arm=first[arm].min()
         )
-        by_arm = run(each.group_by("arm").agg(groups=each.count(), arms=each.arms.max()))
+        by_arm = run(entries.group_by("arm").agg(groups=entries.count(), arms=entries.arms.max()))
         groups = [row["groups"] for row in by_arm]
         alike = all(row["arms"] == 1 for row in by_arm)
-        return alike and sum(groups) <= most and sum(n >= FEWEST_GROUPS for n in groups) > 1
+        return alike and sum(groups) <= limit and sum(n >= FEWEST_GROUPS for n in groups) > 1
 
     def is_category(self, name: str) -> bool:
         """Whether a column has so few entries, with so many rows each, that they name kinds."""
@@ -136,18 +139,18 @@ class Sample:
         None where it always agrees, or does not go with the arm at all.
         """
         table = self.table
-        each = table.group_by(arm=table[arm], entry=table[name]).agg(rows=table.count())
+        counts = table.group_by(arm=table[arm], entry=table[name]).agg(rows=table.count())
         by_arm: dict[str, list[tuple[int, str]]] = {}
-        for row in run(each):
+        for row in run(counts):
             if row["arm"] is not None and row["entry"] is not None:
                 by_arm.setdefault(row["arm"], []).append((row["rows"], row["entry"]))
-        usually = {one: max(entries) for one, entries in by_arm.items()}
+        usually = {name: max(entries) for name, entries in by_arm.items()}
         rows = sum(n for entries in by_arm.values() for n, _ in entries)
         odd = rows - sum(n for n, _ in usually.values())
         distinct = len({entry for _, entry in usually.values()}) == len(usually) > 1
         if not (distinct and 0 < odd < MOST_ODD * rows):
             return None
-        pairs = ", ".join(f"{one} with {entry}" for one, (_, entry) in sorted(usually.items()))
+        pairs = ", ".join(f"{name} with {entry}" for name, (_, entry) in sorted(usually.items()))
         return f"{name} goes with the arm ({pairs}), but {odd:,} of {rows:,} rows have another one"
 
     def odd_blanks(self, name: str) -> tuple[int, int]:
@@ -193,8 +196,8 @@ class Sample:
         if row["armed"] in (0, row["rows"]):
             return 0.0
         armed = table.filter(table[arm].notnull()).select(unit).distinct()
-        others = table.filter(table[arm].isnull()).select(unit).semi_join(armed, unit)
-        return float(run(others.agg(rows=others.count()))[0]["rows"]) / float(row["rows"])
+        unarmed = table.filter(table[arm].isnull()).select(unit).semi_join(armed, unit)
+        return float(run(unarmed.agg(rows=unarmed.count()))[0]["rows"]) / float(row["rows"])
 
     def never_falls(self, count: str, time: str, groups: Sequence[str]) -> bool:
         """Whether a count never falls over time within any group, as one does that adds up."""
@@ -209,16 +212,16 @@ class Sample:
         is_full = rows > NEARLY_ALL * times * self.different(arm)
         return is_full and times > 1 and rows == self.groups([arm, time])
 
-    def no_part(self, name: str, whole: str) -> tuple[float, float] | None:
+    def no_part(self, name: str, total: str) -> tuple[float, float] | None:
         """The first number of a column that cannot count some of what another one counts.
 
         It comes with the other number of its row; None where all are whole numbers from 0 to the
         other one, or where a column is text.
         """
         first = self._first
-        if not all(self.table[one].type().is_numeric() for one in (name, whole)):
+        if not all(self.table[column].type().is_numeric() for column in (name, total)):
             return None
-        part, count = (first[one].cast("float64") for one in (name, whole))
+        part, count = (first[column].cast("float64") for column in (name, total))
         odd = (part < 0.0) | (part > count) | (part != part.floor())
         rows = run(first.filter(odd).select(part=part, count=count).limit(1))
         return (rows[0]["part"], rows[0]["count"]) if rows else None
@@ -252,10 +255,10 @@ class Sample:
             if kind.is_numeric() or kind.is_boolean():
                 columns.append(name)
             elif kind.is_string():
-                numbers, there = (
+                numbers, present = (
                     self._profile[f"{key}{place}"] or 0 for key in ("numbers", "there")
                 )
-                columns += [name] if numbers > MOSTLY * there else []
+                columns += [name] if numbers > MOSTLY * present else []
         return columns
 
     def has_dates(self, name: str) -> bool:
@@ -288,8 +291,8 @@ class Sample:
     def kinds(self, name: str) -> list[str]:
         """The different entries of a column, the most frequent first."""
         first = self._first
-        each = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
-        rows = run(each.order_by(each.rows.desc(), each.entry).limit(naming.MOST_KINDS))
+        entries = first.group_by(entry=first[name].cast("string").strip()).agg(rows=first.count())
+        rows = run(entries.order_by(entries.rows.desc(), entries.entry).limit(naming.MOST_KINDS))
         return [row["entry"] for row in rows if row["entry"]]
 
     def small_numbers(self, name: str) -> tuple[float, float] | None:
@@ -360,9 +363,9 @@ class Roles:
         self.columns[role] = name
         sample.taken.add(name)
 
-    def ask(self, role: str, why: str, example: Any = "COLUMN") -> None:
+    def ask(self, role: str, reason: str, example: Any = "COLUMN") -> None:
         """Leave a role open; `example` stands for it in the call to copy."""
-        self.unclear.append(why)
+        self.unclear.append(reason)
         self.options[role] = example
 
     def choose(

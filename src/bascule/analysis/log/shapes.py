@@ -72,9 +72,11 @@ def ask_about_tests(roles: Roles) -> None:
     if tests and not roles.alone:
         kinds = sample.kinds(tests[0])
         test = "'" + kinds[0].replace("'", "''") + "'"
-        one = f"SELECT * FROM log WHERE {quoted(tests[0])} = {test}"  # nosec B608 - it is shown
-        why = f"{tests[0]} of the assignments seems to name one of several tests"
-        roles.ask("assignments_query", f"{why} ({listed(kinds, 'and')}): take those of one", one)
+        query = f"SELECT * FROM log WHERE {quoted(tests[0])} = {test}"  # nosec B608 - it is shown
+        reason = f"{tests[0]} of the assignments seems to name one of several tests"
+        roles.ask(
+            "assignments_query", f"{reason} ({listed(kinds, 'and')}): take those of one", query
+        )
         return
     if tests:
         roles.ask("test", f"{tests[0]} seems to name one of several tests", tests[0])
@@ -82,8 +84,8 @@ def ask_about_tests(roles: Roles) -> None:
     metrics = [c for c in several(roles.events, METRICS) if c not in roles.events.numbers]
     if metrics and roles.alone:
         kinds = roles.events.kinds(metrics[0])
-        why = f"{metrics[0]} seems to name the metric of each row ({listed(kinds, 'and')})"
-        roles.ask("test", f"{why}; each has to be analysed as a test of its own", metrics[0])
+        reason = f"{metrics[0]} seems to name the metric of each row ({listed(kinds, 'and')})"
+        roles.ask("test", f"{reason}; each has to be analysed as a test of its own", metrics[0])
 
 
 def no_arm_advice(roles: Roles) -> str:
@@ -122,8 +124,8 @@ def ask_about_sums(roles: Roles) -> None:
     counts = counts_of_units(roles)
     if not counts:
         if arm and time and sample.is_grid(arm, time):
-            why = f"there is one row for each {arm} and {time}, so rows seem to be sums: "
-            roles.ask("count", why + UNITS_OF_SUMS)
+            reason = f"there is one row for each {arm} and {time}, so rows seem to be sums: "
+            roles.ask("count", reason + UNITS_OF_SUMS)
             roles.options["squares"] = "COLUMN"
         return
     roles.ask("count", f"{counts[0]} seems to count the units of a row", counts[0])
@@ -131,11 +133,11 @@ def ask_about_sums(roles: Roles) -> None:
         roles.unclear.append(COUNTS_RISE)
         roles.options["cumulative"] = True
     if "metric" in roles.options:
-        others = [c for c in sample.numbers if c in sample.free and c not in counts]
-        plain_numbers = [c for c in others if sample.table[c].type().is_numeric()]
+        numbers = [c for c in sample.numbers if c in sample.free and c not in counts]
+        plain_numbers = [c for c in numbers if sample.table[c].type().is_numeric()]
         parts = [c for c in plain_numbers if sample.no_part(c, counts[0]) is None]
         # Outcomes stand behind what was counted before them.
-        roles.options["metric"] = next(iter((*parts[::-1], *others)), "COLUMN")
+        roles.options["metric"] = next(iter((*parts[::-1], *numbers)), "COLUMN")
     metric = roles.options.setdefault("metric", roles.columns.get("metric", "COLUMN"))
     odd = sample.no_part(metric, counts[0]) if metric in sample.numbers else None
     if odd is not None:
@@ -240,12 +242,12 @@ def ask_about_blanks(roles: Roles) -> None:
         roles.ask("metric", f"no row has a value in {metric}", next(iter(numbers), "COLUMN"))
     elif blanks:
         rows_have = "1 row has" if blanks == 1 else f"{blanks:,} rows have"
-        why = (
+        reason = (
             f"{rows_have} no {metric}, and no other has 0: say that these outcomes are not known "
             'and do not count (missing="exclude", --missing exclude), or that nothing happened '
             "(missing=0, --missing 0)"
         )
-        roles.ask("missing", why, "exclude")
+        roles.ask("missing", reason, "exclude")
 
 
 def ask_about_writing(roles: Roles) -> None:
@@ -294,7 +296,7 @@ def ask_about_wide(roles: Roles) -> bool:
     """
     sample, asked = roles.events, roles.asked
     stated = (asked.arm, asked.unit, asked.log.query, roles.metric.value)
-    if not roles.alone or any(one is not None for one in stated):
+    if not roles.alone or any(entry is not None for entry in stated):
         return False
     by_arm = arms_in_columns([c for c in sample.numbers if c in sample.free])
     used = [name for stems in by_arm.values() for name in stems.values()]

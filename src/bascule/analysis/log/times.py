@@ -62,24 +62,24 @@ class Times(NamedTuple):
         return self.form == "isoweek" or ("%V" in self.form and "%u" not in self.form)
 
 
-def times_of(table: Any, column: str | None, given: str | None, field: str = "time") -> Times:
+def times_of(table: Any, column: str | None, stated: str | None, field: str = "time") -> Times:
     """Find out how a column of times is written; a number or a text that is unclear is refused."""
     if column is None:
-        if given is not None:
+        if stated is not None:
             raise InputError("time_format", "time_format goes with a time column: name it")
         return Times(None)
     kind = table[column].type()
-    if given is not None:
+    if stated is not None:
         if not (kind.is_string() or kind.is_integer()):
             raise InputError(
                 "time_format",
                 f"time_format goes with text or whole numbers, and {column!r} has {kind}",
             )
-        if "%" not in given:
+        if "%" not in stated:
             raise InputError(
-                "time_format", f"time_format must be a form such as %d/%m/%Y (got {given!r})"
+                "time_format", f"time_format must be a form such as %d/%m/%Y (got {stated!r})"
             )
-        return Times(column, "dates", given)
+        return Times(column, "dates", stated)
     if kind.is_timestamp() or kind.is_date():
         return Times(column, "dates")
     if kind.is_numeric():

@@ -64,9 +64,11 @@ def name_of(powers: tuple[int, ...]) -> str:
 
 def check_rows(rows: Sequence[Mapping[str, Any]]) -> None:
     """Refuse denominators below 0 and covariates that are missing in any of the reduced rows."""
-    least = min((row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0)
-    if least < 0.0:
-        raise InputError("per", f"per must not be below 0 (a unit has {least:g})")
+    lowest = min(
+        (row["least_per"] for row in rows if row.get("least_per") is not None), default=0.0
+    )
+    if lowest < 0.0:
+        raise InputError("per", f"per must not be below 0 (a unit has {lowest:g})")
     check_covered(sum(row.get("uncovered") or 0 for row in rows))
 
 
@@ -126,7 +128,7 @@ class Centre(NamedTuple):
         """From sums of products over the units."""
         n = float(moments[PLACE[0, 0, 0]])
         first = [(1, 0, 0), (0, 1, 0), (0, 0, 1)]
-        means = [float(moments[PLACE[one]]) / n for one in first]
+        means = [float(moments[PLACE[name]]) / n for name in first]
         spread = np.zeros((3, 3))
         for i, j in product(range(3), repeat=2):
             powers = tuple(a + b for a, b in zip(first[i], first[j], strict=True))
@@ -172,10 +174,10 @@ class Centre(NamedTuple):
         return Adjustment(self.ratio, self.per, theta, self.covariate)
 
 
-def adjusted_mean(arm: Centre, whole: Centre) -> tuple[float, float]:
+def adjusted_mean(arm: Centre, pooled: Centre) -> tuple[float, float]:
     """The mean of an arm's metric and its variance for one unit, adjusted as all units suggest."""
-    theta = whole.adjustment.theta
-    mean = arm.ratio - theta * (arm.covariate - whole.covariate)
+    theta = pooled.adjustment.theta
+    mean = arm.ratio - theta * (arm.covariate - pooled.covariate)
     variance = arm.ratio_variance + theta**2 * arm.spread[2, 2] - 2.0 * theta * arm.with_covariate
     # Where all units have one ratio, rounding may leave less than nothing.
     return mean, max(0.0, float(variance))
@@ -217,20 +219,20 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
     import ibis
 
     zero = ibis.literal(0.0)
-    every = [units[f"{PROBABILITY}{i}"] for i in range(arms)]
-    cases = [(units.arm == i, p) for i, p in enumerate(every)]
+    probabilities = [units[f"{PROBABILITY}{i}"] for i in range(arms)]
+    cases = [(units.arm == i, p) for i, p in enumerate(probabilities)]
     assigned = ibis.cases(*cases, else_=ibis.null("float64"))
-    total = sum(every[1:], every[0])
+    total = sum(probabilities[1:], probabilities[0])
     sums: dict[str, Any] = {
         "smallest_own": assigned.min(),
-        "largest_any": ibis.greatest(*every).max(),
+        "largest_any": ibis.greatest(*probabilities).max(),
         "largest_total": total.max(),
         "unlogged": ibis.ifelse(assigned.isnull() | total.isnull(), 1, 0).sum(),
     }
     # A unit of the log got one of these arms: given that, their probabilities add up to 1.
-    there = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
-    every, assigned = [p / there for p in every], assigned / there
-    for j, rival in enumerate(every):
+    propensity = ibis.ifelse(value.isnull(), ibis.null("float64"), total.nullif(0.0))
+    probabilities, assigned = [p / propensity for p in probabilities], assigned / propensity
+    for j, rival in enumerate(probabilities):
         weight = (rival / (assigned + rival).nullif(0.0)).fill_null(zero)
         once = weight * value
         sums |= {
@@ -242,8 +244,8 @@ def score_sums(units: Any, value: Any, arms: int) -> dict[str, Any]:
             f"heaviest_{j}": weight.max(),
         }
         for i in range(j):
-            both = (every[i] + rival).nullif(0.0)
-            sums[f"clock_{i}_{j}"] = (every[i] * rival / both).fill_null(zero).sum()
+            share = (probabilities[i] + rival).nullif(0.0)
+            sums[f"clock_{i}_{j}"] = (probabilities[i] * rival / share).fill_null(zero).sum()
     return sums
 
 

@@ -26,8 +26,8 @@ def without_value(units: Any) -> dict[int, Valueless]:
         units = units.filter(units.events.notnull())
     known = units["values"] > 0 if "values" in units.columns else units.outcome.notnull()
     units = units.filter(units.arm >= 0)
-    each = units.group_by("arm").agg(units=units.count(), known=counting(known).sum())
-    return {row["arm"]: Valueless(row["units"], row["units"] - row["known"]) for row in run(each)}
+    counts = units.group_by("arm").agg(units=units.count(), known=counting(known).sum())
+    return {row["arm"]: Valueless(row["units"], row["units"] - row["known"]) for row in run(counts)}
 
 
 def by_arrival(
@@ -84,12 +84,12 @@ def by_arrival(
         if name in units.columns:
             sums[name] = units[name].sum()
     # A unit that is excluded has no denominator and no covariate either.
-    there = {
+    present = {
         name: value.isnull().ifelse(ibis.null("float64"), units[name])
         for name in ("per", "covariate")
         if name in units.columns
     }
-    per, covariate = there.get("per"), there.get("covariate")
+    per, covariate = present.get("per"), present.get("covariate")
     if per is not None or covariate is not None:
         sums |= moment_sums(value, per, covariate)
     if scored:
@@ -131,9 +131,9 @@ def unfit_outcomes(request: Request, units: Any) -> Unfit | None:
     if model.limited:
         value = value.clip(model.low, model.high)
     units = units.mutate(value=value).filter(units.arm >= 0)
-    each = units.group_by("value").agg(units=units.count()).order_by("value")
+    counts = units.group_by("value").agg(units=units.count()).order_by("value")
     count, reason = 0, ""
-    for batch in each.to_pyarrow().to_batches():
+    for batch in counts.to_pyarrow().to_batches():
         for row in batch.to_pylist():
             if row["value"] is None:
                 continue
@@ -198,9 +198,9 @@ def _grown(days: Any, limits: Outcome | None) -> Any:
     extra = {}
     if limits is not None:
         low, high = limits.low, limits.high
-        beyond, was = ((v < low) | (v > high) for v in (now, before))
+        beyond, was_beyond = ((v < low) | (v > high) for v in (now, before))
         # A unit is counted on the day on which it passes a limit.
-        extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was)).sum()
+        extra["clipped"] = counting(beyond & ((days["day"] == days["arrival"]) | ~was_beyond)).sum()
         now, before = (v.clip(low, high) for v in (now, before))
     step = now - before
     return days.group_by(keys).agg(

@@ -76,9 +76,9 @@ def reduced(request: Request, log: Log) -> Reduced:
     left_out: dict[str, int] = {}
     for table, unreadable in log.unreadable.items():
         lines, broken = unreadable.excluded, {RAGGED_LINE: unreadable.examples}
-        its = table == "assignments"
-        left_out |= _of_assignments(lines) if its else lines
-        examples |= _of_assignments(broken) if its else broken
+        is_assignments = table == "assignments"
+        left_out |= _of_assignments(lines) if is_assignments else lines
+        examples |= _of_assignments(broken) if is_assignments else broken
     excluded |= left_out
     without = made.table.excluded.get(WITHOUT_VALUE, 0)
     if survey.blank not in (0, without) and log.columns.count is None:
@@ -216,17 +216,19 @@ def _in_clusters(request: Request, units: Any) -> tuple[Any, tuple[str, ...]]:
     """The clusters of units, and a note if units were assigned one by one."""
     if not request.exclude:
         units = units.mutate(outcome=units.outcome.fill_null(request.missing))
-    each = tables.clustered(units, by_arm=False)
+    clusters = tables.clustered(units, by_arm=False)
     (row,) = run(
-        each.agg(all=each.count(), mixed=tables.counting(each.lowest != each.highest).sum())
+        clusters.agg(
+            all=clusters.count(), mixed=tables.counting(clusters.lowest != clusters.highest).sum()
+        )
     )
     if (row["mixed"] or 0) <= row["all"] / 2:
-        return each, ()
+        return clusters, ()
     return tables.clustered(units, by_arm=True), (BY_ONE,)
 
 
 def _of_assignments(reasons: dict[str, Count]) -> dict[str, Count]:
-    return {f"{reason}{OF_ASSIGNMENTS}": one for reason, one in reasons.items()}
+    return {f"{reason}{OF_ASSIGNMENTS}": rows for reason, rows in reasons.items()}
 
 
 def _end_of_log(request: Request, surveys: list[tables.Survey]) -> datetime:

@@ -86,10 +86,10 @@ class Sums:
     @property
     def zero_or_one(self) -> bool:
         """Whether every outcome is 0 or 1."""
-        there = self.units > 0
+        present = self.units > 0
         return bool(
-            np.all(self.lows[there] >= 0.0)
-            and np.all(self.highs[there] <= 1.0)
+            np.all(self.lows[present] >= 0.0)
+            and np.all(self.highs[present] <= 1.0)
             and np.allclose(self.totals, self.squares, rtol=1e-12)
         )
 
@@ -170,36 +170,36 @@ class Sums:
         if len(starts) == len(self.days):
             return self
 
-        def together(part: FloatArray, axes: Axes, how: np.ufunc) -> FloatArray:
+        def together(part: FloatArray, axes: Axes, combine: np.ufunc) -> FloatArray:
             for axis in axes.days:
-                part = how.reduceat(part, starts, axis=axis)
+                part = combine.reduceat(part, starts, axis=axis)
             return part
 
         lasts = [*(start - 1 for start in starts[1:]), len(self.days) - 1]
         return self._changed(together, days=tuple(self.days[at] for at in lasts))
 
     def _changed(
-        self, change: Callable[[FloatArray, Axes, np.ufunc], FloatArray], **others: Any
+        self, change: Callable[[FloatArray, Axes, np.ufunc], FloatArray], **changes: Any
     ) -> Sums:
-        """Return the sums with a change of all arrays, and `others` as given.
+        """Return the sums with a change of all arrays, and `changes` as given.
 
         The change gets the axes of an array, and what puts parts of it together.
         """
         parts: dict[str, Any] = {
-            name: None if (part := getattr(self, name)) is None else change(part, BY_ARM, how)
-            for name, how in PUT_TOGETHER.items()
+            name: None if (part := getattr(self, name)) is None else change(part, BY_ARM, combine)
+            for name, combine in PUT_TOGETHER.items()
         }
         if self.growth is not None:
-            parts["growth"] = Growth(*(change(one, BY_DAY, np.add) for one in self.growth))
+            parts["growth"] = Growth(*(change(part, BY_DAY, np.add) for part in self.growth))
         if self.scores is not None:
             parts["scores"] = replace(
                 self.scores,
                 **{
-                    name: change(getattr(self.scores, name), BY_PAIR, how)
-                    for name, how in SCORES_TOGETHER.items()
+                    name: change(getattr(self.scores, name), BY_PAIR, combine)
+                    for name, combine in SCORES_TOGETHER.items()
                 },
             )
-        return replace(self, **parts, **others)
+        return replace(self, **parts, **changes)
 
 
 def _statistics(units: FloatArray, totals: FloatArray, squares: FloatArray) -> Statistics:
@@ -215,16 +215,16 @@ def added(parts: Iterable[Sums]) -> Sums:
     """The sums of all segments together; scores and growth are those of a segment alone."""
     segments = list(parts)
     first, last = min(s.days[0] for s in segments), max(s.days[-1] for s in segments)
-    whole = Sums.blank(days_between(first, last), segments[0].units.shape[1])
+    total = Sums.blank(days_between(first, last), segments[0].units.shape[1])
     for sums in segments:
         start = (sums.days[0] - first).days
         rows = slice(start, start + len(sums.days))
-        whole.units[rows] += sums.units
-        whole.totals[rows] += sums.totals
-        whole.squares[rows] += sums.squares
-        whole.lows[rows] = np.minimum(whole.lows[rows], sums.lows)
-        whole.highs[rows] = np.maximum(whole.highs[rows], sums.highs)
-    return whole
+        total.units[rows] += sums.units
+        total.totals[rows] += sums.totals
+        total.squares[rows] += sums.squares
+        total.lows[rows] = np.minimum(total.lows[rows], sums.lows)
+        total.highs[rows] = np.maximum(total.highs[rows], sums.highs)
+    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,25 +81,25 @@ def counting(condition: Any) -> Any:
     return ibis.ifelse(condition.isnull(), ibis.null("int64"), ibis.ifelse(condition, 1, 0))
 
 
-def aggregated(value: Any, time: Any, aggregate: str, where: Any = None) -> Any:
+def aggregated(value: Any, time: Any, aggregate: str, condition: Any = None) -> Any:
     """What the values of a unit add up to; null where it has none."""
     if aggregate == "any":
-        return counting(value != 0.0).max(where=where).cast("float64")
+        return counting(value != 0.0).max(where=condition).cast("float64")
     if aggregate == "mean":
-        return value.mean(where=where)
+        return value.mean(where=condition)
     if aggregate == "last":
-        there = value.notnull() if where is None else where & value.notnull()
+        there = value.notnull() if condition is None else condition & value.notnull()
         return value.argmax(time, where=there)
-    return value.sum(where=where)
+    return value.sum(where=condition)
 
 
 def units_of_rows(rows: Any, aggregate: str) -> Any:
     """A table of units whose rows are units already."""
     rows = good(rows)
     value = counting(rows.value != 0.0).cast("float64") if aggregate == "any" else rows.value
-    others = [name for name in ("segment", "per", "entry") if name in rows.columns]
-    others += _constant(rows)
-    parts = {name: rows[name] for name in others}
+    columns = [name for name in ("segment", "per", "entry") if name in rows.columns]
+    columns += _constant(rows)
+    parts = {name: rows[name] for name in columns}
     return rows.select(arm=rows.code, first=rows.time, outcome=value, **parts)
 
 
@@ -222,8 +222,8 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
     if columns.arm is None or value is None or columns.totals or columns.no_unit:
         return None
     kind = table[value].type()
-    whole = kind.is_integer() or kind.is_boolean()
-    if not (whole or kind.is_floating()):
+    is_whole = kind.is_integer() or kind.is_boolean()
+    if not (is_whole or kind.is_floating()):
         return None
     number = table[value].cast("int8") if kind.is_boolean() else table[value]
     # The largest number is not a number if any is none.
@@ -247,7 +247,7 @@ def quick_survey(table: Any, columns: Columns, arms: Arms) -> Survey | None:
         return None
     if not (row["low"] >= -LARGEST and row["high"] <= LARGEST):
         return None
-    zero_or_one = whole and row["low"] >= 0 and row["high"] <= 1
+    zero_or_one = is_whole and row["low"] >= 0 and row["high"] <= 1
     return Survey(rows, {}, {}, 0, 0, row.get("first"), row.get("last"), rows, zero_or_one)
 
 
@@ -291,9 +291,9 @@ def _examples(rows: Any, reason: int) -> tuple[str, ...]:
 def in_two_arms(rows: Any) -> tuple[str, ...]:
     """Some of the units that have rows in two arms."""
     usable = good(rows)
-    each = usable.group_by("unit").agg(lowest=usable.code.min(), highest=usable.code.max())
-    each = each.filter(each.lowest != each.highest).select("unit").order_by("unit")
-    return tuple(str(row["unit"]) for row in run(each.limit(MOST_EXAMPLES)))
+    codes = usable.group_by("unit").agg(lowest=usable.code.min(), highest=usable.code.max())
+    codes = codes.filter(codes.lowest != codes.highest).select("unit").order_by("unit")
+    return tuple(str(row["unit"]) for row in run(codes.limit(MOST_EXAMPLES)))
 
 
 MOST_ROWS_COMPARED = 2_000_000

@@ -86,14 +86,14 @@ def read_csv(
     a column of that name has the name of each row's file, without its ending, unless the files have
     one already. What is returned first are the copies of the files that the view reads.
     """
-    both = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
-    files = [_opened(local, *names, alone=len(paths) == 1) for names in both]
+    named = [names for names in zip(paths, shown, strict=True) if Path(names[0]).stat().st_size]
+    files = [_opened(local, *names, alone=len(paths) == 1) for names in named]
     _check_headers(files)
     place = folder / f"checked_{len(list(folder.iterdir()))}"
     copies = [f"{place}_{at}.parquet" for at in range(len(files))]
     added = None if file_column in files[0].names else file_column
-    each = [_copied(local, *pair, added) for pair in zip(files, copies, strict=True)]
-    unreadable = sum(each, places.Unreadable())
+    read = [_copied(local, *pair, added) for pair in zip(files, copies, strict=True)]
+    unreadable = sum(read, places.Unreadable())
     names = files[0].names
     local.con.read_parquet(copies, union_by_name=True).create_view(f"{view}_text", replace=True)
     table = local.table(f"{view}_text")
@@ -125,8 +125,8 @@ def _check_headers(files: Sequence[_File]) -> None:
         parts = []
         if lacking := [name for name in first.names if name not in file.names]:
             parts.append(f"lacks {', '.join(map(repr, lacking))}")
-        if others := [name for name in file.names if name not in first.names]:
-            parts.append(f"has {', '.join(map(repr, others))} besides")
+        if unknown := [name for name in file.names if name not in first.names]:
+            parts.append(f"has {', '.join(map(repr, unknown))} besides")
         if parts:
             raise InputError(
                 "events",
@@ -189,7 +189,8 @@ def _unreadable(file: _File, rejects: Sequence[_Reject], rows: int) -> places.Un
             f"{len(file.names)} columns of its first, as line {one.line}, {one.text!r}",
         )
     examples = tuple(
-        f"line {one.line} of {Path(file.shown).name}: {one.text}" for one in rejects[:MOST_EXAMPLES]
+        f"line {reject.line} of {Path(file.shown).name}: {reject.text}"
+        for reject in rejects[:MOST_EXAMPLES]
     )
     return places.Unreadable(len(rejects), examples, above=file.form["SkipRows"])
 
@@ -204,16 +205,16 @@ def _repeats(table: Any, names: Sequence[str]) -> Any:
     """Whether a line has the names of the columns again, as in files that were put together."""
     import ibis
 
-    same = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
+    repeats = reduce(and_, (table[name].fill_null("").strip() == name.strip() for name in names))
     # Few lines have the first name at all, and only these are looked at further.
-    return ibis.ifelse(table[names[0]].contains(names[0].strip()), same, False).fill_null(False)
+    return ibis.ifelse(table[names[0]].contains(names[0].strip()), repeats, False).fill_null(False)
 
 
 def _types(table: Any, names: Sequence[str]) -> dict[str, str]:
     """The types that all entries of columns surely have; a column of text has none."""
-    every = [(name, kind) for name in names for kind in places.KINDS]
+    tried = [(name, kind) for name in names for kind in places.KINDS]
     # Few types fit the first lines, and only these are tried on all of them.
-    fitting = _fitting(table, _fitting(table.limit(SAMPLE), every), least=1)
+    fitting = _fitting(table, _fitting(table.limit(SAMPLE), tried), least=1)
     types = dict(reversed(fitting))
     for name in [name for name, kind in types.items() if kind == "float64"]:
         # Whether 1.234 is a thousand or a little more than one is not to be guessed here.
@@ -229,8 +230,8 @@ def _fitting(table: Any, tried: Sequence[tuple[str, str]], least: int = 0) -> li
     sums: dict[str, Any] = {}
     for at, (name, kind) in enumerate(tried):
         entry, fits = table[name], places.surely(table[name], kind)
-        there = entry.notnull() & ~entry.strip().lower().isin(places.BLANK_TEXTS)
-        sums |= {f"n{at}": fits.sum(), f"x{at}": ibis.ifelse(fits, False, there).sum()}
+        present = entry.notnull() & ~entry.strip().lower().isin(places.BLANK_TEXTS)
+        sums |= {f"n{at}": fits.sum(), f"x{at}": ibis.ifelse(fits, False, present).sum()}
     (row,) = places.run(table.agg(**sums)) if sums else [{}]
     counts = [(int(row[f"n{at}"] or 0), row[f"x{at}"]) for at in range(len(tried))]
     return [pair for pair, (n, odd) in zip(tried, counts, strict=True) if not odd and n >= least]
@@ -335,9 +336,9 @@ def _start_of_table(name: str) -> tuple[int, str] | None:
         lines = file.read(1 << 16).decode("latin-1").splitlines()[:100]
     for sign in SEPARATORS:
         counts = [line.count(sign) for line in lines]
-        most = max(counts, default=0)
-        if most and sum(count == most for count in counts) > 1:
-            return counts.index(most), sign
+        widest = max(counts, default=0)
+        if widest and sum(count == widest for count in counts) > 1:
+            return counts.index(widest), sign
     return None
 
 
@@ -377,7 +378,7 @@ def _named(header: Sequence[str | None], names: Sequence[str]) -> list[str]:
     >>> _named(["user", "Sales", "sales"], ["user", "Sales", "sales_1"])
     ['user', 'Sales (1)', 'sales (2)']
     """
-    plain = [(one or "").strip().casefold() for one in header]
+    plain = [(name or "").strip().casefold() for name in header]
     often, so_far = Counter(plain), Counter[str]()
     titles = []
     for title, key, name in zip(header, plain, names, strict=True):

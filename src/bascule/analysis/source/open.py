@@ -127,9 +127,9 @@ def _queried(opened: Connections, source: Source, table: Any) -> Any:
     except InputError:
         raise
     except Exception as problem:
-        there = ", ".join(table.columns)
+        columns = ", ".join(table.columns)
         raise InputError(
-            "query", f"query: {first_line(problem)} (the table is called log and has {there})"
+            "query", f"query: {first_line(problem)} (the table is called log and has {columns})"
         ) from None
     return local.table(f"bascule_{source.field}_rows")
 
@@ -316,8 +316,8 @@ def files_of(path: Path, field: str) -> tuple[list[str], str]:
     else:
         names = sorted(glob.glob(text, recursive=True, include_hidden=True))
     if not names and not path.is_dir():
-        why = f"no file matches {path}" if is_pattern else f"there is no file {path}"
-        raise InputError(field, f"{field}: {why}: check the path")
+        reason = f"no file matches {path}" if is_pattern else f"there is no file {path}"
+        raise InputError(field, f"{field}: {reason}: check the path")
     forms = Counter(form_of(Path(name)) for name in names)
     if None in forms:
         known = ", ".join(sorted(FORMS))

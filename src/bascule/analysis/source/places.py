@@ -80,8 +80,8 @@ def surely(text: Any, kind: str) -> Any:
     import ibis
 
     if kind == "timestamp":
-        same = text.try_cast("timestamp").cast("string") == text
-        return (same | (text.try_cast("date").cast("string") == text)).fill_null(False)
+        is_time = text.try_cast("timestamp").cast("string") == text
+        return (is_time | (text.try_cast("date").cast("string") == text)).fill_null(False)
     if kind == "int64":
         return (text.try_cast("int64").cast("string") == text).fill_null(False)
     # No leading zero, no word such as inf; DuckDB also reads 1_000 as a number.
@@ -110,10 +110,10 @@ def unclear_points(row: Record, name: str = "") -> int:
     >>> unclear_points({"grouped0": 9, "pointed0": 9, "whole0": 4}, "0")
     9
     """
-    grouped, pointed, whole = (
+    grouped, pointed, wholes = (
         int(row.get(f"{form}{name}") or 0) for form in ("grouped", "pointed", "whole")
     )
-    return grouped if grouped == pointed and grouped >= FEWEST_GROUPED and whole else 0
+    return grouped if grouped == pointed and grouped >= FEWEST_GROUPED and wholes else 0
 
 
 DATABASES = (".duckdb", ".ddb", ".db")
@@ -178,11 +178,13 @@ class Connections:
 
     def place(self, source: Source) -> str:
         """Where a log is, in words, how many lines stand above its table, and its encoding."""
-        its = self.unreadable.get(source.field, Unreadable())
-        lines = "1 line" if its.above == 1 else f"{its.above} lines"
-        parts = [f"without {lines} above the table"] if its.above else []
-        if its.encoding is not None:
-            parts.append(f"not in UTF-8, read as {its.encoding}: state encoding if that is wrong")
+        unreadable = self.unreadable.get(source.field, Unreadable())
+        lines = "1 line" if unreadable.above == 1 else f"{unreadable.above} lines"
+        parts = [f"without {lines} above the table"] if unreadable.above else []
+        if unreadable.encoding is not None:
+            parts.append(
+                f"not in UTF-8, read as {unreadable.encoding}: state encoding if that is wrong"
+            )
         return source.shown + (f" ({'; '.join(parts)})" if parts else "")
 
 

@@ -43,8 +43,8 @@ def doctor(
     from bascule.live.reports.verification.doctor import doctor as examine
 
     checks = examine(store, full=full)
-    rows = [{"check": one.name, "ok": one.ok, "detail": one.detail} for one in checks]
-    is_well = all(one.ok for one in checks)
+    rows = [{"check": check.name, "ok": check.ok, "detail": check.detail} for check in checks]
+    is_well = all(check.ok for check in checks)
     print_rows(as_json, {"ok": is_well, "checks": rows}, map(str, checks))
     if not is_well:
         raise typer.Exit(1)

@@ -66,10 +66,10 @@ def command(
         show_default=False,
         metavar="",
     ),
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Watch the same visitors in an adaptive test and in an even split, live on the service."""
-    seed, tests, day_seconds, port = values(OPTIONS, given)
+    seed, tests, day_seconds, port = values(OPTIONS, options)
     needed()
     from bascule.live.api import ManualClock, Store
     from bascule.service import demo_shop
@@ -170,14 +170,14 @@ def _ending(name: str, standing: Standing) -> str:
 
 def _conclude(console: Console, standings: Mapping[str, Standing]) -> None:
     """Compare the two tests that were played."""
-    both = list(standings.values())
+    played = list(standings.values())
     rows = [
         ("", [TITLES[name] for name in standings]),
-        ("winner", [_winner(one) for one in both]),
-        ("days", [f"{one.days:.1f}" for one in both]),
-        ("visitors that had come", [f"{one.visitors:,}" for one in both]),
-        ("of whom met the old button", [f"{one.worse:,}" for one in both]),
-        ("sales lost to it", [f"{one.lost:.0f}" for one in both]),
+        ("winner", [_winner(test) for test in played]),
+        ("days", [f"{test.days:.1f}" for test in played]),
+        ("visitors that had come", [f"{test.visitors:,}" for test in played]),
+        ("of whom met the old button", [f"{test.worse:,}" for test in played]),
+        ("sales lost to it", [f"{test.lost:.0f}" for test in played]),
     ]
     console.print("\nThis time, with the same visitors:\n")
     for label, cells in rows:
@@ -232,11 +232,11 @@ def histogram(columns: Sequence[Sequence[float]], titles: Sequence[str]) -> list
     values = [value for column in columns for value in column]
     bins = range(int(min(values) // BIN), int(max(values) // BIN) + 1)
     counts = [[sum(value // BIN == k for value in column) for k in bins] for column in columns]
-    scale = WIDEST / max(max(each) for each in counts)
+    scale = WIDEST / max(max(row) for row in counts)
     labels = ["", *(f"{BIN * k}-{BIN * (k + 1)}" for k in bins)]
     cells = [
-        [title, *("#" * round(scale * count) or "." * (count > 0) for count in each)]
-        for title, each in zip(titles, counts, strict=True)
+        [title, *("#" * round(scale * count) or "." * (count > 0) for count in row)]
+        for title, row in zip(titles, counts, strict=True)
     ]
     width = max(map(len, labels))
     rows = zip(labels, *cells, strict=True)

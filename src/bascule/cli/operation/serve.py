@@ -96,13 +96,13 @@ SEVERAL = {
 
 
 @declared(SERVICE, environment="BASCULE_")
-def command(store: str = STORE, **given: Any) -> None:
+def command(store: str = STORE, **options: Any) -> None:
     """Serve a store over HTTP: the API, OFREP for OpenFeature clients, and the page."""
     needed()
     from bascule.service.server.run import serve
     from bascule.service.settings import Settings
 
-    asked = read(SERVICE, given)
+    asked = read(SERVICE, options)
     workers, log_level = asked.pop("workers", 1), asked.pop("log_level", "info")
     asked = {
         SEVERAL.get(name, name): tuple(value) if SERVICE[name].many else value
@@ -125,8 +125,8 @@ def command(store: str = STORE, **given: Any) -> None:
 
 
 def _proxies_of_environment() -> tuple[str, ...]:
-    given = os.environ.get(PROXIES, "").split(",")
-    return tuple(proxy.strip() for proxy in given if proxy.strip())
+    proxies = os.environ.get(PROXIES, "").split(",")
+    return tuple(proxy.strip() for proxy in proxies if proxy.strip())
 
 
 def needed() -> None:

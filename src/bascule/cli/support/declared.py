@@ -53,24 +53,29 @@ def declared(
             if parameter.kind is not inspect.Parameter.VAR_KEYWORD
         ]
         in_panels = sorted(options.items(), key=lambda item: [*PANELS].index(item[1].group))
-        made = [_parameter(name, one, shown, environment) for name, one in in_panels]
-        more = [] if all(one.group in shown for one in options.values()) else [HELP_ALL]
-        parameters = [one.replace(kind=one.KEYWORD_ONLY) for one in (*of_command, *made, *more)]
+        made = [_parameter(name, option, shown, environment) for name, option in in_panels]
+        hidden = [] if all(option.group in shown for option in options.values()) else [HELP_ALL]
+        parameters = [
+            parameter.replace(kind=parameter.KEYWORD_ONLY)
+            for parameter in (*of_command, *made, *hidden)
+        ]
 
         @wraps(command)
         def run(**typed: Any) -> None:
-            mine = {one.name: typed.pop(one.name) for one in of_command}
+            mine = {parameter.name: typed.pop(parameter.name) for parameter in of_command}
             typed.pop("help_all", None)
-            given = {name: value for name, value in typed.items() if value not in (None, [], False)}
+            options_given = {
+                name: value for name, value in typed.items() if value not in (None, [], False)
+            }
             with spelled(*declarations):
                 check_given(
                     {option.name: option for option in options.values()},
-                    [options[name].name for name in given],
+                    [options[name].name for name in options_given],
                 )
-                command(**mine, **given)
+                command(**mine, **options_given)
 
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run
 
     return decorate
@@ -79,8 +84,8 @@ def declared(
 @contextmanager
 def spelled(*declarations: Options) -> Iterator[None]:
     """Turn the names of options in a message into how they are typed."""
-    options = [one for declaration in declarations for one in declaration.values()]
-    typed = {name: one.typed for one in options for name in (one.name, one.flag)}
+    options = [option for declaration in declarations for option in declaration.values()]
+    typed = {name: option.typed for option in options for name in (option.name, option.flag)}
     try:
         yield
     except InputError as error:
@@ -89,9 +94,9 @@ def spelled(*declarations: Options) -> Iterator[None]:
         ) from None
 
 
-def read(options: Options, given: Mapping[str, Any]) -> dict[str, Any]:
+def read(options: Options, typed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values of these options, each as what it stands for."""
-    return {name: options[name].read(given[name]) for name in options if name in given}
+    return {name: options[name].read(typed[name]) for name in options if name in typed}
 
 
 def values(options: Options, given: Mapping[str, Any]) -> list[Any]:
@@ -100,8 +105,10 @@ def values(options: Options, given: Mapping[str, Any]) -> list[Any]:
     >>> values(named(port=Option(kind="whole", default="8000"), looks=Option(kind="whole")), {})
     [8000, None]
     """
-    typed = {name: one.default for name, one in options.items() if one.default} | dict(given)
-    return [one.read(typed[name]) if name in typed else None for name, one in options.items()]
+    typed = {name: option.default for name, option in options.items() if option.default} | dict(
+        given
+    )
+    return [option.read(typed[name]) if name in typed else None for name, option in options.items()]
 
 
 def _parameter(

@@ -107,9 +107,9 @@ def runs(count: int) -> dict[str, Option]:
     return {**RUNS, "runs": replace(RUNS["runs"], help="How many tests.", default=str(count))}
 
 
-def option(meaning: str, metavar: str | None = None, **more: Any) -> Any:
+def option(meaning: str, metavar: str | None = None, **settings: Any) -> Any:
     """Return an option of a command that is None where it is not given."""
-    return typer.Option(None, help=meaning, metavar=metavar, **more)
+    return typer.Option(None, help=meaning, metavar=metavar, **settings)
 
 
 @contextmanager
@@ -142,38 +142,38 @@ def workers(given: Mapping[str, Any]) -> Iterator[None]:
         yield
 
 
-def described_design(given: Mapping[str, Any], arms: int) -> Design:
+def described_design(options: Mapping[str, Any], arms: int) -> Design:
     """Return the design that the options describe.
 
     >>> described_design({"rule": "tilt", "tilt": "4"}, 2).rule
     Tilt(tilt=4.0, effect=None, batch=1)
     """
     of_design = {name: options_of(Design)[name] for name in (*OF_DESIGN, *CAP, *CALENDAR)}
-    rule, outcome = described_rule(given), described_outcome(given)
-    return Design(arm_names(arms), outcome, rule, **read(of_design, given))
+    rule, outcome = described_rule(options), described_outcome(options)
+    return Design(arm_names(arms), outcome, rule, **read(of_design, options))
 
 
-def loaded_design(given: Mapping[str, Any]) -> Design:
+def loaded_design(options: Mapping[str, Any]) -> Design:
     """Return the design of a file, which leaves nothing to describe but its cap and calendar."""
-    return replace(Design.load(given["design"]), **read({**CAP, **CALENDAR}, given))
+    return replace(Design.load(options["design"]), **read({**CAP, **CALENDAR}, options))
 
 
-def described_outcome(given: Mapping[str, Any]) -> Outcome:
+def described_outcome(options: Mapping[str, Any]) -> Outcome:
     """Return the outcome model that the options describe.
 
     >>> described_outcome({"outcome": "bounded", "high": 5.0})
     Bounded(low=0.0, high=5.0)
     """
-    return make(OUTCOMES, given.get("outcome") or "gaussian", _declared(OUTCOME, given))
+    return make(OUTCOMES, options.get("outcome") or "gaussian", _declared(OUTCOME, options))
 
 
-def described_rule(given: Mapping[str, Any]) -> Rule:
+def described_rule(options: Mapping[str, Any]) -> Rule:
     """Return the rule that the options describe.
 
     >>> described_rule({"rule": "etc"})
     ETC(stop='intervals')
     """
-    return make(RULES, given.get("rule") or "ucb", _declared(RULE, given))
+    return make(RULES, options.get("rule") or "ucb", _declared(RULE, options))
 
 
 def _declared(options: Mapping[str, Option], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def parameter_names(kind: str) -> set[str]:
     >>> sorted(parameter_names("numeric"))
     ['sigma']
     """
-    return {one.flag or name for name, one in options_of(OUTCOMES.get(kind)).items()}
+    return {option.flag or name for name, option in options_of(OUTCOMES.get(kind)).items()}
 
 
 def implied(sizes: Mapping[str, Any]) -> str | None:

@@ -70,16 +70,16 @@ def _class_in(path: Path, name: str, field: str) -> type[Rule]:
     return rule
 
 
-def _arguments(text: str, whole: str, field: str) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(text: str, rule: str, field: str) -> tuple[list[Any], dict[str, Any]]:
     """Return the arguments of a call, which are plain values."""
     try:
         call = ast.parse(f"_{text}", mode="eval").body
         if not isinstance(call, ast.Call):
             raise SyntaxError(text)
-        positional = [ast.literal_eval(one) for one in call.args]
-        keywords = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+        positional = [ast.literal_eval(argument) for argument in call.args]
+        keywords = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     except (SyntaxError, ValueError):
         raise InputError(
-            field, f"{field} {whole!r} cannot be read: {FORM}, whose arguments are plain values"
+            field, f"{field} {rule!r} cannot be read: {FORM}, whose arguments are plain values"
         ) from None
     return positional, keywords

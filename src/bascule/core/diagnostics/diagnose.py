@@ -56,4 +56,6 @@ def diagnose(
     if look is None:
         return tuple(diagnostics)
     # Of the two checks of the allocation one holds at any time as it is.
-    return tuple(one.at_look(look) for one in diagnostics if one.name != "sample ratio")
+    return tuple(
+        diagnostic.at_look(look) for diagnostic in diagnostics if diagnostic.name != "sample ratio"
+    )

@@ -89,8 +89,8 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
     cells = Cells(table[:, :, 0], table[:, :, 1], table[:, :, 2])
     if not np.all(np.isfinite(table)) or np.any(cells.units < 0.0):
         raise InputError(field, f"{field} must have finite totals and no units below 0")
-    least = cells.totals**2 / np.maximum(cells.units, 1.0)
-    if np.any(cells.squares < (1.0 - 1e-9) * least):
+    smallest = cells.totals**2 / np.maximum(cells.units, 1.0)
+    if np.any(cells.squares < (1.0 - 1e-9) * smallest):
         raise InputError(
             field, f"{field} have squares too small for their totals: add up the squares as well"
         )
@@ -106,8 +106,8 @@ def join(units: FloatArray, needed: float) -> list[int]:
     [0, 2]
     """
     starts, held, begin = [], 0.0, 0
-    for period, more in enumerate(units.tolist()):
-        held += more
+    for period, count in enumerate(units.tolist()):
+        held += count
         if held >= needed:
             starts.append(begin)
             held, begin = 0.0, period + 1
@@ -196,12 +196,14 @@ def joiner_trend(
     """
     level = checked_level(level)
     statistic, degrees = 0.0, 0
-    for arm in {one.arm for one in joiners}:
-        some = sorted((one for one in joiners if one.arm == arm), key=lambda one: one.stage)
-        before = np.cumsum([0, *(one.units for one in some)])
+    for arm in {joiner.arm for joiner in joiners}:
+        of_arm = sorted(
+            (joiner for joiner in joiners if joiner.arm == arm), key=lambda joiner: joiner.stage
+        )
+        before = np.cumsum([0, *(joiner.units for joiner in of_arm)])
         parts = np.searchsorted(before[:-1], before[-1] / 2.0)
-        halves = some[:parts], some[parts:]
-        if min(sum(one.units for one in half) for half in halves) < FEWEST_UNITS:
+        halves = of_arm[:parts], of_arm[parts:]
+        if min(sum(joiner.units for joiner in half) for half in halves) < FEWEST_UNITS:
             continue
         means, variances = zip(*(_joiner_mean(half, spreads) for half in halves), strict=True)
         statistic += (means[1] - means[0]) ** 2 / sum(variances)
@@ -222,11 +224,11 @@ def joiner_trend(
 
 def _joiner_mean(joiners: Sequence[Joiners], spreads: tuple[float, float]) -> tuple[float, float]:
     """Return the mean of the units' averages, and its variance."""
-    units = sum(one.units for one in joiners)
-    mean = sum(one.total / one.outcomes for one in joiners) / units
+    units = sum(joiner.units for joiner in joiners)
+    mean = sum(joiner.total / joiner.outcomes for joiner in joiners) / units
     between, within = spreads
     variance = sum(
-        one.units * (between * between + within * within / one.outcomes) for one in joiners
+        joiner.units * (between * between + within * within / joiner.outcomes) for joiner in joiners
     )
     return mean, variance / units**2
 
@@ -248,18 +250,18 @@ def shift(
     level = checked_level(level)
     parts = checks.whole("parts", parts, 2, f"{SHIFT_PARTS} is a good choice")
     cells = cells_of("periods", periods)
-    variances, enough = cells.variances(), cells.units.sum(axis=0) >= cells.needed()
+    variances, has_enough = cells.variances(), cells.units.sum(axis=0) >= cells.needed()
     starts = join(cells.units.sum(axis=1), cells.units.sum() / parts)
     cells = Cells(*(joined(part, starts) for part in cells))
-    pairs, largest, which, differ = 0, 0.0, (0, 0), (0.0, 0.0)
+    pairs, largest, worst_pair, differ = 0, 0.0, (0, 0), (0.0, 0.0)
     for arm in range(len(variances) - 1):
-        if enough[arm]:
-            others = arm + 1 + np.flatnonzero(enough[arm + 1 :])
-            raw, moved, z, moving = _against(cells, variances, arm, others)
+        if has_enough[arm]:
+            rivals = arm + 1 + np.flatnonzero(has_enough[arm + 1 :])
+            raw, moved, z, moving = _against(cells, variances, arm, rivals)
             pairs += int(np.count_nonzero(moving))
             at = int(np.argmax(np.abs(z))) if len(z) else 0
             if len(z) and abs(z[at]) >= abs(largest):
-                largest, which = float(z[at]), (arm, int(others[at]))
+                largest, worst_pair = float(z[at]), (arm, int(rivals[at]))
                 differ = float(raw[at]), float(raw[at] - moved[at])
     if pairs == 0:
         message = "nothing to compare: too few units, or the shares of the arms never moved"
@@ -267,7 +269,7 @@ def shift(
     p_value = min(1.0, pairs * normal_tails(largest))
     if p_value <= level:
         message = (
-            f"arms {which[0]} and {which[1]} differ by {differ[0]:.3g} overall but by "
+            f"arms {worst_pair[0]} and {worst_pair[1]} differ by {differ[0]:.3g} overall but by "
             f"{differ[1]:.3g} within parts of the test ({shown(p_value)}): outcomes drifted while "
             "the shares of the arms moved; trust the comparison within parts"
         )
@@ -277,18 +279,18 @@ def shift(
 
 
 def _against(
-    cells: Cells, variances: FloatArray, arm: int, others: NDArray[np.intp]
+    cells: Cells, variances: FloatArray, arm: int, rivals: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.bool_]]:
     """One arm against others: raw differences, how far they exceed those within parts, and z.
 
     The last array says where the shares moved at all; elsewhere z is 0.
     """
-    theirs, mine = cells.units[:, others], cells.units[:, [arm]]
+    theirs, mine = cells.units[:, rivals], cells.units[:, [arm]]
     weights = mine * theirs / np.maximum(mine + theirs, 1.0)
     inside = weights / np.maximum(weights.sum(axis=0), 1e-300)
-    raw, moved, variance = np.zeros((3, len(others)))
-    least = np.zeros(len(others))
-    for sign, units, arms in ((1.0, mine, [arm]), (-1.0, theirs, others)):
+    raw, moved, variance = np.zeros((3, len(rivals)))
+    smallest = np.zeros(len(rivals))
+    for sign, units, arms in ((1.0, mine, [arm]), (-1.0, theirs, rivals)):
         size = units.sum(axis=0)
         overall = cells.totals[:, arms].sum(axis=0) / size
         means = cells.totals[:, arms] / np.maximum(units, 1.0)
@@ -297,8 +299,8 @@ def _against(
         off = (units / size - inside) ** 2 / np.maximum(units, 1.0)
         variance += variances[arms] * np.sum(off, axis=0)
         # With shares that never move nothing is left but rounding.
-        least += ROUNDING * variances[arms] / size
-    moving = (weights.sum(axis=0) > 0.0) & (variance > least)
+        smallest += ROUNDING * variances[arms] / size
+    moving = (weights.sum(axis=0) > 0.0) & (variance > smallest)
     z = np.where(moving, moved / np.sqrt(np.where(moving, variance, 1.0)), 0.0)
     return raw, moved, z, moving
 
@@ -318,16 +320,18 @@ def late_outcomes(
     True
     """
     level = checked_level(level)
-    here, there = cells_of("prompt", prompt), cells_of("late", late)
-    if here.units.shape != there.units.shape:
+    prompt_cells, late_cells = cells_of("prompt", prompt), cells_of("late", late)
+    if prompt_cells.units.shape != late_cells.units.shape:
         raise InputError("late", "late must have the same periods and arms as prompt")
-    both = Cells(*(a + b for a, b in zip(here, there, strict=True)))
-    weights = here.units * there.units / np.maximum(both.units, 1.0)
-    apart = there.totals / np.maximum(there.units, 1.0) - here.totals / np.maximum(here.units, 1.0)
+    pooled = Cells(*(a + b for a, b in zip(prompt_cells, late_cells, strict=True)))
+    weights = prompt_cells.units * late_cells.units / np.maximum(pooled.units, 1.0)
+    apart = late_cells.totals / np.maximum(
+        late_cells.units, 1.0
+    ) - prompt_cells.totals / np.maximum(prompt_cells.units, 1.0)
     # The variance if as many outcomes of each stratum were called late at random.
-    variance = float(np.sum(weights * variances_of(*both)))
-    enough = min(here.units[weights > 0.0].sum(), there.units[weights > 0.0].sum())
-    if variance <= (FEWEST_HITS if both.zero_or_one else 0.0) or enough < FEWEST_UNITS:
+    variance = float(np.sum(weights * variances_of(*pooled)))
+    smaller = min(prompt_cells.units[weights > 0.0].sum(), late_cells.units[weights > 0.0].sum())
+    if variance <= (FEWEST_HITS if pooled.zero_or_one else 0.0) or smaller < FEWEST_UNITS:
         message = "too few outcomes came late to tell whether they differ from prompt ones"
         return Diagnostic("late outcomes", 0.0, 1.0, level, "fixed time", message)
     difference = float(np.sum(weights * apart))

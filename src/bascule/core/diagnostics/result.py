@@ -157,8 +157,8 @@ def student_tail(value: float, degrees: float) -> float:
     if math.isinf(degrees):
         return 0.5 * math.erfc(value * math.sqrt(0.5))
     square = value * value
-    both = _beta_part(degrees / (degrees + square), square / (degrees + square), degrees / 2.0)
-    return 0.5 * both if value >= 0.0 else 1.0 - 0.5 * both
+    two_sided = _beta_part(degrees / (degrees + square), square / (degrees + square), degrees / 2.0)
+    return 0.5 * two_sided if value >= 0.0 else 1.0 - 0.5 * two_sided
 
 
 def student_quantile(tail: float, degrees: float) -> float:

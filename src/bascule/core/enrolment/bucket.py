@@ -73,9 +73,9 @@ def cuts(weights: Sequence[float | Rational]) -> tuple[int, ...]:
     >>> [f"{cut:016x}" for cut in cuts([1, 1, 1])]
     ['5555555555555556', 'aaaaaaaaaaaaaaab', '10000000000000000']
     """
-    whole = whole_weights(weights)
-    total, upto, limits = sum(whole), 0, []
-    for weight in whole:
+    parts = whole_weights(weights)
+    total, upto, limits = sum(parts), 0, []
+    for weight in parts:
         upto += weight
         limits.append(-(-upto * POINTS // total))
     return tuple(limits)
@@ -97,15 +97,15 @@ def whole_weights(weights: object) -> tuple[int, ...]:
     if not any(ratios):
         raise InputError("weights", "weights must have one above 0: give an even split as [1, 1]")
     common = math.lcm(*(ratio.denominator for ratio in ratios))
-    whole = [ratio.numerator * (common // ratio.denominator) for ratio in ratios]
-    factor = math.gcd(*whole)
-    return tuple(weight // factor for weight in whole)
+    parts = [ratio.numerator * (common // ratio.denominator) for ratio in ratios]
+    factor = math.gcd(*parts)
+    return tuple(weight // factor for weight in parts)
 
 
 def _ratio(weight: object) -> Fraction:
     remedy = "give each arm its part, as in [90, 10]"
-    given = checks.finite("weights", weight, remedy)
-    ratio = Fraction(weight) if isinstance(weight, Rational) else Fraction(repr(given))
+    number = checks.finite("weights", weight, remedy)
+    ratio = Fraction(weight) if isinstance(weight, Rational) else Fraction(repr(number))
     if ratio < 0:
         raise InputError("weights", f"weights must be at least 0 (got {weight}): {remedy}")
     return ratio

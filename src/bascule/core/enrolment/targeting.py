@@ -45,7 +45,7 @@ def checked_context(context: object) -> Context:
                 "only what targeting rules ask for",
             )
         inside = part.values() if isinstance(part, Mapping) else part
-        left += [one for one in inside if isinstance(one, (Mapping, list, tuple))]
+        left += [value for value in inside if isinstance(value, (Mapping, list, tuple))]
     return context
 
 
@@ -106,44 +106,46 @@ class _Reader:
         if not isinstance(rule, Mapping) or len(rule) != 1:
             example = '{"==": [{"var": "country"}, "FR"]}'
             raise _refused(f"{_shown(rule)} is no rule: write {example}")
-        ((operator, given),) = rule.items()
+        ((operator, operands),) = rule.items()
         if operator in ("and", "or"):
-            return self._joined(operator, given, depth)
+            return self._joined(operator, operands, depth)
         if operator == "!":
-            (inner,) = given if isinstance(given, list) and len(given) == 1 else (given,)
+            (inner,) = (
+                operands if isinstance(operands, list) and len(operands) == 1 else (operands,)
+            )
             negated = self.test(inner, depth + 1)
             return lambda context: not negated(context)
         if operator == "in":
-            return self._member(given, depth)
+            return self._member(operands, depth)
         if operator in COMPARISONS:
-            return self._compared(operator, given, depth)
+            return self._compared(operator, operands, depth)
         raise _refused(f"{operator!r:.60} is no operator: use {', '.join(OPERATORS)}")
 
-    def _joined(self, operator: str, given: object, depth: int) -> Test:
-        if not isinstance(given, list) or not given:
-            raise _refused(f'"{operator}" needs a list of rules (got {_shown(given)})')
-        tests = [self.test(part, depth + 1) for part in given]
+    def _joined(self, operator: str, operands: object, depth: int) -> Test:
+        if not isinstance(operands, list) or not operands:
+            raise _refused(f'"{operator}" needs a list of rules (got {_shown(operands)})')
+        tests = [self.test(part, depth + 1) for part in operands]
         if operator == "and":
             return lambda context: all(test(context) for test in tests)
         return lambda context: any(test(context) for test in tests)
 
-    def _compared(self, operator: str, given: object, depth: int) -> Test:
-        left, right = self._two(operator, given)
+    def _compared(self, operator: str, operands: object, depth: int) -> Test:
+        left, right = self._two(operator, operands)
         first, second = self._term(left, depth + 1), self._term(right, depth + 1)
         if not (_is_variable(left) or _is_variable(right)):
-            raise _refused(f'"{operator}" compares {_shown(given)}: one must be {{"var": NAME}}')
+            raise _refused(f'"{operator}" compares {_shown(operands)}: one must be {{"var": NAME}}')
         compare = COMPARISONS[operator]
         return lambda context: compare(first(context), second(context))
 
-    def _member(self, given: object, depth: int) -> Test:
+    def _member(self, operands: object, depth: int) -> Test:
         """Read whether a value is in a list, of literals or in an attribute."""
-        left, right = self._two("in", given)
+        left, right = self._two("in", operands)
         value = self._term(left, depth + 1)
         if isinstance(right, list):
-            accepted = [self._term(one, depth + 1)({}) for one in right if not _is_variable(one)]
+            accepted = [self._term(term, depth + 1)({}) for term in right if not _is_variable(term)]
             if len(accepted) < len(right) or not _is_variable(left):
                 raise _refused('"in" needs an attribute and a list of texts or numbers')
-            return lambda context: any(_is_equal(value(context), one) for one in accepted)
+            return lambda context: any(_is_equal(value(context), entry) for entry in accepted)
         if not _is_variable(right):
             raise _refused(f'"in" needs a list of texts or numbers (got {_shown(right)})')
         listed = self._term(right, depth + 1)
@@ -152,7 +154,7 @@ class _Reader:
             members, sought = listed(context), value(context)
             if not isinstance(members, (list, tuple)):
                 return False
-            return any(_is_equal(sought, one) for one in members)
+            return any(_is_equal(sought, member) for member in members)
 
         return test
 
@@ -168,10 +170,10 @@ class _Reader:
             raise _refused(f'{_shown(part)} is no text, number, true, false or {{"var": NAME}}')
         return lambda _: part
 
-    def _two(self, operator: str, given: object) -> tuple[object, object]:
-        if not isinstance(given, list) or len(given) != 2:
-            raise _refused(f'"{operator}" needs a list of two values (got {_shown(given)})')
-        return given[0], given[1]
+    def _two(self, operator: str, operands: object) -> tuple[object, object]:
+        if not isinstance(operands, list) or len(operands) != 2:
+            raise _refused(f'"{operator}" needs a list of two values (got {_shown(operands)})')
+        return operands[0], operands[1]
 
     def _count(self, depth: int) -> None:
         self._parts += 1

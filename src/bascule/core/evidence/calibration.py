@@ -33,7 +33,7 @@ SUMMED_UNTIL = 1_000_000
 
 GROWTHS: tuple[float, ...] = (
     *np.geomspace(1.05, 20.0, 160).tolist(),
-    *(float(whole) for whole in range(2, 21)),
+    *(float(number) for number in range(2, 21)),
 )
 """Factors to try: whole ones too, because epochs end at whole numbers."""
 

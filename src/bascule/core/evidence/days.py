@@ -53,9 +53,9 @@ def day_charges(units_a: float, units_b: float, squares_a: float, squares_b: flo
     >>> round(float(day_charges(100, 100, 5.0, 5.0)[3]), 6)
     0.01644
     """
-    both = units_a + units_b
-    curves_a = curves(SLOPES * (units_b / both))
-    curves_b = curves_a if units_a == units_b else curves(SLOPES * (units_a / both))
+    units = units_a + units_b
+    curves_a = curves(SLOPES * (units_b / units))
+    curves_b = curves_a if units_a == units_b else curves(SLOPES * (units_a / units))
     return curves_a * squares_a + curves_b * squares_b
 
 

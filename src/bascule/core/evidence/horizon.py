@@ -145,16 +145,16 @@ def conditional_power(room: float, left: float) -> float:
     return straight + math.exp(2.0 * room + log_normal_cdf((-room - left) / root))
 
 
-def may_reach(room: float, left: float, least: float) -> bool:
-    """Return whether the conditional power is at least `least`.
+def may_reach(room: float, left: float, smallest: float) -> bool:
+    """Return whether the conditional power is at least `smallest`.
 
     >>> may_reach(1.0, 4.0, 0.2), may_reach(8.0, 4.0, 0.2)
     (True, False)
     """
     # With no more room than what is left, it is one half or more: most tests are here for long.
-    if least <= 0.5 and room <= left:
+    if smallest <= 0.5 and room <= left:
         return True
-    return conditional_power(room, left) >= least
+    return conditional_power(room, left) >= smallest
 
 
 NORMAL = NormalDist()
@@ -222,8 +222,8 @@ def power_of_each(power: float, rivals: int, correlation: float) -> float:
         return float(weights @ np.array(shares) ** rivals)
 
     # Independent comparisons need the most.
-    most = quantile(power ** (1.0 / rivals))
-    return NORMAL.cdf(_solved(all_succeed, power, quantile(power), most))
+    reach = quantile(power ** (1.0 / rivals))
+    return NORMAL.cdf(_solved(all_succeed, power, quantile(power), reach))
 
 
 @lru_cache(maxsize=256)
@@ -281,17 +281,17 @@ def _room_of(futility: float, left: float) -> float:
 def _solved(rising: Callable[[float], float], wanted: float, low: float, high: float) -> float:
     """Return where a rising function has this value, by false position (Illinois)."""
     below, above = rising(low) - wanted, rising(high) - wanted
-    here = high
+    root = high
     for _ in range(TRIES):
-        here = (low * above - high * below) / (above - below)
-        value = rising(here) - wanted
+        root = (low * above - high * below) / (above - below)
+        value = rising(root) - wanted
         if abs(value) < CLOSE:
             break
         if value < 0.0:
-            low, below, above = here, value, 0.5 * above
+            low, below, above = root, value, 0.5 * above
         else:
-            high, above, below = here, value, 0.5 * below
-    return here
+            high, above, below = root, value, 0.5 * below
+    return root
 
 
 def _density(values: FloatArray, deviation: float) -> FloatArray:

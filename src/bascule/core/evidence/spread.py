@@ -112,9 +112,9 @@ def daily_variances(units: FloatArray, about: FloatArray) -> FloatArray:
     [1.0, 1.02]
     """
     free = float(np.maximum(units - 1.0, 0.0).sum())
-    whole = float(about.sum()) / free if free > 0.0 else 0.0
+    pooled = float(about.sum()) / free if free > 0.0 else 0.0
     variances: FloatArray = np.where(
-        units >= FEWEST_UNITS, about / np.maximum(units - 1.0, 1.0), whole
+        units >= FEWEST_UNITS, about / np.maximum(units - 1.0, 1.0), pooled
     )
     return variances
 

@@ -83,11 +83,11 @@ def ceiling(total: float, units_a: float, units_b: float) -> float:
 
 
 def least_product(
-    difference: float, units_a: float, units_b: float, error_a: float, enough: float
+    difference: float, units_a: float, units_b: float, error_a: float, threshold: float
 ) -> tuple[float, float]:
     """Log evidence at the least favourable means, and by how much the mean of A is off there.
 
-    The search starts from `error_a` and ends as soon as the evidence is clearly below `enough`.
+    The search starts from `error_a` and ends as soon as the evidence is clearly below `threshold`.
     """
     value = -math.inf
     low = -math.inf
@@ -96,7 +96,7 @@ def least_product(
         value, first, second = product_and_derivatives(
             error_a, difference - error_a, units_a, units_b
         )
-        if value < enough or first * first <= 2.0 * FLAT * second or second <= 0.0:
+        if value < threshold or first * first <= 2.0 * FLAT * second or second <= 0.0:
             break
         low = max(low, error_a) if first < 0.0 else low
         high = min(high, error_a) if first > 0.0 else high

@@ -18,18 +18,18 @@ SMALLEST_PROBABILITY = 1e-200
 """Probabilities below this are refused: what they prove could not be computed."""
 
 
-def accept(owner: object, field: str, check: Callable[..., Any], *more: Any) -> None:
+def accept(owner: object, field: str, check: Callable[..., Any], *arguments: Any) -> None:
     """Check a field of a frozen dataclass, and replace it by what the check returns.
 
-    `more` are the arguments of the check after the name of the field and its value.
+    `arguments` are the arguments of the check after the name of the field and its value.
     """
-    object.__setattr__(owner, field, check(field, getattr(owner, field), *more))
+    object.__setattr__(owner, field, check(field, getattr(owner, field), *arguments))
 
 
-def accept_given(owner: object, field: str, check: Callable[..., Any], *more: Any) -> None:
+def accept_given(owner: object, field: str, check: Callable[..., Any], *arguments: Any) -> None:
     """Check a field of a frozen dataclass as `accept` does, unless it is None."""
     if getattr(owner, field) is not None:
-        accept(owner, field, check, *more)
+        accept(owner, field, check, *arguments)
 
 
 def number(field: str, value: object, remedy: str) -> float:

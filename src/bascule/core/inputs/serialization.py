@@ -47,9 +47,9 @@ def finite_data(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         value = asdict(value)
     if isinstance(value, dict):
-        return {name: finite_data(one) for name, one in value.items()}
+        return {name: finite_data(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [finite_data(one) for one in value]
+        return [finite_data(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -42,12 +42,12 @@ def with_block(
     after = []
     for arm, (count, *compared) in enumerate(rows or (NOTHING,) * len(units)):
         excess, variance = compared
-        others = [control] if units[control] else [i for i in range(len(units)) if i != arm]
-        both = units[arm] + sum(units[i] for i in others)
-        missing = lacking[arm] + sum(lacking[i] for i in others)
-        if arm != control and both > units[arm] > 0:
-            excess += lacking[arm] - missing * units[arm] / both
-            variance += min(missing, both - missing) / 4.0
+        rivals = [control] if units[control] else [i for i in range(len(units)) if i != arm]
+        total = units[arm] + sum(units[i] for i in rivals)
+        missing = lacking[arm] + sum(lacking[i] for i in rivals)
+        if arm != control and total > units[arm] > 0:
+            excess += lacking[arm] - missing * units[arm] / total
+            variance += min(missing, total - missing) / 4.0
         after.append((count + lacking[arm], excess, variance))
     return tuple(after)
 
@@ -80,23 +80,25 @@ def is_counted(design: Design) -> bool:
     return measure is not None and measure.window is not None and measure.may_lack
 
 
-def coverages(design: Design, its: Statistics, units: Sequence[int]) -> tuple[float | None, ...]:
+def coverages(
+    design: Design, statistics: Statistics, units: Sequence[int]
+) -> tuple[float | None, ...]:
     """Return the share of each arm's counted units that have a value of a metric.
 
-    `design` is that of the metric, `its` its statistics, and `units` are those that have counted in
-    the primary metric, which all units do. None where no unit has
-    counted, or no value can be missing.
+    `design` is that of the metric, `statistics` are its own, and `units` are those that have
+    counted in the primary metric, which all units do. None where no unit has counted, or no value
+    can be missing.
     """
     if not is_counted(design):
         return (None,) * len(units)
-    rows = its.lacking or (NOTHING,) * len(units)
+    rows = statistics.lacking or (NOTHING,) * len(units)
     return tuple(
         1.0 - row[0] / counted if counted else None
         for row, counted in zip(rows, units, strict=True)
     )
 
 
-def held(design: Design, its: Statistics, units: Sequence[int], arm: int) -> tuple[str, ...]:
+def held(design: Design, statistics: Statistics, units: Sequence[int], arm: int) -> tuple[str, ...]:
     """Return why the missing values of a metric keep an arm from being shipped; empty if none do.
 
     >>> import bascule as bs
@@ -110,21 +112,21 @@ def held(design: Design, its: Statistics, units: Sequence[int], arm: int) -> tup
     if arm == design.control_index or not is_counted(design):
         return ()
     assert design.measure is not None
-    least, reasons = design.measure.least_coverage, []
-    if least == 0.0:
+    required, reasons = design.measure.least_coverage, []
+    if required == 0.0:
         return ()
-    shares = coverages(design, its, units)
+    shares = coverages(design, statistics, units)
     for one in (design.control_index, arm):
         share = shares[one]
-        if share is not None and share < least:
+        if share is not None and share < required:
             reasons.append(
                 f"{percent(share)} of the units of {design.arms[one]} have a value, and "
-                f"{percent(least)} are needed"
+                f"{percent(required)} are needed"
             )
-    if its.lacking and differs(its.lacking[arm]):
+    if statistics.lacking and differs(statistics.lacking[arm]):
         shown = " and ".join(
-            f"{percent(shares[one] or 0.0)} in {design.arms[one]}"
-            for one in (design.control_index, arm)
+            f"{percent(shares[place] or 0.0)} in {design.arms[place]}"
+            for place in (design.control_index, arm)
         )
         reasons.append(f"values are there for {shown}, more than chance explains")
     return tuple(reasons)

@@ -127,14 +127,16 @@ def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:
     """
     order = [design.control_arm, *(arm for arm in design.arms if arm != design.control_arm)]
     place = {arm: at for at, arm in enumerate(order)}
-    return tuple(one.of(max(one.first, one.second, key=place.__getitem__)) for one in effects)
+    return tuple(
+        effect.of(max(effect.first, effect.second, key=place.__getitem__)) for effect in effects
+    )
 
 
 def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, ...]:
     """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
     if design.goal == "increase":
         return advantages
-    return tuple(one.negative for one in advantages)
+    return tuple(advantage.negative for advantage in advantages)
 
 
 # A status, its forecast and its page need the same intervals several times.
@@ -312,7 +314,7 @@ def contrasts(
             )
         )
     places = {arm: place for place, arm in enumerate(design.arms)}
-    return tuple(sorted(listed, key=lambda one: places[one.treatment]))
+    return tuple(sorted(listed, key=lambda effect: places[effect.treatment]))
 
 
 def mean_radius(outcome: Outcome, arm: ArmStatistics, level: float) -> float:

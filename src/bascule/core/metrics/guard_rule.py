@@ -61,16 +61,16 @@ def is_harmful(high: float, line: float) -> bool:
 def allowed(standings: Standings, arms: int, guardrails: int, arm: int, control: int) -> bool:
     """Return whether every guardrail has found an arm within its margin; the control is allowed."""
     within = True
-    for which in range(guardrails):
-        within = within and standings[which * arms + arm] == WITHIN
+    for rail in range(guardrails):
+        within = within and standings[rail * arms + arm] == WITHIN
     return within or arm == control
 
 
 def harmed_on(standings: Standings, arms: int, guardrails: int, arm: int) -> bool:
     """Return whether any guardrail has found an arm harmful."""
     harmed = False
-    for which in range(guardrails):
-        harmed = harmed or standings[which * arms + arm] == HARMED
+    for rail in range(guardrails):
+        harmed = harmed or standings[rail * arms + arm] == HARMED
     return harmed
 
 
@@ -115,8 +115,8 @@ def none_can_ship(
         if arm != control and out[arm] == 0:
             left += 1
             refused = False
-            for which in range(guardrails):
-                said = standings[which * arms + arm]
+            for rail in range(guardrails):
+                said = standings[rail * arms + arm]
                 refused = refused or said in (HARMED, BEYOND)
             if not refused:
                 return False

@@ -66,14 +66,19 @@ def _advantages(design: Design, statistics: Statistics) -> list[Difference]:
     return design.procedure.advantages(oriented, design.control_index)
 
 
-def standing(design: Design, which: int, statistics: Statistics, arm: int) -> Standing:
+def standing(design: Design, number: int, statistics: Statistics, arm: int) -> Standing:
     """Return what a guardrail says of an arm, by the last look; open while its values lack."""
-    metric, its = design.metrics[which], (statistics.metrics or empty_metrics(design))[which]
-    low, high = its.bounds[arm] if its.bounds else (-math.inf, math.inf)
+    metric, metric_statistics = (
+        design.metrics[number],
+        (statistics.metrics or empty_metrics(design))[number],
+    )
+    low, high = metric_statistics.bounds[arm] if metric_statistics.bounds else (-math.inf, math.inf)
     margin = -math.inf if metric.margin is None else metric.margin
-    code = guard_rule.standing_of(low, high, margin, arm in its.dropped)
-    units = [one.units for one in statistics.arms]
-    if code == guard_rule.WITHIN and coverage.held(design.metric_designs[which], its, units, arm):
+    code = guard_rule.standing_of(low, high, margin, arm in metric_statistics.dropped)
+    units = [arm_statistics.units for arm_statistics in statistics.arms]
+    if code == guard_rule.WITHIN and coverage.held(
+        design.metric_designs[number], metric_statistics, units, arm
+    ):
         code = guard_rule.OPEN
     return STANDINGS[code]
 
@@ -90,27 +95,29 @@ def may_hold(design: Design) -> bool:
 
 def held_words(design: Design, statistics: Statistics, arm: int) -> tuple[str, ...]:
     """Return why missing values keep an arm from being shipped, for each metric with a say."""
-    units, known = [one.units for one in statistics.arms], statistics.metrics
+    units, known = [arm_statistics.units for arm_statistics in statistics.arms], statistics.metrics
     known = known or empty_metrics(design)
     rows = [("", design, statistics)] if has_primary_say(design) else []
     rows += [
-        (f" of {metric.name}", one, its)
-        for metric, one, its in zip(design.metrics, design.metric_designs, known, strict=True)
+        (f" of {metric.name}", metric_design, its)
+        for metric, metric_design, its in zip(
+            design.metrics, design.metric_designs, known, strict=True
+        )
         if metric.is_guardrail
     ]
     return tuple(
         f"missing values{of}: {why}"
-        for of, one, its in rows
-        for why in coverage.held(one, its, units, arm)
+        for of, metric_design, its in rows
+        for why in coverage.held(metric_design, its, units, arm)
     )
 
 
 def harmed(statistics: Statistics) -> dict[int, tuple[int, ...]]:
     """Return the harmful arms that are still in the test, each with the metrics that say so."""
     by_arm: dict[int, tuple[int, ...]] = {}
-    for which, metric in enumerate(statistics.metrics):
+    for number, metric in enumerate(statistics.metrics):
         for arm in metric.dropped - statistics.removed:
-            by_arm[arm] = (*by_arm.get(arm, ()), which)
+            by_arm[arm] = (*by_arm.get(arm, ()), number)
     return dict(sorted(by_arm.items()))
 
 
@@ -125,18 +132,18 @@ def metric_views(design: Design, statistics: Statistics) -> tuple[MetricView, ..
     """
     known = statistics.metrics or empty_metrics(design)
     said = [
-        tuple(standing(design, which, statistics, arm) for arm in range(len(design.arms)))
-        for which in range(len(known))
+        tuple(standing(design, number, statistics, arm) for arm in range(len(design.arms)))
+        for number in range(len(known))
     ]
-    return tuple(_view(design, which, its, said[which]) for which, its in enumerate(known))
+    return tuple(_view(design, number, its, said[number]) for number, its in enumerate(known))
 
 
 def _view(
-    design: Design, which: int, statistics: Statistics, said: tuple[Standing, ...]
+    design: Design, number: int, statistics: Statistics, said: tuple[Standing, ...]
 ) -> MetricView:
-    one, metric = design.metric_designs[which], design.metrics[which]
+    metric_design, metric = design.metric_designs[number], design.metrics[number]
     control = design.control_index
-    now = _advantages(one, statistics)
+    now = _advantages(metric_design, statistics)
     bounds = intersected(statistics.bounds, ((low, high) for _, low, high in now))
     up = 1.0 if metric.goal == "increase" else -1.0
     effects = []
@@ -150,11 +157,11 @@ def _view(
                 design.arms[control],
                 0.0 + up * now[arm][0],
                 *oriented,
-                one.procedure.end_error,
-                one.calibration.guarantee,
+                metric_design.procedure.end_error,
+                metric_design.calibration.guarantee,
             )
         )
     standings: list[Standing] = [
-        "within margin" if arm == control else one for arm, one in enumerate(said)
+        "within margin" if arm == control else standing for arm, standing in enumerate(said)
     ]
     return MetricView(metric, statistics, tuple(effects), tuple(standings))

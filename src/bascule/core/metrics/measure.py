@@ -30,25 +30,27 @@ WORDS = {"sec": "s", "second": "s", "min": "m", "minute": "m", "hour": "h", "day
 _DURATION = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]+)")
 
 
-def seconds(name: str, given: object) -> float:
+def seconds(name: str, duration: object) -> float:
     """A duration in seconds, from a number of them or from text such as "90s", "12h" or "7d".
 
     >>> seconds("window", "7d"), seconds("window", "7 days"), seconds("window", 90)
     (604800.0, 604800.0, 90.0)
     """
     remedy = 'give seconds, or text such as "12h" or "7d"'
-    if isinstance(given, str):
+    if isinstance(duration, str):
         remedy = "write it with its unit, as 12h or 7d"
-        read = _DURATION.fullmatch(given.strip())
+        read = _DURATION.fullmatch(duration.strip())
         word = "" if read is None else read[2].lower()
         unit = word if word in SECONDS else WORDS.get(word.removesuffix("s"))
         if read is None or unit is None:
-            raise InputError(name, f"{name} must be a duration (got {given!r}): {remedy}")
+            raise InputError(name, f"{name} must be a duration (got {duration!r}): {remedy}")
         length = float(read[1]) * SECONDS[unit]
     else:
-        length = checks.finite(name, given, remedy)
+        length = checks.finite(name, duration, remedy)
     if not 0.0 <= length <= LONGEST:
-        raise InputError(name, f"{name} must lie between 0 and 100 years (got {given}): {remedy}")
+        raise InputError(
+            name, f"{name} must lie between 0 and 100 years (got {duration}): {remedy}"
+        )
     return length
 
 
@@ -185,9 +187,9 @@ class Measure:
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse what such outcomes can never be."""
         if outcome.recurring != (self.period is not None):
-            named, other = ("period", "window") if self.period is None else ("window", "period")
+            named, excluded = ("period", "window") if self.period is None else ("window", "period")
             raise InputError(
-                "measure", f"measure must have a {named} with {outcome!r}, and no {other}"
+                "measure", f"measure must have a {named} with {outcome!r}, and no {excluded}"
             )
         if outcome.pairs and self.aggregate != "sum":
             raise InputError(

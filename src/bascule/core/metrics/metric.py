@@ -140,14 +140,16 @@ def check_metrics(metrics: object, measure: Measure | None) -> tuple[Metric, ...
         if not isinstance(metric, Metric):
             raise InputError("metrics", f"metrics must be Metric(...) values (got {metric!r:.60})")
         if (metric.measure is None) != (measure is None):
-            who, other = ("the design", f"metric {metric.name}")
-            has, lacks = (who, other) if metric.measure is None else (other, who)
+            owner, other_owner = ("the design", f"metric {metric.name}")
+            owner_with, lacks = (
+                (owner, other_owner) if metric.measure is None else (other_owner, owner)
+            )
             raise InputError(
                 "measure",
-                f"{has} has a measure and {lacks} has none: give each one, as in "
+                f"{owner_with} has a measure and {lacks} has none: give each one, as in "
                 'Measure("7d", "mean"), or none',
             )
-    twice = sorted(name for name, n in Counter(one.name for one in metrics).items() if n > 1)
+    twice = sorted(name for name, n in Counter(metric.name for metric in metrics).items() if n > 1)
     if twice:
         raise InputError("metrics", f"metrics must have different names ({twice[0]} occurs twice)")
     if len(metrics) > MOST_METRICS:
@@ -197,23 +199,23 @@ def metric_of(line: str) -> Metric:
     >>> metric_of("spend; bounded 0 100").role
     'secondary'
     """
-    name, given = line_parts(line, PARTS, "metrics")
-    if "outcome" not in given:
+    name, parts = line_parts(line, PARTS, "metrics")
+    if "outcome" not in parts:
         raise InputError(
             "metrics", f"metric {name:.60} has no outcome model: write it as in {EXAMPLE!r}"
         )
-    if "window" in given:
-        aggregate = "any" if given["outcome"].binary else "sum"
-        given["measure"] = Measure(
-            given.pop("window"),
+    if "window" in parts:
+        aggregate = "any" if parts["outcome"].binary else "sum"
+        parts["measure"] = Measure(
+            parts.pop("window"),
             aggregate,  # type: ignore[arg-type]
-            grace=given.pop("grace", 0.0),
+            grace=parts.pop("grace", 0.0),
         )
-    if "grace" in given:
+    if "grace" in parts:
         raise InputError("metrics", f"metric {name:.60} has grace without a window: give both")
-    given.setdefault("role", "guardrail" if "margin" in given else "secondary")
+    parts.setdefault("role", "guardrail" if "margin" in parts else "secondary")
     try:
-        return Metric(name, **given)
+        return Metric(name, **parts)
     except InputError as error:
         raise InputError("metrics", f"metric {name:.60}: {error}") from None
 
@@ -244,12 +246,16 @@ def _read_part(part: str, options: Options) -> tuple[str, Any]:
     word, *values = part.lower().split() or [""]
     if word in OUTCOMES.kinds and not OUTCOMES.get(word).recurring:
         return "outcome", _outcome(word, values)
-    chosen = [one for one in WORDS if one in options and word in options[one].choices]
+    chosen = [
+        word_option
+        for word_option in WORDS
+        if word_option in options and word in options[word_option].choices
+    ]
     if chosen and not values:
         return chosen[0], word
     if word in options and len(values) == 1:
         return word, options[word].read(part.split()[1])
-    named = ", ".join(one for one in options if one not in WORDS)
+    named = ", ".join(option for option in options if option not in WORDS)
     raise InputError(
         "part",
         f"unknown part {part!r:.60}: write a metric as in {EXAMPLE!r}; parts that take a value: "

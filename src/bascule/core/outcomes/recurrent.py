@@ -32,8 +32,8 @@ class Recurrent(Outcome):
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
 
     def __post_init__(self) -> None:
-        for name, what in (("sigma_unit", "units"), ("sigma_noise", "outcomes of one unit")):
-            remedy = f"it is the spread of {what}; 0 if they do not differ"
+        for name, source in (("sigma_unit", "units"), ("sigma_noise", "outcomes of one unit")):
+            remedy = f"it is the spread of {source}; 0 if they do not differ"
             checks.accept(self, name, checks.finite, remedy)
             if getattr(self, name):
                 checks.accept(self, name, checks.positive, remedy)

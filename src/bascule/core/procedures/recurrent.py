@@ -77,9 +77,9 @@ def weighted(
     """
     total = clock = 0.0
     for cohort in arm.cohorts:
-        each = weight(cohort.outcomes, sigma_unit, sigma_noise)
-        total += each * cohort.means
-        clock += each * cohort.units
+        share = weight(cohort.outcomes, sigma_unit, sigma_noise)
+        total += share * cohort.means
+        clock += share * cohort.units
     return total, clock
 
 

@@ -43,7 +43,7 @@ def mixture_interval(n: float, sigma: float, factor: float, count: float, delta:
 def beats(state: FloatArray, leader: int, rival: int, sigma: float, threshold: float) -> bool:
     """Whether the evidence that the leader is better than a rival has reached the threshold."""
     upper = state[UPPERS][rival]
-    enough = upper == -math.inf
+    is_enough = upper == -math.inf
     if -math.inf < upper < math.inf:
         units_a, units_b = state[UNITS][leader], state[UNITS][rival]
         product = units_a * units_b
@@ -53,8 +53,8 @@ def beats(state: FloatArray, leader: int, rival: int, sigma: float, threshold: f
         needed = 2.0 * threshold * sigma * sigma * product * (units_a + units_b)
         if lead > 0.0 and lead * lead >= needed:
             difference = lead / product / sigma
-            enough = log_two_arms(difference, units_a, units_b, threshold) >= threshold
-    return bool(enough)
+            is_enough = log_two_arms(difference, units_a, units_b, threshold) >= threshold
+    return bool(is_enough)
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:

@@ -154,7 +154,7 @@ class Tilt(Rule):
 
     def __repr__(self) -> str:
         shown = ("tilt", "effect", "batch")
-        parts = [(each.name, getattr(self, each.name)) for each in fields(self) if each.repr]
+        parts = [(field.name, getattr(self, field.name)) for field in fields(self) if field.repr]
         stated = [
             f"{name}={value!r}" for name, value in parts if name in shown or value is not None
         ]
@@ -184,15 +184,15 @@ class Tilt(Rule):
         """Say how blocks are made up and what ends a test."""
         if self.tilt == 1:
             active = "" if arms == 2 else " active"
-            who = f"Units come in blocks with one unit of every{active} arm, in random order."
+            enrolment = f"Units come in blocks with one unit of every{active} arm, in random order."
         else:
-            others = "the other arm" if arms == 2 else "each other active arm"
-            who = (
+            rivals = "the other arm" if arms == 2 else "each other active arm"
+            enrolment = (
                 "Units come in blocks, in random order: as the evidence grows, the arm that is "
-                f"ahead gets up to {self.tilt:g} units for each one of {others}."
+                f"ahead gets up to {self.tilt:g} units for each one of {rivals}."
             )
         if self.early_signals is not None:
-            who += " Events of units that have not counted yet have a say in who is ahead."
+            enrolment += " Events of units that have not counted yet have a say in who is ahead."
         weighed = "" if self.effect is None else f", weighed for differences around {self.effect:g}"
         ending = ""
         if self.power is not None:
@@ -208,7 +208,7 @@ class Tilt(Rule):
         if self.futility is not None and self.on_futility != "advise":
             ending += f" It ends sooner if the chance to find it falls below {self.futility:g}."
         return (
-            f"{who} An arm is dropped when the evidence that another one is better is strong "
+            f"{enrolment} An arm is dropped when the evidence that another one is better is strong "
             f"enough{weighed}.{ending}"
         )
 
@@ -290,10 +290,10 @@ class Tilt(Rule):
         rivals = len(design.arms) - 1
         # Comparisons of the best arm have its units in common. How much that is depends on the
         # tilt, but a change of the tilt must not move the horizon.
-        each = power_of_each(self.power, rivals, 1.0 / (1.0 + USUAL_TILT))
+        power_each = power_of_each(self.power, rivals, 1.0 / (1.0 + USUAL_TILT))
         constant = normal_constant(design.calibration.delta)
         futility = 0.0 if self.on_futility == "advise" else self.futility or 0.0
-        reach = reach_for(each, constant, self._look(design), futility)
+        reach = reach_for(power_each, constant, self._look(design), futility)
         return LIMITED * reach if design.outcome.limited else reach
 
     def _look(self, design: Setting) -> float:

@@ -150,15 +150,14 @@ class UCB(Rule):
 
     def explain(self, arms: int) -> str:
         """Say who gets the next unit and what ends a test."""
-        who = (
+        enrolment = (
             "The arms get units in turn."
             if math.isinf(self.alpha)
             else "Each unit goes to the arm whose average, with an allowance for how little is "
             "known of it, is highest."
         )
-        return (
-            f"{who} The test ends when the evidence for one arm over all others is strong enough."
-        )
+        ending = "The test ends when the evidence for one arm over all others is strong enough."
+        return f"{enrolment} {ending}"
 
     @property
     def knob(self) -> Knob:

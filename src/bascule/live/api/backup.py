@@ -114,7 +114,7 @@ def import_experiment(
     verified before anything is added.
     """
     with opened_copy(Path(path)) as source, source.reporting() as rows:
-        numbers = {one.name: one.id for one in all_experiments(rows)}
+        numbers = {experiment.name: experiment.id for experiment in all_experiments(rows)}
         chosen = _chosen(numbers, experiment)
         verification = verify(rows, numbers[chosen], chosen)
         if not verification.agrees:
@@ -150,11 +150,11 @@ def _copy_in(source: Connection, target: Connection, experiment: int, name: str)
     row = {**source.execute(asked, {"id": experiment}).mappings().one(), "name": name}
     columns = [column for column in schema.COLUMNS["experiments"] if column != "id"]
     number = add_experiment(target, {column: row[column] for column in columns})
-    given: dict[str, Any] = {"experiment": number}
+    replaced: dict[str, Any] = {"experiment": number}
     for table in schema.OF_EXPERIMENT:
-        copy_rows(source, target, table, "experiment", experiment, given)
-    given["name"] = name
-    copy_rows(source, target, "audit", "experiment", experiment, given)
+        copy_rows(source, target, table, "experiment", experiment, replaced)
+    replaced["name"] = name
+    copy_rows(source, target, "audit", "experiment", experiment, replaced)
     return number
 
 
@@ -171,14 +171,14 @@ def copy_rows(
     With `given` some columns get other values, and rows are numbered anew in their order.
     """
     given = given or {}
-    names = [one["name"] for one in inspect(target).get_columns(table)]
+    names = [column["name"] for column in inspect(target).get_columns(table)]
     if given and "id" in names:
         names.remove("id")
     order = ", ".join(inspect(target).get_pk_constraint(table)["constrained_columns"])
-    where = "" if column is None else f" WHERE {column} = :value"
+    condition = "" if column is None else f" WHERE {column} = :value"
     quoted = ", ".join(f'"{name}"' for name in names)
     # Names come from the schema of this program.
-    asked = text(f"SELECT {quoted} FROM {table}{where} ORDER BY {order}")  # nosec B608
+    asked = text(f"SELECT {quoted} FROM {table}{condition} ORDER BY {order}")  # nosec B608
     replaced = [(names.index(name), new) for name, new in given.items()]
     parameters = {} if column is None else {"value": value}
     result = source.execute(asked, parameters, execution_options={"stream_results": True})

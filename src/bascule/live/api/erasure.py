@@ -114,8 +114,8 @@ class ErasableStore(StoreContext):
             number: name for number, name in rows if experiments is None or name in experiments
         }
         if not names:
-            where = "this store" if experiments is None else ", ".join(experiments)
-            message = f"there is no unit {named!r:.60} in {where}: check its name"
+            places = "this store" if experiments is None else ", ".join(experiments)
+            message = f"there is no unit {named!r:.60} in {places}: check its name"
             raise InputError("unit", message, kind="not_found")
         self.erasing(names, partial(_erase, [named]))
         return tuple(names.values())
@@ -161,8 +161,10 @@ def _in_experiment(
             "time": _text(assigned.time),
         }
         if assigned.covariates is not None:
-            given = zip(design.covariates or (), assigned.known, strict=True)
-            data["assignment"]["covariates"] = {one.name: value for one, value in given}
+            values = zip(design.covariates or (), assigned.known, strict=True)
+            data["assignment"]["covariates"] = {
+                covariate.name: value for covariate, value in values
+            }
         for *row, per in statements.fetch(connection, _OUTCOMES, experiment, assigned.number):
             entry = _entry(("value", "at", "received", "id", "metric"), row)
             data["outcomes"].append(entry if per is None else {**entry, "value": [row[0], per]})

@@ -86,14 +86,14 @@ class Experiment(Units):
         drift = drift_of(connection, loaded)
         return replace(status, diagnostics=drift) if drift else status
 
-    def history(self, most: int | None = None) -> list[HistoryPoint]:
-        """Return the history of the test as points of a plot, `most` of them at most."""
+    def history(self, limit: int | None = None) -> list[HistoryPoint]:
+        """Return the history of the test as points of a plot, `limit` of them at most."""
         with self.store.reading() as connection:
             design = self.store.load(connection, self.id, self.name).design
             points = history_of(connection, self.id)
         return [
             point_of(design, statistics, folded, time)
-            for folded, time, statistics in spread(points, [point[0] for point in points], most)
+            for folded, time, statistics in spread(points, [point[0] for point in points], limit)
         ]
 
     def report(self) -> ExperimentReport:
@@ -101,7 +101,9 @@ class Experiment(Units):
 
         `save_html` writes it as a page, and `to_frame` has the history as a table.
         """
-        changes = tuple((moment(one["time"]).isoformat(), audit_words(one)) for one in self.audit())
+        changes = tuple(
+            (moment(entry["time"]).isoformat(), audit_words(entry)) for entry in self.audit()
+        )
         history = tuple(self.history(MOST_POINTS))
         return ExperimentReport(self.status(diagnostics=True), history, changes)
 
@@ -141,7 +143,7 @@ class Experiment(Units):
         looked at again and again; when it has ended, all do.
         """
         alarms = raised(self.diagnostics(level), self.state in OPEN)
-        return tuple(one for one in alarms if self._do(partial(put_into_log, diagnostic=one)))
+        return tuple(alarm for alarm in alarms if self._do(partial(put_into_log, diagnostic=alarm)))
 
     def verify(self) -> Verification:
         """Compute everything again from the raw log, and list all that is stored differently."""
@@ -203,14 +205,14 @@ class Experiment(Units):
         It goes by its name: `knob(tilt=5)` with Tilt, `knob(alpha=2)` with UCB, and with any other
         rule that has one the name that it gives it. docs/research/live.md has the proof.
         """
-        given = {knob: value for knob, value in named.items() if value is not None}
-        if len(given) != 1:
+        turned = {knob: value for knob, value in named.items() if value is not None}
+        if len(turned) != 1:
             raise InputError(
                 "knob",
-                f"knob needs one value (got {len(given)}): give alpha for UCB, or tilt for Tilt",
+                f"knob needs one value (got {len(turned)}): give alpha for UCB, or tilt for Tilt",
                 others=("alpha", "tilt"),
             )
-        ((knob, value),) = given.items()
+        ((knob, value),) = turned.items()
         self._do(lambda work: change.turn_knob(work, knob, value))
 
     def set_share(self, share: float) -> int:

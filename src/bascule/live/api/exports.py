@@ -102,9 +102,9 @@ def columns_of(design: Design, table: str, metric: str | None = None) -> tuple[s
     ('time', 'age')
     """
     if table == "outcomes":
-        one = design if metric is None else design.metric_design(metric)
-        return (*COLUMNS[table], *("per",) * one.outcome.pairs)
-    return (*COLUMNS[table], *(one.name for one in design.covariates or ()))
+        measured = design if metric is None else design.metric_design(metric)
+        return (*COLUMNS[table], *("per",) * measured.outcome.pairs)
+    return (*COLUMNS[table], *(covariate.name for covariate in design.covariates or ()))
 
 
 def some_rows(
@@ -131,9 +131,9 @@ def some_rows(
     design = experiment.design
     with experiment.store.reading() as connection:
         rows = _rows(connection, experiment.id, design, table, metric, after, names)
-        some = [*islice(rows, ROWS_AT_ONCE)]
-    last = some[-1][0] if len(some) == ROWS_AT_ONCE else None
-    return [tuple(_plain(value) for value in row[1:]) for row in some], last
+        part = [*islice(rows, ROWS_AT_ONCE)]
+    last = part[-1][0] if len(part) == ROWS_AT_ONCE else None
+    return [tuple(_plain(value) for value in row[1:]) for row in part], last
 
 
 def _rows(
@@ -226,6 +226,6 @@ def _write_parquet(path: Path, names: Sequence[str], rows: Iterator[tuple[Any, .
     known = dict.fromkeys(names[len(COLUMNS["assignments"]) :], pyarrow.float64())
     schema = pyarrow.schema([(n, (kinds | known).get(n, pyarrow.string())) for n in names])
     with _whole(path) as made, parquet.ParquetWriter(made, schema) as writer:
-        while some := list(islice(rows, ROWS_AT_ONCE)):
-            columns = [list(column) for column in zip(*some, strict=True)]
+        while part := list(islice(rows, ROWS_AT_ONCE)):
+            columns = [list(column) for column in zip(*part, strict=True)]
             writer.write_table(pyarrow.table(columns, schema=schema))

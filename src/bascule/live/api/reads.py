@@ -109,7 +109,7 @@ def read_summaries(
                     loaded = stored_row(connection, number, name)
                     oldest = oldest_waiting(connection, loaded)
                     answers = served_arms(loaded.state)
-                    served = tuple(evaluation(loaded.arms, one) for one in answers)
+                    served = tuple(evaluation(loaded.arms, answer) for answer in answers)
                 except DAMAGE as problem:
                     # One row that was damaged must not hide all others.
                     damaged[name] = f"{type(problem).__name__}: {problem}"
@@ -138,7 +138,7 @@ def evaluations_of_unit(
     store: Store, summaries: Iterable[Summary], unit: str
 ) -> dict[int, Evaluation]:
     """Return what a unit is served in each of the experiments that it is in, by their numbers."""
-    by_number = {one.test.id: one for one in summaries}
+    by_number = {summary.test.id: summary for summary in summaries}
     with store.reading() as connection:
         # A name that was linked has the arm of its identity, also where it had one of its own.
         rows = [*fetch(connection, _ARMS, unit), *fetch(connection, _LINKED_ARMS, unit)]

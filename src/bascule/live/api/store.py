@@ -150,14 +150,16 @@ class Store(ErasableStore):
         the names are linked in all others.
         """
         with self.reading() as connection:
-            tests = [one for one in all_experiments(connection) if one.phase in OPEN]
-        tests = [one for one in tests if experiments is None or one.name in experiments]
+            tests = [
+                experiment for experiment in all_experiments(connection) if experiment.phase in OPEN
+            ]
+        tests = [test for test in tests if experiments is None or test.name in experiments]
         arms: dict[str, str | None] = {}
         damaged: dict[str, Exception] = {}
         for first in range(0, len(tests), LINKED_TOGETHER):
             linking = [
-                (one.name, Experiment(self, one.id, one.name).soon.link(unit, other))
-                for one in tests[first : first + LINKED_TOGETHER]
+                (test.name, Experiment(self, test.id, test.name).soon.link(unit, other))
+                for test in tests[first : first + LINKED_TOGETHER]
             ]
             for name, reply in linking:
                 try:
@@ -194,13 +196,16 @@ class Store(ErasableStore):
         texts = {test: f"{test.name}\n{described.get(test.id, '')}" for test in self.experiments()}
         wanted = words.casefold().split()
         return [
-            test for test, text in texts.items() if all(one in text.casefold() for one in wanted)
+            test for test, text in texts.items() if all(word in text.casefold() for word in wanted)
         ]
 
     def experiments(self) -> list[Experiment]:
         """Return all experiments, the oldest first."""
         with self.reading() as connection:
-            return [Experiment(self, one.id, one.name) for one in all_experiments(connection)]
+            return [
+                Experiment(self, experiment.id, experiment.name)
+                for experiment in all_experiments(connection)
+            ]
 
     def delete(self, name: str) -> None:
         """Delete an experiment with all its data; the audit log keeps what happened.
@@ -261,7 +266,7 @@ class Store(ErasableStore):
         with self.reading() as connection:
             tables = ("experiments", "audit", "service_keys")
             asked = (f"SELECT count(*) FROM {table}" for table in tables)  # nosec B608: constants
-            return not any(fetch(connection, one)[0][0] for one in asked)
+            return not any(fetch(connection, query)[0][0] for query in asked)
 
     def check_writable(self) -> None:
         """Raise `StoreError` unless the store can be written to now, as with a full disk."""

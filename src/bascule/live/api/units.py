@@ -137,13 +137,15 @@ class Calls(Handle):
         named = [*map(checked_unit, units)]
         if not named:
             return Reply.ready([])
-        for field, given in (("contexts", contexts), ("covariates", covariates)):
-            if isinstance(given, Mapping) or (given is not None and len(given) != len(named)):
+        for field, entries in (("contexts", contexts), ("covariates", covariates)):
+            if isinstance(entries, Mapping) or (entries is not None and len(entries) != len(named)):
                 message = f"{field} must be a list with one entry for each of {len(named)} units"
                 raise InputError(field, message)
         known = zip(named, covariates or repeat(None), contexts or repeat(None), strict=False)
-        items = [newcomer(*one) for one in known]
-        return self._assign(items, lambda results: [self._arm(one, strict) for one in results])
+        items = [newcomer(*unit) for unit in known]
+        return self._assign(
+            items, lambda results: [self._arm(result, strict) for result in results]
+        )
 
     def evaluate(
         self,
@@ -253,8 +255,8 @@ def _running(
     """Return a method that waits for the result of a method of `Calls`."""
 
     @wraps(build)
-    def run(self: Units, /, *given: Given.args, **named: Given.kwargs) -> Result:
-        return build(self.calls, *given, **named).result()
+    def run(self: Units, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
+        return build(self.calls, *arguments, **named).result()
 
     shown = signature(build)
     result = shown.return_annotation.removeprefix("Reply[").removesuffix("]")
@@ -312,8 +314,8 @@ class Units(Handle):
         receipts: list[Receipt] = []
         events = [*map(event_of, outcomes)]
         for first in range(0, len(events), RECORDED_AT_ONCE):
-            some = events[first : first + RECORDED_AT_ONCE]
-            receipts += self.calls.record_many(some).result()
+            part = events[first : first + RECORDED_AT_ONCE]
+            receipts += self.calls.record_many(part).result()
         return receipts
 
     def excluded(self, reason: str | None = None) -> list[dict[str, Any]]:
@@ -341,8 +343,8 @@ class Units(Handle):
         with self.store.reading() as connection:
             counts: dict[str, int] = dict(map(tuple, fetch(connection, _COUNTS, self.id)))
             counted = self.store.load(connection, self.id, self.name).state.counts
-        others = {"not enrolled": counted.unenrolled, "not listed": counted.unlisted}
-        return counts | {reason: units for reason, units in others.items() if units}
+        further = {"not enrolled": counted.unenrolled, "not listed": counted.unlisted}
+        return counts | {reason: units for reason, units in further.items() if units}
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

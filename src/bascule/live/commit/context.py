@@ -69,7 +69,7 @@ class StoreContext:
     ) -> Sequence[Any]:
         """Run an action on an experiment; it is on disk when this returns, or has not happened."""
         job = Job(experiment, name, action)
-        return self.queue.run(Reply(job, items, lambda done: done, ACTOR.get())).result()
+        return self.queue.run(Reply(job, items, lambda result: result, ACTOR.get())).result()
 
     def reading(self) -> AbstractContextManager[Connection]:
         """Read the tables as they were at one moment; it never delays an assignment."""

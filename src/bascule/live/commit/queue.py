@@ -238,11 +238,11 @@ class CommitQueue:
         return size
 
     def _wait_for_company(self) -> None:
-        until, there = perf_counter() + LONGEST_PATIENCE, 0
+        until, waiting = perf_counter() + LONGEST_PATIENCE, 0
         with self._arrived:
             # As long as they keep coming, the others of the last group will come too.
-            while there < len(self._queue) < self._company and perf_counter() < until:
-                there = len(self._queue)
+            while waiting < len(self._queue) < self._company and perf_counter() < until:
+                waiting = len(self._queue)
                 self._arrived.wait_for(lambda: len(self._queue) >= self._company, PATIENCE)
 
     def _call_thread(self) -> None:

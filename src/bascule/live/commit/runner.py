@@ -218,20 +218,20 @@ class Runner:
 
     def _run(self, replies: list[Reply[Any]]) -> None:
         by_job: dict[Job, list[Reply[Any]]] = {}
-        for job, some in groupby(replies, JOB):
-            by_job.setdefault(job, []).extend(some)
+        for job, group in groupby(replies, JOB):
+            by_job.setdefault(job, []).extend(group)
         # Always in the same order, so that two programs never wait for each other.
         jobs = sorted(by_job, key=lambda job: (job.experiment, not job.enrols))
         try:
             with self._database.writing() as connection:
-                done = [
+                results = [
                     self._one(connection, {job: by_job[job] for job in its_jobs})
                     for _, its_jobs in groupby(jobs, EXPERIMENT)
                 ]
         except BaseException:
             self._kept.clear()
             raise
-        for kept, work in filter(None, done):
+        for kept, work in filter(None, results):
             experiment = kept.loaded.id
             self._kept[experiment] = kept
             served = served_arms(kept.loaded.state)

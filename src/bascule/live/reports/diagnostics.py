@@ -67,7 +67,7 @@ def diagnostics_of(
     # Drift and shift change with a point of the history only, so that points count the looks.
     look = max(1, len(periods))
     diagnostics = diagnose(periods or None, allocation=allocation, level=level, look=look)
-    return (*(one.named(stored.design.arms) for one in diagnostics), *waiting)
+    return (*(diagnostic.named(stored.design.arms) for diagnostic in diagnostics), *waiting)
 
 
 def drift_of(
@@ -82,9 +82,9 @@ def drift_of(
         return ()
     if isinstance(statistics, CohortStatistics):
         joiners = [
-            Joiners(some.arm, some.stage, some.units, outcomes, some.total)
-            for some in stored.state.enrolment.crowd
-            if (outcomes := statistics.stage - some.stage + 1 - some.late) > 0
+            Joiners(joiners.arm, joiners.stage, joiners.units, outcomes, joiners.total)
+            for joiners in stored.state.enrolment.crowd
+            if (outcomes := statistics.stage - joiners.stage + 1 - joiners.late) > 0
         ]
         checks = (joiner_trend(joiners, design.outcome.unit_spreads, level),)
         looks = statistics.stage
@@ -93,7 +93,7 @@ def drift_of(
         if not periods:
             return ()
         checks, looks = (trend(periods, level),), len(periods)
-    return tuple(one.at_look(max(1, looks)).named(design.arms) for one in checks)
+    return tuple(check.at_look(max(1, looks)).named(design.arms) for check in checks)
 
 
 def _waiting(
@@ -137,12 +137,14 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
     units = [arm.units for arm in statistics.arms]
     known = (statistics, *(statistics.metrics or empty_metrics(design)))
     names = ("", *(metric.name for metric in design.metrics))
-    for name, one, its in zip(names, (design, *design.metric_designs), known, strict=True):
-        if not coverage.is_counted(one):
+    for name, metric_design, metric_statistics in zip(
+        names, (design, *design.metric_designs), known, strict=True
+    ):
+        if not coverage.is_counted(metric_design):
             continue
-        p_value = min(map(coverage.p_value, its.lacking or (coverage.NOTHING,)))
+        p_value = min(map(coverage.p_value, metric_statistics.lacking or (coverage.NOTHING,)))
         p_value = min(1.0, (len(design.arms) - 1) * p_value)
-        shares = coverage.coverages(one, its, units)
+        shares = coverage.coverages(metric_design, metric_statistics, units)
         pairs = zip(design.arms, shares, strict=True)
         of = f" of {name}" if name else ""
         shown = ", ".join(f"{percent(share)} in {arm}" for arm, share in pairs if share is not None)
@@ -152,11 +154,13 @@ def _lacking(stored: Loaded, level: float) -> Iterator[Diagnostic]:
                 "; values are missing more often in some arms than in others, so that different "
                 "kinds of units are compared: find out why before you trust a comparison"
             )
-        least = one.measure.least_coverage if one.measure is not None else 0.0
-        if min(units) >= TELLING and any((share or 0.0) < least for share in shares):
-            message += f"; {percent(least)} are needed, and no arm is shipped with fewer"
+        required = (
+            metric_design.measure.least_coverage if metric_design.measure is not None else 0.0
+        )
+        if min(units) >= TELLING and any((share or 0.0) < required for share in shares):
+            message += f"; {percent(required)} are needed, and no arm is shipped with fewer"
             p_value = 0.0
-        lacking = float(sum(row[0] for row in its.lacking))
+        lacking = float(sum(row[0] for row in metric_statistics.lacking))
         yield Diagnostic(f"missing values{of}", lacking, p_value, level, "any time", message)
 
 
@@ -166,7 +170,9 @@ def raised(diagnostics: Iterable[Diagnostic], is_open: bool) -> list[Diagnostic]
     While a test runs they are looked at again and again, so only those valid at any time do.
     """
     return [
-        one for one in diagnostics if one.flagged and (not is_open or one.validity == "any time")
+        diagnostic
+        for diagnostic in diagnostics
+        if diagnostic.flagged and (not is_open or diagnostic.validity == "any time")
     ]
 
 
@@ -187,8 +193,8 @@ def between(before: Statistics, after: Statistics) -> Statistics:
     """
     return Statistics(
         tuple(
-            _possible(replace(now + then.times(-1.0), cubes=0.0))
-            for then, now in zip(before.arms, after.arms, strict=True)
+            _possible(replace(now + earlier.times(-1.0), cubes=0.0))
+            for earlier, now in zip(before.arms, after.arms, strict=True)
         )
     )
 
@@ -211,20 +217,20 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
     """Return periods with one number per unit: a ratio is counted around that of its arm."""
     if not any(arm.per for period in periods for arm in period.arms):
         return periods
-    whole = [
+    pooled = [
         sum(arms, ArmStatistics())
         for arms in zip(*(period.arms for period in periods), strict=True)
     ]
-    if any(arm.units and not (arm.per and arm.per[0] > 0.0) for arm in whole):
+    if any(arm.units and not (arm.per and arm.per[0] > 0.0) for arm in pooled):
         # An arm without a denominator above 0 has no ratio.
-        return [Statistics.empty(len(whole)) for _ in periods]
+        return [Statistics.empty(len(pooled)) for _ in periods]
     return [
         Statistics(
             tuple(
                 _possible(replace(arm.around(all_of.mean, all_of.per[0] / all_of.units), cubes=0.0))
                 if arm.units
                 else ArmStatistics()
-                for arm, all_of in zip(period.arms, whole, strict=True)
+                for arm, all_of in zip(period.arms, pooled, strict=True)
             )
         )
         for period in periods
@@ -234,7 +240,7 @@ def linearised_periods(periods: list[Statistics]) -> list[Statistics]:
 def _periods(connection: Connection, stored: Loaded) -> Iterator[Statistics]:
     kept = (statistics for _, _, statistics in history_of(connection, stored.id))
     # Where outcomes keep coming, a point holds the same units as the one before.
-    points = [one for one in kept if isinstance(one, Statistics)]
+    points = [period for period in kept if isinstance(period, Statistics)]
     start = Statistics.empty(len(stored.design.arms))
     for before, after in pairwise([start, *points]):
         if after.units > before.units:

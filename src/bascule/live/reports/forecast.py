@@ -68,9 +68,9 @@ def turns(
     part = left / now.decision_time
     predictions, means = [], _means(design, statistics)
     for value in values:
-        then = expectation(with_knob(design, knob[0], value), statistics, means)
-        if then is not None:
-            predictions.append(Turn(value, part * then.decision_time, part * then.regret))
+        turned = expectation(with_knob(design, knob[0], value), statistics, means)
+        if turned is not None:
+            predictions.append(Turn(value, part * turned.decision_time, part * turned.regret))
     return tuple(predictions)
 
 
@@ -91,12 +91,16 @@ def shown_means(
     """
     up = 1.0 if design.goal == "increase" else -1.0
     best, shown = means[design.arms.index(leader)], list(means)
-    for one in effects:
-        is_known = one.difference != 0.0 or math.isfinite(one.low) or math.isfinite(one.high)
-        if leader not in (one.first, one.second) or not is_known:
+    for effect in effects:
+        is_known = (
+            effect.difference != 0.0 or math.isfinite(effect.low) or math.isfinite(effect.high)
+        )
+        if leader not in (effect.first, effect.second) or not is_known:
             continue
         rival, ahead = (
-            (one.second, one.difference) if leader == one.first else (one.first, -one.difference)
+            (effect.second, effect.difference)
+            if leader == effect.first
+            else (effect.first, -effect.difference)
         )
         shown[design.arms.index(rival)] = best - up * ahead
     return shown
@@ -182,7 +186,7 @@ def even_split(
     enrolled = min(expected.decision_time + waiting, float(design.max_units or math.inf))
     # Every unit of an even split costs the same.
     part = enrolled / expected.decision_time
-    return replace(expected, units=tuple(part * one for one in expected.units))
+    return replace(expected, units=tuple(part * units for units in expected.units))
 
 
 @lru_cache(maxsize=1024)
@@ -210,7 +214,7 @@ def lead(
     `effects` are the advantages: by how much the first arm of each pair is better.
     """
     into = [name for i, name in enumerate(design.arms) if i not in statistics.out]
-    least = dict.fromkeys(into, 1.0)
+    shares = dict.fromkeys(into, 1.0)
     rivals, nearest = dict.fromkeys(into, 0), dict.fromkeys(into, math.inf)
     # A bound at the largest difference that is possible says nothing; it is found by a search.
     known_from = -(design.outcome.high - design.outcome.low) * (1.0 - 1e-9)
@@ -220,15 +224,15 @@ def lead(
             (effect.second, effect.first, -effect.difference, -effect.high),
         )
         for mine, rival, difference, low in sides:
-            if mine in least and rival in least:
-                least[mine] = min(least[mine], _share(difference, low, known_from))
+            if mine in shares and rival in shares:
+                shares[mine] = min(shares[mine], _share(difference, low, known_from))
                 nearest[mine] = min(nearest[mine], difference)
                 rivals[mine] += 1
     # Of many arms not every pair is listed; the leader is compared with every other arm.
     compared = [name for name in into if rivals[name] == len(into) - 1]
     # While nothing is known of some pair, the arm that is furthest ahead of its nearest rival.
-    best = max(compared, key=lambda name: (least[name], nearest[name]))
-    return (best, least[best]) if statistics.units else (None, 0.0)
+    best = max(compared, key=lambda name: (shares[name], nearest[name]))
+    return (best, shares[best]) if statistics.units else (None, 0.0)
 
 
 def _share(difference: float, low: float, known_from: float) -> float:

@@ -46,15 +46,15 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
     )
 
 
-def spread(points: Sequence[Item], places: Sequence[int], most: int | None) -> list[Item]:
-    """At most `most` of the points, spread evenly over their places, the last one included.
+def spread(points: Sequence[Item], places: Sequence[int], limit: int | None) -> list[Item]:
+    """At most `limit` of the points, spread evenly over their places, the last one included.
 
     >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
     ['d', 'f', 'g']
     """
-    if most is None or len(points) <= most:
+    if limit is None or len(points) <= limit:
         return list(points)
-    wanted = (places[-1] * (i + 1) / most for i in range(most))
+    wanted = (places[-1] * (i + 1) / limit for i in range(limit))
     kept = {bisect_left(places, place) for place in wanted}
     return [points[i] for i in sorted(kept)]
 
@@ -70,7 +70,9 @@ WORDS: dict[str, Callable[[Detail], str]] = {
     "stop": lambda detail: f"Stopped for good{_to('everyone gets', detail)}",
     "release": lambda detail: f"Released the winner, {detail['arm']}",
     "drop arm": lambda detail: f"Dropped {detail['arm']}{_to('its users get', detail)}",
-    "harm": lambda one: f"Removed {one['arm']}, which is harmful: {', '.join(one['metrics'])}",
+    "harm": lambda entry: (
+        f"Removed {entry['arm']}, which is harmful: {', '.join(entry['metrics'])}"
+    ),
     "knob": lambda one: f"Turned {one['knob']} from {one['before']:g} to {one['now']:g}",
     "share": lambda detail: (
         f"Share of traffic from {100 * detail['before']:g} % to {100 * detail['now']:g} %"

@@ -68,7 +68,7 @@ def metric_statuses(design: Design, state: ExperimentState) -> tuple[MetricStatu
     counts = state.counts.clipped[1:] or ((0,) * len(design.arms),) * len(views)
     units = [arm.units for arm in state.once.arms]
     return tuple(
-        _status(*its, units) for its in zip(design.metric_designs, views, counts, strict=True)
+        _status(*parts, units) for parts in zip(design.metric_designs, views, counts, strict=True)
     )
 
 
@@ -79,7 +79,9 @@ def _status(
     arms, metric = view.statistics.arms, view.metric
     means = tuple(arm.known_mean for arm in arms)
     contrasts_of_arms = contrasts(design, view.effects, arms[control], means[control])
-    standings = tuple(view.standings[design.arms.index(one.treatment)] for one in contrasts_of_arms)
+    standings = tuple(
+        view.standings[design.arms.index(contrast.treatment)] for contrast in contrasts_of_arms
+    )
     return MetricStatus(
         *(metric.name, metric.role, metric.goal, metric.margin, metric.error),
         *(design.calibration.guarantee, means, contrasts_of_arms, standings),
@@ -141,8 +143,8 @@ class RolloutStatus:
         if self.part is not None:
             words += f", {100 * self.traffic * self.part:.3g} % gets {self.version}"
         if self.next_traffic is not None and self.next_days is not None:
-            when = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
-            words += f"; {100 * self.next_traffic:g} % is in it {when}"
+            time = f"in {about(self.next_days)}" if self.next_days > 0 else HELD
+            words += f"; {100 * self.next_traffic:g} % is in it {time}"
         waits = f"not shown yet to stay within the margin of {' and '.join(self.open)}"
         return "; ".join((words, waits, *self.held))
 
@@ -164,7 +166,9 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
         share,
         None if at is None else max(0.0, float(at) - passed) / DAY,
         tuple(unknown),
-        tuple(dict.fromkeys(why for arm in new for why in held_words(design, state.once, arm))),
+        tuple(
+            dict.fromkeys(reason for arm in new for reason in held_words(design, state.once, arm))
+        ),
     )
 
 

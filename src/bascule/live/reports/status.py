@@ -181,7 +181,9 @@ class Status(Reported):
         """Plain data; None for what is not known."""
         data: dict[str, Any] = finite_data(self)
         if self.diagnostics is not None:
-            data["diagnostics"] = [finite_data(one.to_dict()) for one in self.diagnostics]
+            data["diagnostics"] = [
+                finite_data(diagnostic.to_dict()) for diagnostic in self.diagnostics
+            ]
         return data
 
     @property
@@ -194,8 +196,8 @@ class Status(Reported):
         """Who still gets in while a test is paused, as the end of a sentence."""
         if not self.places_left:
             return ""
-        some = "unit" if self.places_left == 1 else f"{self.places_left} units"
-        return f" after the next {some}, which the open block still needs"
+        places = "unit" if self.places_left == 1 else f"{self.places_left} units"
+        return f" after the next {places}, which the open block still needs"
 
     @property
     def undecided_guardrails(self) -> tuple[str, ...]:
@@ -369,12 +371,12 @@ def _contrasts(
         return listed
     return tuple(
         replace(
-            one,
+            contrast,
             unbiased=unbiased_difference(
-                design, statistics, place(one.treatment), place(one.control)
+                design, statistics, place(contrast.treatment), place(contrast.control)
             ),
         )
-        for one in listed
+        for contrast in listed
     )
 
 

@@ -165,16 +165,18 @@ def _without_horizon(
 ) -> list[Prospect]:
     """Return where the leader stands against each active rival, by the intervals shown."""
     rivals = []
-    for one in effects:
-        names = (one.first, one.second)
-        if leader not in names or any(design.arms.index(it) in statistics.out for it in names):
+    for effect in effects:
+        names = (effect.first, effect.second)
+        if leader not in names or any(design.arms.index(name) in statistics.out for name in names):
             continue
         pair = [statistics.arms[design.arms.index(name)] for name in names]
         parts = [arm.linearised for arm in pair]
         variances = [max(0.0, a.squares / a.units - a.mean**2) / a.units for a in parts]
         error = math.sqrt(sum(variances)) or math.nan
         ahead, low = (
-            (one.difference, one.low) if leader == one.first else (-one.difference, -one.high)
+            (effect.difference, effect.low)
+            if leader == effect.first
+            else (-effect.difference, -effect.high)
         )
         clock = pair[0].units * pair[1].units / (pair[0].units + pair[1].units)
         rivals.append(Prospect(clock, math.inf, ahead / error, -low / error, 0.0))

@@ -62,10 +62,9 @@ class Waiting:
                 return f"1 unit is in its conversion window, until {first}"
             return f"{self.units:,} units are in their conversion window, the oldest until {first}"
         waited = about(self.days)
-        what = f" all of {', '.join(self.metrics)}" if self.metrics else ""
-        return (
-            f"{self.units:,} units have not counted; the oldest has not reported{what} for {waited}"
-        )
+        listed = f" all of {', '.join(self.metrics)}" if self.metrics else ""
+        oldest = f"the oldest has not reported{listed} for {waited}"
+        return f"{self.units:,} units have not counted; {oldest}"
 
 
 def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None:
@@ -88,7 +87,7 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
         until = moment(design.matures(oldest) or oldest).isoformat()
         last = moment(design.matures(test.state.enrolment.latest) or oldest).isoformat()
     is_held = until is None and units >= HELD_UNITS and waited >= HELD_SHARE * (now - test.created)
-    metrics = (PRIMARY, *(one.name for one in design.metrics)) if design.metrics else ()
+    metrics = (PRIMARY, *(metric.name for metric in design.metrics)) if design.metrics else ()
     return Waiting(
         units,
         moment(oldest).isoformat(),
@@ -181,7 +180,7 @@ def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
     if state.ending.verdict is None or statistics is None:
         return None
     # Of a block that is not complete, the outcomes are known but not compared.
-    arms = [one + rest for one, rest in zip(statistics.arms, state.block.sums, strict=True)]
+    arms = [arm + rest for arm, rest in zip(statistics.arms, state.block.sums, strict=True)]
     means = [arm.known_mean for arm in arms]
     pending = max(0, sum(state.ending.enrolled) - state.folding.folded) if design.measure_on else 0
     return FinalFigures(

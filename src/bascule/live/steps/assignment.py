@@ -106,8 +106,8 @@ def with_pending(state: ExperimentState) -> AnyStatistics:
     for arm, units in zip(statistics.arms, state.enrolment.assigned, strict=True):
         pending = units - arm.units
         like = arm if arm.units else everything
-        more = like.times(pending / like.units) if like.units else ArmStatistics(pending)
-        arms.append(arm + more if pending else arm)
+        expected = like.times(pending / like.units) if like.units else ArmStatistics(pending)
+        arms.append(arm + expected if pending else arm)
     return replace(statistics, arms=tuple(arms))
 
 
@@ -121,8 +121,8 @@ def _cohorts_with_pending(
     for arm, total, units in zip(statistics.arms, means, assigned, strict=True):
         pending = units - arm.units
         like = total / arm.units if arm.units else overall
-        more = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
-        arms.append(arm + more)
+        expected = ArmCohorts((Cohort(1, pending, pending * like),)) if pending else ArmCohorts()
+        arms.append(arm + expected)
     return tuple(arms)
 
 
@@ -140,10 +140,10 @@ def _freely(
 
 def _one_by_one(design: Design, state: ExperimentState, units: int, now: float) -> Placed:
     arms: list[int] = []
-    assigned, most = list(state.enrolment.assigned), design.max_units
+    assigned, limit = list(state.enrolment.assigned), design.max_units
     taken = state.units
     for _ in range(units):
-        if most is not None and taken >= most:
+        if limit is not None and taken >= limit:
             return _freely(design, state, arms, now, _full(design))
         enrolment = state.enrolment._replace(assigned=tuple(assigned))
         arm = next_arm(design, with_pending(state._replace(enrolment=enrolment)))
@@ -207,7 +207,7 @@ def _slots(
 
 def _shuffled(block: Block, count: int, shuffle: Shuffle) -> list[tuple[int, ...]]:
     """The parts of several blocks of the same kind, each in a random order."""
-    slots = [arm for arm, its in enumerate(block.units) for _ in range(its)]
+    slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
     parts: list[tuple[int, ...]] = []
     for _ in range(count * block.repeat):
         # From whichever order it starts, a shuffle leaves all orders equally likely.
@@ -228,14 +228,14 @@ class NextBlocks:
 
     def __call__(self, design: Design, state: ExperimentState) -> Block:
         """Return the next block of the test; reuse the last one if the statistics are the same."""
-        for its, before, block in self._last:
-            if its is design and _saw_the_same(before, state):
+        for known, before, block in self._last:
+            if known is design and _saw_the_same(before, state):
                 return block
         signals = Signals(*state.signals) if design.procedure.uses_signals else None
         block = next_block(design, state.latest_once, signals)
         # What was seen before is not seen again.
-        others = [one for one in self._last if one[0] is not design]
-        self._last = ((design, state, block), *others[: self._most - 1])
+        rest = [entry for entry in self._last if entry[0] is not design]
+        self._last = ((design, state, block), *rest[: self._most - 1])
         return block
 
 

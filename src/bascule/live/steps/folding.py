@@ -64,8 +64,8 @@ def fold_unit(
             value -= explained
     block = block._replace(sums=with_unit(design, block.sums, arm, value))
     if metrics:
-        others = map(with_unit, design.metric_designs, block.metrics, repeat(arm), metrics)
-        block = block._replace(metrics=tuple(others))
+        sums = map(with_unit, design.metric_designs, block.metrics, repeat(arm), metrics)
+        block = block._replace(metrics=tuple(sums))
     if any(lacking) or block.lacking:
         block = block._replace(lacking=_with_lacking(block, arm, lacking))
     if block.number != deal.number:
@@ -110,16 +110,16 @@ def with_unit(
     """Return the sums of a block with one more unit, unless it has no value."""
     if value is None:
         return sums
-    more = sums[arm] + design.procedure.unit_sums(value)
-    return (*sums[:arm], more, *sums[arm + 1 :])
+    sums_with = sums[arm] + design.procedure.unit_sums(value)
+    return (*sums[:arm], sums_with, *sums[arm + 1 :])
 
 
 def _with_lacking(
     block: OpenBlock, arm: int, lacking: Sequence[bool]
 ) -> tuple[tuple[int, ...], ...]:
     """Return the units of a block without a value, by metric and arm, with one more unit."""
-    none = (0,) * len(block.sums)
-    before = block.lacking or (none,) * len(lacking)
+    without_values = (0,) * len(block.sums)
+    before = block.lacking or (without_values,) * len(lacking)
     return tuple(
         (*counts[:arm], counts[arm] + lacks, *counts[arm + 1 :])
         for counts, lacks in zip(before, lacking or repeat(False), strict=False)
@@ -132,14 +132,14 @@ def close_parts(design: Design, state: ExperimentState, deal: Deal, now: float) 
     before = state.latest_once.dropped
     while block.part < len(sizes) and sum(arm.units for arm in block.sums) >= sizes[block.part]:
         last = block.part == len(sizes) - 1
-        ahead = {which for front in state.folding.fronts for which in front.metrics}
-        others = [None if k in ahead else its for k, its in enumerate(block.metrics)]
-        sums = (block.sums, last, others, block.covariates, block.lacking)
+        ahead = {number for front in state.folding.fronts for number in front.metrics}
+        rest = [None if k in ahead else sums for k, sums in enumerate(block.metrics)]
+        sums = (block.sums, last, rest, block.covariates, block.lacking)
         statistics = fold_block(design, state.latest_once, *sums, is_final(state))
         if design.procedure.uses_signals:
             state = without_block(state, deal, block.sums)
         empty = (ArmStatistics(),) * len(block.sums)
-        kept = tuple(its if k in ahead else empty for k, its in enumerate(block.metrics))
+        kept = tuple(sums if k in ahead else empty for k, sums in enumerate(block.metrics))
         place = (deal.number + 1, 0) if last else (deal.number, block.part + 1)
         block = OpenBlock(empty, kept, (), (), *place)
         state = with_latest(state, statistics)._replace(block=block)
@@ -298,8 +298,8 @@ def fold_ahead_unit(
     if front.folding != deal.number:
         front = front._replace(folding=deal.number, part=0, units=0)
     opened = list(state.block.metrics)
-    for which, value in zip(front.metrics, values, strict=True):
-        opened[which] = with_unit(design.metric_designs[which], opened[which], arm, value)
+    for number, value in zip(front.metrics, values, strict=True):
+        opened[number] = with_unit(design.metric_designs[number], opened[number], arm, value)
     front = front._replace(folded=front.folded + 1, units=front.units + 1)
     block = state.block._replace(metrics=tuple(opened))
     state = with_front(state, place, front)._replace(block=block)
@@ -319,10 +319,10 @@ def _close_parts_ahead(
     """Fold the parts of a block whose units have all counted in the metrics of a front."""
     sizes, front = deal.sizes, state.folding.fronts[place]
     while front.part < len(sizes) and front.units >= sizes[front.part]:
-        blocks = {which: state.block.metrics[which] for which in front.metrics}
+        blocks = {number: state.block.metrics[number] for number in front.metrics}
         empty = (ArmStatistics(),) * len(design.arms)
         opened = (
-            empty if which in blocks else sums for which, sums in enumerate(state.block.metrics)
+            empty if number in blocks else sums for number, sums in enumerate(state.block.metrics)
         )
         statistics = fold_ahead(design, state.latest_once, blocks)
         opened_block = state.block._replace(metrics=tuple(opened))

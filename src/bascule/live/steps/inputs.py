@@ -184,7 +184,7 @@ def checked_metric(metric: object) -> str | None:
     return None if metric is None or metric == PRIMARY else checked_unit(metric, "metric")
 
 
-def event_of(given: tuple[Any, ...] | Event) -> Event:
+def event_of(event: tuple[Any, ...] | Event) -> Event:
     """Return an event from (unit, value), (unit, value, at, id) or (unit, value, at, id, metric).
 
     An outcome without a unit needs an id that another one has named a unit for.
@@ -192,16 +192,16 @@ def event_of(given: tuple[Any, ...] | Event) -> Event:
     >>> event_of(("user-42", 1))
     Event(unit='user-42', value=1.0, at=None, id=None, exposed=True, metric=None)
     """
-    if isinstance(given, Event):
+    if isinstance(event, Event):
         # It was made here, or from the body of a request that was checked as a whole.
-        return given
-    if not isinstance(given, (tuple, list)) or not 2 <= len(given) <= 5:
+        return event
+    if not isinstance(event, (tuple, list)) or not 2 <= len(event) <= 5:
         raise InputError(
             "outcome",
             f"an outcome is (unit, value), (unit, value, at), (unit, value, at, id) or (unit, "
-            f"value, at, id, metric) (got {shown_value(given):.60})",
+            f"value, at, id, metric) (got {shown_value(event):.60})",
         )
-    unit, value, at, name, metric = (*given, None, None, None)[:5]
+    unit, value, at, name, metric = (*event, None, None, None)[:5]
     if name is not None:
         name = checked_unit(name, "id")
     by_id = unit in (None, "") and name is not None

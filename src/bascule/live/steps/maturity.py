@@ -213,23 +213,26 @@ def matured(
     >>> unit.value, unit.clipped[0][2]
     (500.0, 'outcome 612 lies outside the limits and counts as 500')
     """
-    its = [events.get(None, ()), *(events.get(metric.name, ()) for metric in design.metrics)]
+    values_of = [events.get(None, ()), *(events.get(metric.name, ()) for metric in design.metrics)]
     designs = (design, *design.metric_designs)
     outcomes = [
-        (None, "") if which - 1 in ahead else unit_outcome(one, values)
-        for which, (one, values) in enumerate(zip(designs, its, strict=True))
+        (None, "") if number - 1 in ahead else unit_outcome(one, values)
+        for number, (one, values) in enumerate(zip(designs, values_of, strict=True))
     ]
-    (value, _), *others = outcomes
+    (value, _), *further = outcomes
     assert value is not None
     return Matured(
         arm,
         value,
-        [one for one, _ in others],
+        [value for value, _ in further],
         covariates,
-        [not values and is_counted(one) for one, values in zip(designs, its, strict=True)],
+        [
+            not values and is_counted(part_design)
+            for part_design, values in zip(designs, values_of, strict=True)
+        ],
         tuple(
-            (which, one, why)
-            for which, (one, why) in enumerate(outcomes)
+            (number, one, why)
+            for number, (one, why) in enumerate(outcomes)
             if one is not None and why
         ),
     )
@@ -240,8 +243,8 @@ def outcomes_of(
 ) -> list[tuple[Value | None, str]]:
     """Return what a unit counts as in some metrics, given by their places, and what was clipped."""
     return [
-        unit_outcome(design.metric_designs[which], events.get(design.metrics[which].name, ()))
-        for which in metrics
+        unit_outcome(design.metric_designs[number], events.get(design.metrics[number].name, ()))
+        for number in metrics
     ]
 
 
@@ -292,13 +295,13 @@ def with_events(early: Early, sizes: tuple[int, ...], events: Sequence[int]) -> 
     result = dict(early)
     before = result.get(sizes, (0,) * len(sizes))
     result[sizes] = tuple(a + b for a, b in zip(before, events, strict=True))
-    return tuple((its, counts) for its, counts in sorted(result.items()) if any(counts))
+    return tuple((key, counts) for key, counts in sorted(result.items()) if any(counts))
 
 
 def with_event(state: ExperimentState, deal: Deal, arm: int, count: int = 1) -> ExperimentState:
     """Return the state after the first event of a unit that has not counted."""
     arms = len(state.enrolment.assigned)
-    events = tuple(count * (one == arm) for one in range(arms))
+    events = tuple(count * (place == arm) for place in range(arms))
     early = with_events(state.signals.early, sizes_of(deal, arms), events)
     return state._replace(signals=state.signals._replace(early=early))
 

@@ -62,8 +62,8 @@ def check_live(design: Design) -> None:
 
 def _check_missing(design: Design) -> None:
     """Raise where nothing says what a unit without a value counts as, or where it cannot be so."""
-    for name, one in (("", design), *((m.name, d) for m, d in _metrics(design))):
-        measure, of = one.measure, f" of metric {name}" if name else ""
+    for name, part_design in (("", design), *((m.name, d) for m, d in _metrics(design))):
+        measure, of = part_design.measure, f" of metric {name}" if name else ""
         if measure is None:
             continue
         if measure.may_lack and measure.missing is None:
@@ -116,8 +116,8 @@ def stage_of(origin: float, period: float, time: float) -> tuple[int, int]:
     ((1, 0), (2, 1))
     """
     passed = (time - origin) / period
-    whole = math.floor(passed)
-    return whole + 1, int(passed > whole)
+    number = math.floor(passed)
+    return number + 1, int(passed > number)
 
 
 def counting_stage(origin: float, period: float, arrived: float, at: float) -> int:
@@ -128,8 +128,8 @@ def counting_stage(origin: float, period: float, arrived: float, at: float) -> i
     """
     stage, late = stage_of(origin, period, arrived)
     # Which of its unit's outcomes the event belongs to, counted from 1.
-    which = math.floor((at - arrived) / period) + 1
-    return stage - 1 + late + which
+    number = math.floor((at - arrived) / period) + 1
+    return stage - 1 + late + number
 
 
 def due(measure: Measure, origin: float, stage: int) -> float:
@@ -144,9 +144,9 @@ def joined(design: Design, enrolment: Enrolment, arms: Iterable[int], now: float
     stage, late = stage_of(origin, period_of(design.measure), now)
     crowds = {crowd[:3]: crowd for crowd in enrolment.crowd}
     for arm in arms:
-        which = (arm, stage, late)
-        before = crowds.get(which, Crowd(*which, 0, 0.0))
-        crowds[which] = before._replace(units=before.units + 1)
+        key = (arm, stage, late)
+        before = crowds.get(key, Crowd(*key, 0, 0.0))
+        crowds[key] = before._replace(units=before.units + 1)
     return enrolment._replace(origin=origin, crowd=tuple(crowds.values()))
 
 
@@ -154,8 +154,8 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[StageRow
     """Return the sums of the events that count at the end of a stage."""
     period = period_of(measure)
     sums: defaultdict[tuple[int, int, int], tuple[int, float]] = defaultdict(lambda: (0, 0.0))
-    for _, its in groupby(rows, key=itemgetter(0)):
-        events = list(its)
+    for _, group in groupby(rows, key=itemgetter(0)):
+        events = list(group)
         _, arm, arrived, _, _ = events[0]
         values = [
             value
@@ -163,9 +163,9 @@ def sums_of(measure: Measure, origin: float, stage: int, rows: Iterable[StageRow
             if counting_stage(origin, period, arrived, at) == stage
         ]
         if values:
-            which = (arm, *stage_of(origin, period, arrived))
-            units, total = sums[which]
-            sums[which] = (units + 1, total + measure.outcome_of(values))
+            key = (arm, *stage_of(origin, period, arrived))
+            units, total = sums[key]
+            sums[key] = (units + 1, total + measure.outcome_of(values))
     return sums
 
 
@@ -176,15 +176,15 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
     assert measure is not None
     stage = statistics.stage + 1
     crowd, arms = [], [defaultdict[int, list[Crowd]](list) for _ in design.arms]
-    for some in state.enrolment.crowd:
-        outcomes = stage - some.stage + 1 - some.late
+    for joiners in state.enrolment.crowd:
+        outcomes = stage - joiners.stage + 1 - joiners.late
         if outcomes < 1:
-            crowd.append(some)
+            crowd.append(joiners)
             continue
-        active, total = sums.get(some[:3], (0, 0.0))
-        more = total + measure.missing_value * (some.units - active)
-        crowd.append(some._replace(total=some.total + more))
-        arms[some.arm][outcomes].append(crowd[-1])
+        active, total = sums.get(joiners[:3], (0, 0.0))
+        total_with = total + measure.missing_value * (joiners.units - active)
+        crowd.append(joiners._replace(total=joiners.total + total_with))
+        arms[joiners.arm][outcomes].append(crowd[-1])
     cohorts = tuple(
         ArmCohorts(tuple(_cohort(outcomes, arm[outcomes]) for outcomes in sorted(arm)))
         for arm in arms

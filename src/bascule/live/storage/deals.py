@@ -99,7 +99,7 @@ def largest_in(part: tuple[int, ...]) -> tuple[int, int]:
     ((1, 2), (0, 1))
     """
     units = Counter(part)
-    arm = min(units, key=lambda one: (-units[one], one))
+    arm = min(units, key=lambda arm: (-units[arm], arm))
     return arm, units[arm]
 
 
@@ -113,9 +113,9 @@ def with_blocks(under_way: UnderWay, largest: tuple[int, int], count: int) -> Un
     >>> with_blocks(with_blocks((), (0, 1), 3), (0, 1), -1)
     ((0, 1, 2),)
     """
-    blocks = {(arm, units): its for arm, units, its in under_way}
+    blocks = {(arm, units): count for arm, units, count in under_way}
     blocks[largest] = blocks.get(largest, 0) + count
-    return tuple((*one, its) for one, its in sorted(blocks.items()) if its)
+    return tuple((*key, its) for key, its in sorted(blocks.items()) if its)
 
 
 def is_struck(struck: Struck, arm: int, slot: int) -> bool:

@@ -45,19 +45,21 @@ def placed(connection: Connection, delivery: Delivery) -> Delivery:
     if connection.dialect.name != "sqlite":
         # Two programs that create experiments in a layer at once: the second one waits.
         execute(connection, _LOCK, ())
-    others = [*_others(connection)]
-    for name, other in others:
-        mine, its = audience.holdout, other.holdout
-        if mine is not None and its is not None and mine.name == its.name and mine != its:
+    neighbours = [*_others(connection)]
+    for name, other in neighbours:
+        mine, theirs = audience.holdout, other.holdout
+        if mine is not None and theirs is not None and mine.name == theirs.name and mine != theirs:
             raise InputError(
                 "holdout",
-                f"holdout {mine.name!r} has {100 * its.share:g} % in {name}: give it the same here "
-                f"(got {100 * mine.share:g} %), or another name",
+                f"holdout {mine.name!r} has {100 * theirs.share:g} % in {name}: give it the same "
+                f"here (got {100 * mine.share:g} %), or another name",
             )
     if audience.layer is None:
         return delivery
-    layers = [other.layer for _, other in others if other.layer is not None]
-    layer = _placed(audience.layer, [one for one in layers if one.name == audience.layer.name])
+    layers = [neighbour.layer for _, neighbour in neighbours if neighbour.layer is not None]
+    layer = _placed(
+        audience.layer, [layer for layer in layers if layer.name == audience.layer.name]
+    )
     return delivery._replace(audience=replace(audience, layer=layer))
 
 
@@ -81,8 +83,8 @@ def check_places(connection: Connection, name: str, delivery: Delivery) -> None:
             )
 
 
-def _placed(layer: Layer, others: list[Layer]) -> Layer:
-    taken = [slots for other in others for slots in other.slots]
+def _placed(layer: Layer, neighbours: list[Layer]) -> Layer:
+    taken = [slots for neighbour in neighbours for slots in neighbour.slots]
     free = free_slots(layer.needed, taken)
     if free is None:
         left = SLOTS - sum(last - first for first, last in taken)

@@ -268,12 +268,12 @@ class Rows(NamedTuple):
         ((first, slots),) = self._read(_RUN, deal.number)
         run = run_from_json(first, slots)
         run[deal.number - first] = deal
-        written = run_to_json((one.parts, one.struck, one.used) for one in run)
+        written = run_to_json((row.parts, row.struck, row.used) for row in run)
         execute(self.connection, _DEAL_AGAIN, (written, self.experiment, first))
 
-    def assigned_from(self, number: int, most: int) -> list[Assignment]:
+    def assigned_from(self, number: int, limit: int) -> list[Assignment]:
         """Units from that number on, in the order of their assignment."""
-        return [Assignment(*row) for row in self._read(_ASSIGNED, number, most)]
+        return [Assignment(*row) for row in self._read(_ASSIGNED, number, limit)]
 
     def events_of(self, first: int, last: int) -> dict[int, dict[str | None, list[Value]]]:
         """The values of the events of units, by their numbers and metrics, in the order of time."""
@@ -320,8 +320,8 @@ class Rows(NamedTuple):
         rows = sorted(map(tuple, self._listed(_EXCLUDED_REQUESTS, asked)), key=itemgetter(2))
         excluded = {event: (unit, at) for event, unit, at in reversed(rows)}
         first, second = (
-            {hidden.get(name, name): request for name, request in one.items()}
-            for one in (stored, excluded)
+            {hidden.get(name, name): request for name, request in requests.items()}
+            for requests in (stored, excluded)
         )
         return first, second
 

@@ -116,7 +116,7 @@ def statements_of(dialect: str) -> list[str]:
     schema = SCHEMA
     for word, meaning in DIALECTS[dialect].items():
         schema = re.sub(rf"\b{word}\b", meaning, schema)
-    return [one.strip() for one in schema.split(";") if one.strip()]
+    return [statement.strip() for statement in schema.split(";") if statement.strip()]
 
 
 APPEND_ONLY = {
@@ -176,15 +176,21 @@ def check_version(connection: Connection, name: str) -> bool:
 
 def schema_problems(connection: Connection) -> list[str]:
     """Return what a store of this version lacks of its tables, columns and triggers."""
-    there, problems = inspect(connection), []
-    names = set(there.get_table_names())
+    inspector, problems = inspect(connection), []
+    names = set(inspector.get_table_names())
     for table, columns in COLUMNS.items():
         if table not in names:
             problems.append(f"table {table} is missing")
             continue
-        has = {column["name"] for column in there.get_columns(table)}
-        problems += [f"column {one} of {table} is missing" for one in columns if one not in has]
-    wanted = {one.split()[2] for one in APPEND_ONLY[connection.dialect.name] if "TRIGGER" in one}
+        existing = {column["name"] for column in inspector.get_columns(table)}
+        problems += [
+            f"column {column} of {table} is missing" for column in columns if column not in existing
+        ]
+    wanted = {
+        statement.split()[2]
+        for statement in APPEND_ONLY[connection.dialect.name]
+        if "TRIGGER" in statement
+    }
     kept = connection.execute(text(_TRIGGERS[connection.dialect.name])).scalars()
     problems += [f"trigger {name} is missing" for name in sorted(wanted - {*kept})]
     return problems
@@ -198,12 +204,12 @@ _TRIGGERS = {
 
 def stored_version(connection: Connection, name: str) -> str | None:
     """Return the version of a store's tables; None for an empty database; raise for others'."""
-    there = set(inspect(connection).get_table_names())
-    if VERSION_TABLE in there:
+    tables = set(inspect(connection).get_table_names())
+    if VERSION_TABLE in tables:
         asked = f"SELECT * FROM {VERSION_TABLE}"  # nosec B608: the name is a constant
         version = connection.execute(text(asked)).scalar()
         return "none" if version is None else str(version)
-    taken = sorted(there) if connection.dialect.name == "sqlite" else there & COLUMNS.keys()
+    taken = sorted(tables) if connection.dialect.name == "sqlite" else tables & COLUMNS.keys()
     if taken:
         raise InputError(
             "store",

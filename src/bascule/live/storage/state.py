@@ -195,14 +195,14 @@ def fronts_of(design: Design) -> tuple[Front, ...]:
     >>> fronts_of(design)[0][:2]
     (3600.0, (0,))
     """
-    whole = design.matures(0.0) if design.procedure.counts == "blocks" else None
-    if whole is None or design.withholds or design.measure_on:
+    window = design.matures(0.0) if design.procedure.counts == "blocks" else None
+    if window is None or design.withholds or design.measure_on:
         # With a calendar, units count in the order of time, each with all its metrics.
         return ()
     by_wait: dict[float, list[int]] = {}
-    for which, metric in enumerate(design.metrics):
-        if metric.measure is not None and metric.measure.matures(0.0) < whole:
-            by_wait.setdefault(metric.measure.matures(0.0), []).append(which)
+    for number, metric in enumerate(design.metrics):
+        if metric.measure is not None and metric.measure.matures(0.0) < window:
+            by_wait.setdefault(metric.measure.matures(0.0), []).append(number)
     return tuple(Front(wait, tuple(by_wait[wait])) for wait in sorted(by_wait))
 
 

@@ -59,10 +59,10 @@ def in_postgresql(statement: str) -> str:
     were taken is gone through, and each row compared with the whole list.
     """
     value = "listed.value::bigint" if "number IS_LISTED" in statement else "listed.value"
-    one = statement.replace("LISTED ", "", 1).replace("IS_LISTED", f"= {value}")
-    many = "json_array_elements_text(?::json) AS listed(value)"
+    single = statement.replace("LISTED ", "", 1).replace("IS_LISTED", f"= {value}")
+    listed = "json_array_elements_text(?::json) AS listed(value)"
     # Without an offset it might be made a join again.
-    return f"SELECT found.* FROM {many} CROSS JOIN LATERAL ({one} OFFSET 0) AS found"  # nosec B608
+    return f"SELECT found.* FROM {listed} CROSS JOIN LATERAL ({single} OFFSET 0) AS found"  # nosec B608
 
 
 @cache
@@ -91,20 +91,20 @@ def insert(
     connection: Connection, table: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]
 ) -> None:
     """Insert rows into some columns of a table."""
-    head, one, many = _inserting(table, tuple(columns))
+    head, single, several = _inserting(table, tuple(columns))
     if connection.dialect.name != "sqlite":
         if len(rows) >= COPIED_FROM:
             copy_in(connection, f"COPY {head} FROM STDIN", rows)
             return
-        execute(connection, one, list(rows))
+        execute(connection, single, list(rows))
         return
     together = len(rows) - len(rows) % INSERTED_TOGETHER
     if together:
         values, width = [*chain.from_iterable(rows[:together])], INSERTED_TOGETHER * len(columns)
         parts = [values[first : first + width] for first in range(0, len(values), width)]
-        execute(connection, many, parts)
+        execute(connection, several, parts)
     if together < len(rows):
-        execute(connection, one, list(rows[together:]))
+        execute(connection, single, list(rows[together:]))
 
 
 @cache
@@ -112,11 +112,13 @@ def _inserting(table: str, columns: tuple[str, ...]) -> tuple[str, str, str]:
     """A table with its columns, whose names come from the schema, and how to insert one or many."""
     quoted, marks = ", ".join(f'"{column}"' for column in columns), ", ".join("?" for _ in columns)
     head = f"{table} ({quoted})"
-    one = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
+    single = f"INSERT INTO {head} VALUES ({marks})"  # nosec B608
     # An error ends the transaction, so that SQLite need not be able to undo the statement alone,
     # for which it would copy every page that the rows change.
-    many = one.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (INSERTED_TOGETHER - 1)
-    return head, one, many
+    several = single.replace("INSERT", "INSERT OR FAIL", 1) + f", ({marks})" * (
+        INSERTED_TOGETHER - 1
+    )
+    return head, single, several
 
 
 def database_time(connection: Connection) -> float | None:
@@ -128,5 +130,5 @@ def database_time(connection: Connection) -> float | None:
 
 def shared_time(connection: Connection, machine: float) -> float:
     """Return the time that all programs of a store use: the database's, or else the machine's."""
-    there = database_time(connection)
-    return machine if there is None else there
+    database_now = database_time(connection)
+    return machine if database_now is None else database_now

@@ -69,7 +69,7 @@ def assign(work: UnitOfWork, items: Sequence[Newcomer]) -> list[Any]:
     served = served_arms(work.state)
     if names is not None:
         # Remembered under every name, but for those that were erased.
-        known_by = [one for one in names.items() if not is_erased(one[1])]
+        known_by = [item for item in names.items() if not is_erased(item[1])]
         arms.update([(name, arms[identity]) for name, identity in known_by])
     return [
         served[arm]
@@ -86,11 +86,11 @@ def _with_covariates(
     known: dict[str, Known] = {}
     invalid: dict[str, InputError] = {}
     declared = work.design.covariates or ()
-    for unit, given in zip(asked, covariates, strict=True):
+    for unit, values in zip(asked, covariates, strict=True):
         if work.arms[unit] is not None or unit in known or unit in invalid:
             continue
         try:
-            known[unit] = known_of(declared, given)
+            known[unit] = known_of(declared, values)
         except InputError as error:
             invalid[unit] = error
     return known, invalid
@@ -107,8 +107,10 @@ def _admitted(
     pairs = ((unit, context) for unit, context in asked if unit in among)
     admitted = admission(name, work.phase, audience or Audience(), places, terms.share, pairs)
     refused = {
-        unit: not_enrolling(name, work.phase) if why == "state" else InputError(why, WHY[why])
-        for unit, why in admitted.refused.items()
+        unit: not_enrolling(name, work.phase)
+        if reason == "state"
+        else InputError(reason, WHY[reason])
+        for unit, reason in admitted.refused.items()
     }
     return admitted.admitted, terms, refused
 
@@ -159,11 +161,11 @@ def _enrol(
     if design.covariates is not None:
         stored = [known[unit] for unit in units[: len(arms)]]
         enrolment = work.state.enrolment._replace(
-            lacking=state.enrolment.lacking + sum(one.missing > 0 for one in stored),
-            beyond=state.enrolment.beyond + sum(one.beyond > 0 for one in stored),
+            lacking=state.enrolment.lacking + sum(row.missing > 0 for row in stored),
+            beyond=state.enrolment.beyond + sum(row.beyond > 0 for row in stored),
         )
         work.state = work.state._replace(enrolment=enrolment)
-        columns.append([one.text for one in stored])
+        columns.append([row.text for row in stored])
     work.add_all("assignments", zip(repeat(work.before.id), *columns, strict=False))
     work.arms.update(zip(units, arms, strict=False))
     return placed.full

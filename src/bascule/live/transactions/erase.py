@@ -30,20 +30,20 @@ def link(work: UnitOfWork, pairs: Sequence[tuple[str, str]]) -> list[str | None]
     Where they had different arms, what the later one reported so far stays with its arm.
     """
     work.write("assignments")
-    arms = [_link(work, first, other) for first, other in pairs]
+    arms = [_link(work, first, second) for first, second in pairs]
     return [None if arm is None else work.design.arms[arm] for arm in arms]
 
 
-def _link(work: UnitOfWork, first: str, other: str) -> int | None:
-    names = work.identify([first, other])
-    here, there = names[first], names[other]
-    rows = work.rows.find_units([here, there])
-    if here == there:
-        return rows[here].arm if here in rows else None
+def _link(work: UnitOfWork, first: str, second: str) -> int | None:
+    names = work.identify([first, second])
+    first_row, second_row = names[first], names[second]
+    rows = work.rows.find_units([first_row, second_row])
+    if first_row == second_row:
+        return rows[first_row].arm if first_row in rows else None
     # The name that was assigned first is the unit; before that, the name that was given first.
-    number = {name: rows[name].number for name in (here, there) if name in rows}
-    root = min(number, key=number.__getitem__) if number else here
-    gone = there if root == here else here
+    number = {name: rows[name].number for name in (first_row, second_row) if name in rows}
+    root = min(number, key=number.__getitem__) if number else first_row
+    gone = second_row if root == first_row else first_row
     work.rows.add_link(gone, root)
     arm, before = (rows[name].arm if name in rows else None for name in (root, gone))
     has_moved = before is not None and before != arm
@@ -82,14 +82,14 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     key = work.state.names.key or secrets.token_hex(32)
     names, roots = _names_and_roots(work, units)
     rows = work.rows.find_units([*names])
-    present = [one for one in rows.values() if not is_erased(one.unit)]
+    present = [row for row in rows.values() if not is_erased(row.unit)]
     connection, experiment = work.connection, work.before.id
     # A name that was linked after an erasure may have a pseudonym for its identity.
     hidden = {name: name if is_erased(name) else pseudonym(key, name) for name in names}
-    _forget_ids(work, key, [one.number for one in present])
+    _forget_ids(work, key, [row.number for row in present])
     # A name that was erased, linked and assigned again may have an earlier unit under its hash:
     # outcomes go to that one, and the later unit gets a random name.
-    taken = work.rows.find_units([hidden[one.unit] for one in present])
+    taken = work.rows.find_units([hidden[row.unit] for row in present])
     for one in present:
         name = hidden[one.unit]
         name = f"{PREFIX}{secrets.token_hex(8)}" if name in taken else name
@@ -108,7 +108,7 @@ def erase(work: UnitOfWork, units: Sequence[str]) -> int:
     before = work.state.names
     after = before._replace(
         erased=before.erased + len(present),
-        erasing=(*before.erasing, *(one.number for one in present)),
+        erasing=(*before.erasing, *(row.number for row in present)),
         key=key if present else before.key,
     )
     work.state = work.state._replace(names=after)
@@ -137,8 +137,8 @@ def _forget_ids(work: UnitOfWork, key: str, numbers: list[int]) -> None:
     if ids:
         hashed = [(pseudonym(key, event), row) for row, event in ids]
         statements.execute(work.connection, _RENAME_ID, hashed)
-        others = [(work.before.id, event) for _, event in ids]
-        statements.execute(work.connection, _FORGET_OTHERS, others)
+        places = [(work.before.id, event) for _, event in ids]
+        statements.execute(work.connection, _FORGET_OTHERS, places)
 
 
 def erase_excluded(work: UnitOfWork, before: float) -> None:
@@ -185,9 +185,9 @@ def _forget(work: UnitOfWork, number: int) -> None:
     (row,) = work.rows.assigned_from(number, 1)
     name = f"{PREFIX}{secrets.token_hex(8)}"
     statements.execute(connection, _RENAME, (name, experiment, number))
-    others = work.rows.find_units(work.rows.names_of([row.unit])).values()
-    if others:
-        heir = min(others, key=lambda other: other.number).unit
+    linked = work.rows.find_units(work.rows.names_of([row.unit])).values()
+    if linked:
+        heir = min(linked, key=lambda row: row.number).unit
         statements.execute(connection, _FORGET_LINK, (experiment, heir))
         work.rows.add_link(row.unit, heir)
     else:
@@ -223,7 +223,7 @@ def _counted_units(work: UnitOfWork, metric: str | None) -> int:
     """Return how many units have counted in a metric; those of a short window count earlier."""
     folding, metrics = work.state.folding, work.design.metrics
     ahead: dict[str | None, Front] = {
-        metrics[which].name: front for front in folding.fronts for which in front.metrics
+        metrics[number].name: front for front in folding.fronts for number in front.metrics
     }
     return ahead[metric].folded if metric in ahead else folding.folded
 

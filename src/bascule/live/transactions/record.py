@@ -89,7 +89,7 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
             refused.append((event, receipt))
     if work.design.procedure.uses_signals:
         _show_events(work, rows)
-    if any(one.outcome.pairs for one in designs.values()):
+    if any(design.outcome.pairs for design in designs.values()):
         work.add_all("outcomes", map(queries.with_parts, rows))
     else:
         used = 8 if staged else 7 if work.design.metrics else 6 if ids else 5
@@ -116,7 +116,7 @@ def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:
     of_primary = [row for row in rows if row[6] is None and row[2]]
     numbers = [*dict.fromkeys(cast("int", row[1]) for row in of_primary)]
     before = work.rows.first_events(numbers)
-    units = {one.number: one for one in work.known.values() if one is not None}
+    units = {row.number: row for row in work.known.values() if row is not None}
     for number in numbers:
         unit = units[number]
         if number not in before and unit.deal is not None:
@@ -131,7 +131,9 @@ def _with_units(work: UnitOfWork, events: Sequence[Event]) -> list[Event]:
     """
     asked = [event.id for event in events if not event.unit and event.id is not None]
     stored, excluded = work.rows.requests(asked, work.state.names.key)
-    together = {one.id: (one.unit, one.at) for one in reversed(events) if one.unit and one.id}
+    together = {
+        event.id: (event.unit, event.at) for event in reversed(events) if event.unit and event.id
+    }
     # A stored outcome comes before one of this batch, and that before one that was excluded.
     known = {**excluded, **together, **stored}
     return [event if event.unit else _of_request(event, known) for event in events]
@@ -168,9 +170,9 @@ def _judged(
     used: Used,
     answered: set[tuple[int, str | None]],
 ) -> tuple[Receipt, int, float]:
-    unit, value, given, name, _, metric = event
+    unit, value, time, name, _, metric = event
     now = work.now
-    at = now if given is None else given
+    at = now if time is None else time
     if assigned is None and work.delivery.audience is not None:
         return Receipt(False, "not enrolled", "the unit is not in the test"), -1, at
     if assigned is None:
@@ -179,12 +181,14 @@ def _judged(
             detail = f"no outcome with id {name!r:.60} came before: name the unit"
         return Receipt(False, "unknown unit", detail), -1, at
     number, arrived = assigned.number, assigned.time
-    same, owner = used
-    if same == (number, value):
+    is_same, owner = used
+    if is_same == (number, value):
         return Receipt(False, "duplicate", "it was counted before"), number, at
-    if same is not None or owner not in (None, number):
-        other = owner not in (None, number)
-        detail = "belongs to another unit" if other else "was recorded before with another value"
+    if is_same is not None or owner not in (None, number):
+        is_foreign = owner not in (None, number)
+        detail = (
+            "belongs to another unit" if is_foreign else "was recorded before with another value"
+        )
         return Receipt(False, "id used before", f"id {name!r:.60} {detail}"), number, at
     if design is None:
         assert metric is not None
@@ -198,7 +202,7 @@ def _judged(
     if arrived - TOLERANCE < now < arrived:
         # Clocks of two machines may differ by a little.
         now = arrived
-        at = now if given is None else given
+        at = now if time is None else time
     timely = _timely(work, design.measure, assigned, at, now)
     if not timely.accepted:
         return timely, number, at
@@ -209,9 +213,9 @@ def _judged(
 
 
 def _no_metric(design: Design, metric: str) -> str:
-    names = ", ".join(one.name for one in design.metrics)
-    there = f"it has {PRIMARY}, {names}" if names else "it has none but the primary one"
-    return f"metric {metric!r:.60} is not in the design: {there}"
+    names = ", ".join(metric.name for metric in design.metrics)
+    known = f"it has {PRIMARY}, {names}" if names else "it has none but the primary one"
+    return f"metric {metric!r:.60} is not in the design: {known}"
 
 
 def _counted(state: ExperimentState, measure: Measure) -> int:

@@ -42,29 +42,29 @@ SHOWN_EVERY = 1.02
 """By how much the number of units grows between two points of the history."""
 
 
-def settle(work: UnitOfWork, most: int = FOLDED_AT_ONCE) -> bool:
+def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
     """Fold matured units into the statistics; return whether there may be more."""
     if work.phase not in OPEN and not is_measured_on(work):
         return False
     work.write("outcomes")
     staged = work.design.procedure.counts == "stages"
-    more = _close_stages(work, _end(work)) if staged else _fold(work, most)
+    is_more = _close_stages(work, _end(work)) if staged else _fold(work, limit)
     for place in range(len(work.state.folding.fronts)):
-        more = _fold_front(work, place, _end(work), most) or more
+        is_more = _fold_front(work, place, _end(work), limit) or is_more
     until = due_announcement(work.design, work.state)
-    if not more and until <= work.now:
+    if not is_more and until <= work.now:
         work.state = announce(work.state, until)
     if work.phase == "decided":
         pass
     elif work.state.ending.verdict is not None:
         decide(work)
-    elif work.state.ending.held is None and not more and _has_ended(work):
+    elif work.state.ending.held is None and not is_more and _has_ended(work):
         work.phase = "over"
         work.log("end", after=work.state.progress)
     _show(work)
     if work.state.names.erasing:
         finish(work)
-    return more and (work.state.ending.verdict is None or is_measured_on(work))
+    return is_more and (work.state.ending.verdict is None or is_measured_on(work))
 
 
 def is_measured_on(test: Loaded | UnitOfWork) -> bool:
@@ -129,9 +129,9 @@ def decide(work: UnitOfWork) -> None:
         work.log("release", arm=verdict.name, automatic=True)
 
 
-def _fold(work: UnitOfWork, most: int) -> bool:
+def _fold(work: UnitOfWork, limit: int) -> bool:
     """Fold what is ready, first a few units and then more at a time, but never too many."""
-    left, size = most, FOLDED_AT_FIRST
+    left, size = limit, FOLDED_AT_FIRST
     while left > 0 and _may_fold(work, _end(work)):
         held = work.state.ending.held
         size = min(size, left, _countable(work) - work.state.folding.folded)
@@ -174,22 +174,22 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
     if design.procedure.uses_signals:
         heard = work.rows.first_events([row.number for row in ready])
     work.read_deals([row.deal for row in ready if row.deal is not None])
-    ahead = {which for front in work.state.folding.fronts for which in front.metrics}
+    ahead = {number for front in work.state.folding.fronts for number in front.metrics}
     for row in ready:
-        its = events.get(row.number, {})
-        if measure is None and len(its) < 1 + len(design.metrics):
+        outcomes = events.get(row.number, {})
+        if measure is None and len(outcomes) < 1 + len(design.metrics):
             work.state = _with_backlog(work.state, False)
             return False
-        unit = matured(design, row.arm, its, row.known, ahead)
-        for which, value, why in unit.clipped:
-            _list_clipped(work, row, which, value, why)
+        unit = matured(design, row.arm, outcomes, row.known, ahead)
+        for which, value, reason in unit.clipped:
+            _list_clipped(work, row, which, value, reason)
         deal = work.deal(row.deal) if row.deal is not None else None
-        some = sum(map(len, its.values()))
-        counts = work.state.counts._replace(events=work.state.counts.events + some)
+        count = sum(map(len, outcomes.values()))
+        counts = work.state.counts._replace(events=work.state.counts.events + count)
         work.state = work.state._replace(counts=counts)
         if row.number in heard:
-            when = row.time, heard[row.number]
-            work.state = with_delay(design, work.state, row.arm, *when)
+            span = row.time, heard[row.number]
+            work.state = with_delay(design, work.state, row.arm, *span)
         was_open, before = work.state.ending.final is None, work.state.statistics
         held = work.state.ending.held
         time = fold_time(design, row.time, work.now)
@@ -202,12 +202,12 @@ def _fold_some(work: UnitOfWork, end: float, size: int) -> bool:
             return False
         if work.state.statistics is not before and plan_ends(design, work.state, time):
             return False
-    folding, more = work.state.folding, len(ready) == size
+    folding, is_more = work.state.folding, len(ready) == size
     if measure is not None and len(ready) < len(rows):
         folding = folding._replace(due=design.matures(rows[len(ready)].time))
     work.state = work.state._replace(folding=folding)
-    work.state = _with_backlog(work.state, more and work.state.pending > 0)
-    return more
+    work.state = _with_backlog(work.state, is_more and work.state.pending > 0)
+    return is_more
 
 
 def _with_backlog(state: ExperimentState, backlog: bool) -> ExperimentState:
@@ -220,23 +220,23 @@ def fold_time(design: Design, arrived: float, now: float) -> float:
     return now if matures is None else matures
 
 
-def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
+def _fold_front(work: UnitOfWork, place: int, end: float, limit: int) -> bool:
     """Fold units into metrics whose windows close first; return whether there may be more."""
     design, state, front = work.design, work.state, work.state.folding.fronts[place]
     is_due = front.due is None or front.due <= end
     if state.ending.verdict is not None or front.folded >= state.units or not is_due:
         return False
     work.write("assignments")
-    rows = work.rows.assigned_from(front.folded, most)
+    rows = work.rows.assigned_from(front.folded, limit)
     ready = [*takewhile(lambda row: row.time + front.wait <= end, rows)]
     events = work.rows.events_of(front.folded, front.folded + len(ready) - 1)
     work.read_deals([row.deal for row in ready if row.deal is not None])
     for row in ready:
         assert row.deal is not None
         outcomes = outcomes_of(design, front.metrics, events.get(row.number, {}))
-        for which, (value, why) in zip(front.metrics, outcomes, strict=True):
-            if value is not None and why:
-                _list_clipped(work, row, 1 + which, value, why)
+        for number, (value, reason) in zip(front.metrics, outcomes, strict=True):
+            if value is not None and reason:
+                _list_clipped(work, row, 1 + number, value, reason)
         values = [value for value, _ in outcomes]
         deal = work.deal(row.deal)
         work.state = fold_ahead_unit(design, work.state, place, deal, row.arm, values, work.now)
@@ -245,19 +245,21 @@ def _fold_front(work: UnitOfWork, place: int, end: float, most: int) -> bool:
             return False
     due = rows[len(ready)].time + front.wait if len(ready) < len(rows) else None
     work.state = with_front(work.state, place, work.state.folding.fronts[place]._replace(due=due))
-    return len(ready) == most
+    return len(ready) == limit
 
 
-def _list_clipped(work: UnitOfWork, row: Assignment, which: int, value: Value, why: str) -> None:
+def _list_clipped(
+    work: UnitOfWork, row: Assignment, number: int, value: Value, reason: str
+) -> None:
     """Count and list an outcome that is capped: of the primary metric (0), or of another one."""
-    metric = work.design.metrics[which - 1].name if which else None
-    work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", why))
+    metric = work.design.metrics[number - 1].name if number else None
+    work.exclude(Event(row.unit, value, metric=metric), Receipt(True, "clipped", reason))
     counts = work.state.counts
     arms = (0,) * len(work.design.arms)
     before = counts.clipped or (arms,) * (1 + len(work.design.metrics))
-    more = [[*one] for one in before]
-    more[which][row.arm] += 1
-    work.state = work.state._replace(counts=counts._replace(clipped=tuple(map(tuple, more))))
+    listed = [[*entry] for entry in before]
+    listed[number][row.arm] += 1
+    work.state = work.state._replace(counts=counts._replace(clipped=tuple(map(tuple, listed))))
 
 
 def _remove_harmful(work: UnitOfWork) -> None:
@@ -276,7 +278,10 @@ def remove_arm(work: UnitOfWork, name: str, action: str, to: str | None, **detai
     after, kept = take_out(work.design, state, name, deal, work.now)
     served = moved_to(work.design, state, name, to)
     dropped = work.design.arms.index(name)
-    moved = [(arm, served if other == dropped else other) for arm, other in state.control.moved]
+    moved = [
+        (arm, served if arm_served == dropped else arm_served)
+        for arm, arm_served in state.control.moved
+    ]
     control = after.control._replace(moved=(*moved, (dropped, served)))
     work.state = after._replace(control=control)
     # Where it happened, so that it can be replayed.
@@ -333,8 +338,8 @@ def _has_ended(work: UnitOfWork) -> bool:
 
 def _show(work: UnitOfWork) -> None:
     progress = work.state.progress
-    enough = SHOWN_EVERY * work.state.folding.shown if work.phase in OPEN else 0
-    if progress > work.state.folding.shown and progress >= enough:
+    due = SHOWN_EVERY * work.state.folding.shown if work.phase in OPEN else 0
+    if progress > work.state.folding.shown and progress >= due:
         kept = statistics_to_json(work.state.latest_statistics)
         work.add("history", progress, work.now, kept)
         work.state = work.state._replace(folding=work.state.folding._replace(shown=progress))

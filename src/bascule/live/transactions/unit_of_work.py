@@ -105,8 +105,8 @@ class UnitOfWork:
         known = self.known.get(event.unit)
         if known is not None and is_erased(known.unit):
             event = event._replace(unit=known.unit)
-        why = (receipt.reason, receipt.detail, event.metric)
-        self.add("set_aside", event.unit, value, event.at, self.now, event.id, *why)
+        key = (receipt.reason, receipt.detail, event.metric)
+        self.add("set_aside", event.unit, value, event.at, self.now, event.id, *key)
 
     def log(self, action: str, **detail: Any) -> None:
         """Put a change into the audit log."""
@@ -167,8 +167,8 @@ class UnitOfWork:
         """Add consecutive blocks to what is written; the last one stays in memory."""
         for start in range(0, len(dealt), LONGEST_RUN):
             run = dealt[start : start + LONGEST_RUN]
-            what = chain((used if start == 0 else None,), repeat(None))
-            self.add("blocks", first + start, run_to_json(zip(run, repeat(()), what)))
+            parts = chain((used if start == 0 else None,), repeat(None))
+            self.add("blocks", first + start, run_to_json(zip(run, repeat(()), parts)))
         if dealt:
             last = first + len(dealt) - 1
             self.deals[last] = Deal(last, dealt[-1], (), used if len(dealt) == 1 else None)
@@ -192,5 +192,5 @@ class UnitOfWork:
             columns = ADDED[table]
             widths = sorted(set(map(len, rows)))
             for used in widths:
-                some = rows if len(widths) == 1 else [row for row in rows if len(row) == used]
-                statements.insert(self.connection, table, columns[:used], some)
+                chosen = rows if len(widths) == 1 else [row for row in rows if len(row) == used]
+                statements.insert(self.connection, table, columns[:used], chosen)

@@ -21,7 +21,7 @@ from bascule.simulation.recurrent.exponential_sum import LONGEST
 
 
 def arm_names(
-    arms: object, lift: object, first: str = "control", other: str = "variant"
+    arms: object, lift: object, first: str = "control", treatment: str = "variant"
 ) -> tuple[str, ...]:
     """Return the names of the arms: as given, as many as asked for, or as there are lifts."""
     wanted = 1 + len(lift) if isinstance(lift, list | tuple) else None
@@ -29,8 +29,8 @@ def arm_names(
         arms = 2 if wanted is None else wanted
     if isinstance(arms, int):
         count = checks.whole("arms", arms, 2, "2 is an A/B test", MOST_ARMS)
-        others = [other] if count == 2 else [f"{other}-{i}" for i in range(1, count)]
-        arms = (first, *others)
+        treatments = [treatment] if count == 2 else [f"{treatment}-{i}" for i in range(1, count)]
+        arms = (first, *treatments)
     if isinstance(arms, str) or not isinstance(arms, list | tuple):
         raise InputError("arms", f"arms must be a number or a list of names (got {arms!r})")
     if wanted is not None and len(arms) != wanted:
@@ -67,10 +67,10 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
     """Return what each arm after the first adds to the baseline."""
     if isinstance(lift, list | tuple):
         return tuple(lift_of(part, baseline) for part in lift)
-    one = lift_of(lift, baseline)
+    single = lift_of(lift, baseline)
     # If the others stayed at the baseline there would be no single best arm to find.
-    rest = one if (one < 0) == (goal == "increase") else 0.0
-    return (one, *(rest for _ in range(arms - 2)))
+    rest = single if (single < 0) == (goal == "increase") else 0.0
+    return (single, *(rest for _ in range(arms - 2)))
 
 
 def check_means(request: RequestFields) -> None:
@@ -124,9 +124,9 @@ def checked_rate(request: RequestFields) -> float | None:
 def check_calendar(request: RequestFields) -> None:
     """Refuse a calendar that does not go with the outcomes or with the deadline."""
     min_days, deadline_days = request.min_days, request.deadline_days
-    given = "min_days" if min_days is not None else "whole_weeks"
+    option = "min_days" if min_days is not None else "whole_weeks"
     if request.outcome.recurring and request.withholds:
-        raise InputError(given, f"{given} does not go with {request.outcome.words}: leave it out")
+        raise InputError(option, f"{option} does not go with {request.outcome.words}: leave it out")
     if min_days is not None and min_days > deadline_days:
         raise InputError(
             "min_days",
@@ -155,8 +155,10 @@ def checked_window(request: RequestFields) -> float | None:
 
 def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
     """Accept the metrics of a plan, each with the window of the plan or with another one."""
-    given = request.metrics if isinstance(request.metrics, list | tuple) else ()
-    measured = [one for one in given if isinstance(one, Metric) and one.measure is not None]
+    listed = request.metrics if isinstance(request.metrics, list | tuple) else ()
+    measured = [
+        metric for metric in listed if isinstance(metric, Metric) and metric.measure is not None
+    ]
     if measured and request.window is None:
         raise InputError(
             "window",
@@ -165,8 +167,8 @@ def checked_metrics(request: RequestFields) -> tuple[Metric, ...]:
         )
     if not measured:
         return check_metrics(request.metrics, None)
-    check_metrics([replace(one, measure=None) for one in given], None)
-    return tuple(given)
+    check_metrics([replace(metric, measure=None) for metric in listed], None)
+    return tuple(listed)
 
 
 MOST_PERIODS = 24 * 366
@@ -226,7 +228,7 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
         raise InputError(
             "covariate", f'covariate is a name, or "name:low:high" (got {covariate!r:.60})'
         )
-    low, high = (amount("covariate", one, "limits are numbers") for one in limits or (0, 0))
+    low, high = (amount("covariate", limit, "limits are numbers") for limit in limits or (0, 0))
     if limits:
         return Covariate(name, low, high, missing=min(max(0.0, low), high))
     if request.outcome.limited:
@@ -240,12 +242,12 @@ def checked_covariate(request: RequestFields) -> Covariate | None:
 def check_deadline(request: RequestFields) -> None:
     """Refuse a deadline that leaves no time, and more units than a simulation can count."""
     arms, deadline_days = len(request.names), request.deadline_days
-    most = LONGEST if request.outcome.recurring else MOST_UNITS
+    limit = LONGEST if request.outcome.recurring else MOST_UNITS
     come = request.units_per_day * deadline_days
-    if come > most:
+    if come > limit:
         raise InputError(
             "units_per_day",
-            f"at most {most:.0e} units can arrive by the deadline (got {come:.2g}): plan with a "
+            f"at most {limit:.0e} units can arrive by the deadline (got {come:.2g}): plan with a "
             "smaller units_per_day or a shorter deadline_days",
         )
     if request.window_days >= deadline_days:
@@ -255,13 +257,13 @@ def check_deadline(request: RequestFields) -> None:
             f"({deadline_days:g}): no outcome would be known by then",
             others=("deadline_days",),
         )
-    least = FIRST_UNITS * arms
-    least_days = request.traffic.known_after(least)
-    if request.max_units < least:
+    lowest = FIRST_UNITS * arms
+    least_days = request.traffic.known_after(lowest)
+    if request.max_units < lowest:
         raise InputError(
             "deadline_days",
             f"deadline_days ({deadline_days:g}) is too short: {request.max_units} units are "
-            f"enrolled by then, and the first blocks take {least}; give it {least_days:.2g} days "
+            f"enrolled by then, and the first blocks take {lowest}; give it {least_days:.2g} days "
             "or more",
         )
 
@@ -280,8 +282,8 @@ def checked_spread(request: RequestFields) -> float | None:
             )
         return None
     low, high = outcome.low, outcome.high
-    most = math.sqrt((baseline - low) * (high - baseline))
-    if most == 0:
+    widest = math.sqrt((baseline - low) * (high - baseline))
+    if widest == 0:
         raise InputError(
             "baseline",
             f"baseline must lie inside the limits, {low:g} and {high:g}, not on one "
@@ -295,10 +297,10 @@ def checked_spread(request: RequestFields) -> float | None:
             f"spread cannot be changed for {outcome.words}: leave it out, and the outcome "
             "model says how they spread",
         )
-    if spread >= most:
+    if spread >= widest:
         raise InputError(
             "spread",
-            f"spread must be below {most:.4g}, the most that outcomes between {low:g} and "
+            f"spread must be below {widest:.4g}, the most that outcomes between {low:g} and "
             f"{high:g} with mean {baseline:g} can have (got {spread:g})",
         )
     return spread

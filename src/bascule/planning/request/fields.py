@@ -88,8 +88,8 @@ class RequestFields(PlanFields):
         if self.window is None:
             return 0.0
         measures = (metric.measure for metric in self.metrics)
-        others = (one.matures(0.0) for one in measures if one is not None)
-        return max(float(self.window), *others, 0.0) / DAY
+        windows = (measure.matures(0.0) for measure in measures if measure is not None)
+        return max(float(self.window), *windows, 0.0) / DAY
 
     @property
     def withholds(self) -> bool:

@@ -44,9 +44,9 @@ class PlanRequest(RequestFields):
         for name, option in options.items():
             if name in AS_GIVEN or not (option.numeric or option.kind == "choice"):
                 continue
-            given = getattr(self, name)
-            if given is not None:
-                put(self, name, option.read(given))
+            value = getattr(self, name)
+            if value is not None:
+                put(self, name, option.read(value))
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checks.checked_window(self))
         put(self, "delay", checks.checked_delay(self))
@@ -69,8 +69,8 @@ class PlanRequest(RequestFields):
     def accepts(self, design: Design) -> bool:
         """Return whether the guarantee of a design is one that is accepted."""
         order = get_args(AcceptedGuarantee)
-        given = design.calibration.guarantee
-        return given in order and order.index(given) <= order.index(self.guarantee)
+        guarantee = design.calibration.guarantee
+        return guarantee in order and order.index(guarantee) <= order.index(self.guarantee)
 
     @property
     def side_error(self) -> float:
@@ -195,8 +195,8 @@ class PlanRequest(RequestFields):
             "lift": list(self.lifts),
             **{
                 name: getattr(self, name)
-                for name, one in PLAN.items()
-                if one.numeric and name not in AS_GIVEN
+                for name, option in PLAN.items()
+                if option.numeric and name not in AS_GIVEN
             },
             "window": self.window,
             "whole_weeks": self.whole_weeks,

@@ -68,35 +68,35 @@ class Sample:
         (5, 0.0, 2.76)
         """
         outcomes = np.asarray(values, np.float64)
-        most = None if cap is None or not len(outcomes) else _cap_of(outcomes, cap)
+        limit = None if cap is None or not len(outcomes) else _cap_of(outcomes, cap)
         above = 0.0
-        if most is not None:
-            above = float((outcomes > most).mean())
-            outcomes = np.minimum(outcomes, most)
+        if limit is not None:
+            above = float((outcomes > limit).mean())
+            outcomes = np.minimum(outcomes, limit)
         _, owner = np.unique(range(len(outcomes)) if units is None else units, return_inverse=True)
         counts = np.bincount(owner).astype(np.float64)
         averages = np.bincount(owner, outcomes) / counts
-        many, total = len(counts), len(outcomes)
-        if total < FEWEST or many < 2:
+        distinct, total = len(counts), len(outcomes)
+        if total < FEWEST or distinct < 2:
             raise InputError(
                 "sample",
-                f"sample has {total} outcomes of {many} units: give at least {FEWEST}, "
+                f"sample has {total} outcomes of {distinct} units: give at least {FEWEST}, "
                 "of 2 units or more",
             )
         sigma = float(np.std(averages, ddof=1))
-        noise = _noise(outcomes, averages[owner], many)
+        noise = _noise(outcomes, averages[owner], distinct)
         return cls(
             total,
-            many,
+            distinct,
             float(averages.mean()),
             sigma,
-            _between(averages, counts, noise) if many < total else sigma,
+            _between(averages, counts, noise) if distinct < total else sigma,
             noise,
             float(outcomes.min()),
             float(outcomes.max()),
             bool(np.isin(outcomes, (0.0, 1.0)).all()),
             skewness(*(float((averages**power).sum()) for power in range(4))),
-            most,
+            limit,
             above,
         )
 
@@ -150,8 +150,8 @@ def _rows(path: Path) -> Iterator[tuple[int, str, str | None]]:
             table = csv.DictReader(file)
             columns = table.fieldnames or []
             if "value" not in columns:
-                there = ", ".join(columns[:5]) or "nothing"
-                raise InputError("sample", f"sample {path} has no values ({there}): {REMEDY}")
+                known = ", ".join(columns[:5]) or "nothing"
+                raise InputError("sample", f"sample {path} has no values ({known}): {REMEDY}")
             for row in table:
                 unit = row["unit"] if "unit" in columns else None
                 yield table.line_num, row["value"] or "", unit

@@ -37,10 +37,10 @@ def lift_words(outcome: Outcome, lift: float) -> str:
 
 def _means_words(request: PlanRequest) -> str:
     """The means of the arms: "5 % against 6 %"; of many arms, equal ones together."""
-    first, *others = (_mean_words(request.outcome, mean) for mean in request.means)
-    if len(others) > 4:
-        others = [f"{n} arms of {one}" if n > 1 else one for one, n in Counter(others).items()]
-    return f"{first} against {', '.join(others)}"
+    first, *rest = (_mean_words(request.outcome, mean) for mean in request.means)
+    if len(rest) > 4:
+        rest = [f"{n} arms of {mean}" if n > 1 else mean for mean, n in Counter(rest).items()]
+    return f"{first} against {', '.join(rest)}"
 
 
 def _mean_words(outcome: Outcome, mean: float) -> str:

@@ -102,14 +102,14 @@ def time_needed(request: PlanRequest) -> float:
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:
     """The time goes with a power of the lift, nearly the inverse square: one step finds it."""
     scale = math.sqrt(needed / request.max_units)
-    other = request.scaled(scale)
-    if other is None:
+    scaled = request.scaled(scale)
+    if scaled is None:
         return None
-    there = time_needed(other) * factor
-    power = math.log(there / needed) / math.log(scale) if scale != 1 else -2.0
+    days = time_needed(scaled) * factor
+    power = math.log(days / needed) / math.log(scale) if scale != 1 else -2.0
     # Times are whole blocks, so over a tiny step the rounding can exceed the effect of the lift.
     power = min(max(power, STEEPEST), FLATTEST)
-    nearer = request.scaled(scale * (request.max_units / there) ** (1 / power))
+    nearer = request.scaled(scale * (request.max_units / days) ** (1 / power))
     return None if nearer is None else nearer.gap
 
 
@@ -178,10 +178,10 @@ STEERED_RUNS = 200
 
 @lru_cache(maxsize=16)
 def steered_of(
-    design: Design, means: tuple[float, ...], units_per_day: float, every: float
+    design: Design, means: tuple[float, ...], units_per_day: float, period: float
 ) -> SteeredRuns:
     """Return simulated tests of a design whose shares change once a period."""
-    return simulate_steered(design, means, units_per_day, every / DAY, runs=STEERED_RUNS)
+    return simulate_steered(design, means, units_per_day, period / DAY, runs=STEERED_RUNS)
 
 
 def _misleading(request: PlanRequest, usual: World) -> tuple[World, tuple[float, float]]:
@@ -244,11 +244,11 @@ class Pace:
 
 
 def paces(
-    request: PlanRequest, recommended: Candidate, others: Sequence[Candidate] = ()
+    request: PlanRequest, recommended: Candidate, candidates: Sequence[Candidate] = ()
 ) -> tuple[Pace, ...]:
     """Return the fastest, the balanced and the cheapest design over shares and tilts.
 
-    The recommended design and `others` of its plan are among those that are compared.
+    The recommended design and `candidates` of its plan are among those that are compared.
 
     Empty if there is no window, since a smaller share then saves nothing; if theory cannot forecast
     how long designs take; or if no design ends by the deadline.
@@ -265,7 +265,7 @@ def paces(
         return ()
     mine = (recommended.rule, recommended.request.share)
     points = [point for point in points if (point.rule, point.request.share) != mine]
-    points += (recommended, *others)
+    points += (recommended, *candidates)
     fastest, cheapest = soonest_of(points), cheapest_of(points)
     between = math.sqrt(fastest.expected.days.mean * cheapest.expected.days.mean)
     within = [point for point in points if point.expected.days.mean <= between]

@@ -113,7 +113,7 @@ def with_futility(request: PlanRequest, rule: Tilt) -> list[Tilt]:
     """
     shares = (FUTILITY,) if request.window is None else (WEAK_FUTILITY, FUTILITY)
     ending = [replace(rule, futility=share) for share in shares]
-    return [one for one in ending if predicted(request, one) is not None]
+    return [rule for rule in ending if predicted(request, rule) is not None]
 
 
 def _baseline(request: PlanRequest) -> float | None:
@@ -179,7 +179,9 @@ def closer(rule: Rule, tried: Iterable[Rule]) -> tuple[Rule, ...]:
         return ()
     here = rule.knob.value
     values = [
-        other.knob.value for other in tried if other.knob and even_rule(other) == even_rule(rule)
+        other_rule.knob.value
+        for other_rule in tried
+        if other_rule.knob and even_rule(other_rule) == even_rule(rule)
     ]
     below = max((value for value in values if value < here), default=here)
     above = min((value for value in values if value > here), default=here)
@@ -235,8 +237,8 @@ def _points(
     request: PlanRequest, rules: Sequence[Rule], sweep: Sweep, progress: Stages
 ) -> list[Candidate]:
     points = []
-    for done, rule in enumerate(rules):
-        progress("searching", done, len(rules))
+    for number, rule in enumerate(rules):
+        progress("searching", number, len(rules))
         design = design_of(request, rule)
         expected = predicted(request, rule) or _pilot(request, rule, sweep)
         points.append(Candidate(design, expected, request=request))

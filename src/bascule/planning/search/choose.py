@@ -96,19 +96,19 @@ class Candidate:
             return self.request.deadline_days <= fixed
         return self.zero is not None and self.zero.days.mean <= fixed
 
-    def beats(self, other: Candidate) -> bool:
+    def beats(self, rival: Candidate) -> bool:
         """Whether it is in time and no worse in days, in cost, and where no arm is better."""
-        mine, theirs = self.forecast, other.forecast
+        mine, theirs = self.forecast, rival.forecast
         pairs = [
             (mine.days.mean, theirs.days.mean),
             (mine.p90_days, theirs.p90_days),
             (mine.cost.mean, theirs.cost.mean),
         ]
-        if not self.in_time or self.rule == other.rule or any(a > b for a, b in pairs):
+        if not self.in_time or self.rule == rival.rule or any(a > b for a, b in pairs):
             return False
         # These are computed for the few that are left.
-        zero, its = self.zero, other.zero
-        return zero is None or its is None or zero.days.mean <= its.days.mean
+        zero, rival_zero = self.zero, rival.zero
+        return zero is None or rival_zero is None or zero.days.mean <= rival_zero.days.mean
 
     def with_simulation(self, forecast: Forecast) -> Candidate:
         """Return the point with what a simulation showed."""
@@ -160,8 +160,10 @@ def soonest_of(points: Sequence[Candidate]) -> Candidate:
 
 def cheapest_of(points: Sequence[Candidate]) -> Candidate:
     """Return the soonest of the designs that cost nearly the least."""
-    least = min(point.expected.cost.mean for point in points)
-    return soonest_of([one for one in points if one.expected.cost.mean <= (1 + NEARLY) * least])
+    lowest = min(point.expected.cost.mean for point in points)
+    return soonest_of(
+        [point for point in points if point.expected.cost.mean <= (1 + NEARLY) * lowest]
+    )
 
 
 def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
@@ -178,12 +180,12 @@ def best_in_time(points: Sequence[Candidate]) -> Candidate | None:
     )
     for is_eligible in (_is_short, _is_short_at_zero, _is_short_at_lift, _is_any):
         # From the cheapest on, because the days at no effect take long to predict.
-        least = next((point for point in in_time if is_eligible(point)), None)
-        if least is not None:
-            expected = least.expected
+        cheapest = next((point for point in in_time if is_eligible(point)), None)
+        if cheapest is not None:
+            expected = cheapest.expected
             doubt = expected.cost.se if expected.simulated else 0.0
-            enough = expected.cost.mean * (1 + NEARLY) + doubt
-            near = takewhile(lambda point: point.expected.cost.mean <= enough, in_time)  # noqa: B023
+            limit = expected.cost.mean * (1 + NEARLY) + doubt
+            near = takewhile(lambda point: point.expected.cost.mean <= limit, in_time)  # noqa: B023
             return min(filter(is_eligible, near), key=lambda point: point.weighed_days)
     return None
 

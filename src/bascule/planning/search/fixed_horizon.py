@@ -81,6 +81,6 @@ def _units_for(request: PlanRequest, wanted: float) -> float:
     for _ in range(ROUNDS):
         stages = arms * units
         # What a unit counts on average when they have arrived evenly over these stages.
-        each = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
-        units = wanted / each
+        clock_each = (clock_until(stages + 0.5, outcome) - clock_until(0.5, outcome)) / stages
+        units = wanted / clock_each
     return units

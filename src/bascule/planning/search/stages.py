@@ -184,7 +184,9 @@ class _Planning:
         days = max(answer.expected_days.mean, *(need or 0.0 for need in answer.guardrails.values()))
         units = max(1.0, request.traffic.units_after(min(days, request.deadline_days)))
         runs = GUARDED.runs(units * (1 + len(design.guardrails)))
-        means = {one.name: (one.baseline or 0.0,) * len(design.arms) for one in design.metrics}
+        means = {
+            metric.name: (metric.baseline or 0.0,) * len(design.arms) for metric in design.metrics
+        }
         try:
             shown = runs and self.sweep.play(design, request.world, runs, metrics=means)
         except InfeasibleError:
@@ -193,7 +195,7 @@ class _Planning:
 
     def _play(
         self,
-        what: str,
+        title: str,
         design: Design,
         means: tuple[float, ...],
         days: float,
@@ -205,7 +207,7 @@ class _Planning:
         """
         request = self.request
         self.done = min(self.done + 1, PARTS)
-        self.progress(f"simulating {what}", self.done, PARTS)
+        self.progress(f"simulating {title}", self.done, PARTS)
         units = max(1.0, request.traffic.units_after(min(days, request.deadline_days)))
         played = played_design(request, design)
         runs = (main or self.side).runs(units * unit_weight(played, units))
@@ -239,8 +241,8 @@ def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | Non
     """What theory says of a rule at another lift."""
     if not factor:
         return predicted_at_zero(request, rule)
-    other = request.scaled(factor)
-    return None if other is None else predicted(other, rule)
+    scaled = request.scaled(factor)
+    return None if scaled is None else predicted(scaled, rule)
 
 
 def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
@@ -248,8 +250,8 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
     lift = tidy(factor * request.main_lift)
     if factor == 0:
         return WhatIf(name, lift, tuple(request.baseline for _ in request.names))
-    other = request.scaled(factor)
-    return WhatIf(name, lift, None if other is None else other.means)
+    scaled = request.scaled(factor)
+    return WhatIf(name, lift, None if scaled is None else scaled.means)
 
 
 def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
@@ -260,5 +262,5 @@ def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
     return taken / alone if math.isfinite(taken) and math.isfinite(alone) else 1.0
 
 
-def _silent(what: str, done: int, total: int) -> None:
+def _silent(title: str, number: int, total: int) -> None:
     """Report nothing."""

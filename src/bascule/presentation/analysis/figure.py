@@ -121,14 +121,14 @@ def limited_days(days: Mapping[str, Effect]) -> dict[str, Effect]:
     return {day: effect for day, effect in days.items() if known(effect.high - effect.low)}
 
 
-def dated(dates: Sequence[str], most: int) -> list[int]:
+def dated(dates: Sequence[str], limit: int) -> list[int]:
     """Places of dates to write on an axis: the first, and others whole weeks or so apart.
 
     >>> dated([f"2026-03-{day:02}" for day in range(1, 32)], 6)
     [0, 7, 14, 21, 28]
     """
     days = [date.fromisoformat(text).toordinal() for text in dates]
-    step = next((s for s in DAYS_APART if (days[-1] - days[0]) / s <= most), DAYS_APART[-1])
+    step = next((s for s in DAYS_APART if (days[-1] - days[0]) / s <= limit), DAYS_APART[-1])
     return [at for at, day in enumerate(days) if (day - days[0]) % step == 0]
 
 
@@ -151,17 +151,17 @@ def plot_analysis(analysis: Analysis) -> Figure:
     figure, (left, right) = new_figure(columns=2, width=10.0, height=4.0, parts=(1.7, 1.0))
     amounts = amounts_of(analysis)
     rivals = against(analysis)[:MOST_RIVALS]
-    dates = [one.date for one in analysis.days]
+    dates = [day.date for day in analysis.days]
     days = [_ordinal(text) for text in dates]
     place = decision_place(analysis)
     for one, series in zip(rivals, (SERIES[1], SERIES[3], SERIES[2], SERIES[0]), strict=False):
         _draw_steps(left, one, series, amounts, len(rivals) > 1)
     left.axhline(0.0, color="#111111", linewidth=1.2)
-    spans = [span(one.days, analysis.decided) for one in rivals]
+    spans = [span(rival.days, analysis.decided) for rival in rivals]
     if spans:
         low, high = min(low for low, _ in spans), max(high for _, high in spans)
         left.set_ylim(low * amounts.factor, high * amounts.factor)
-    names = "differences" if len(rivals) > 1 else "".join(one.now.name for one in rivals)
+    names = "differences" if len(rivals) > 1 else "".join(rival.now.name for rival in rivals)
     left.set_title(f"{names} ({amounts.difference_unit})", loc="left")
     losses = costs(analysis)
     right.set_title(f"cost ({amounts.cost_unit})", loc="left")
@@ -175,9 +175,9 @@ def plot_analysis(analysis: Analysis) -> Figure:
                 days[later], losses[place], losses[later], color=colour, alpha=0.35, linewidth=0
             )
         right.set_ylim(bottom=0)
-    for panel, most in ((left, 6), (right, 3)):
+    for panel, limit in ((left, 6), (right, 3)):
         if dates:
-            _dates(panel, analysis, most)
+            _dates(panel, analysis, limit)
         if place is not None:
             panel.axvline(days[place], color="#555555", linewidth=1.2, linestyle=(0, (4, 3)))
     if place is not None:
@@ -197,8 +197,8 @@ def plot_analysis(analysis: Analysis) -> Figure:
     return figure
 
 
-def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, named: bool) -> None:
-    limited = limited_days(one.days)
+def _draw_steps(panel: Axes, rival: Against, series: Series, amounts: Amounts, named: bool) -> None:
+    limited = limited_days(rival.days)
     days = [_ordinal(day) for day in limited]
     lows = [amounts.factor * effect.low for effect in limited.values()]
     highs = [amounts.factor * effect.high for effect in limited.values()]
@@ -208,7 +208,7 @@ def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, nam
         panel.errorbar(days, middle, yerr=reach, color=series.colour, capsize=4)
     else:
         panel.fill_between(days, lows, highs, color=series.colour, alpha=0.18, linewidth=0)
-    label = one.now.name if named else None
+    label = rival.now.name if named else None
     dash, marker = series.dash if named else "solid", "o" if len(limited) < 2 else None
     panel.plot(
         days,
@@ -221,9 +221,9 @@ def _draw_steps(panel: Axes, one: Against, series: Series, amounts: Amounts, nam
     )
 
 
-def _dates(panel: Axes, analysis: Analysis, most: int) -> None:
+def _dates(panel: Axes, analysis: Analysis, limit: int) -> None:
     dates = [day.date for day in analysis.days]
-    places = dated(dates, most)
+    places = dated(dates, limit)
     panel.set_xticks(
         [_ordinal(dates[at]) for at in places], [short_day(analysis, dates[at]) for at in places]
     )

@@ -25,15 +25,17 @@ MOST_NAMED = 4
 def headline(analysis: Analysis) -> str:
     """One line that says what to do; a sample ratio mismatch comes first."""
     warning = "Sample ratio mismatch, find its cause first. " if analysis.ratio_mismatch else ""
-    few = "".join(f"Only {one.message}. " for one in analysis.flagged if one.name == MATCHES)
-    return few + warning + _answer(analysis)
+    matches = "".join(
+        f"Only {check.message}. " for check in analysis.flagged if check.name == MATCHES
+    )
+    return matches + warning + _answer(analysis)
 
 
 def _answer(analysis: Analysis) -> str:
     risk = at_most(analysis.error)
     if analysis.segments:
         parts = analysis.segments
-        decided = [f"{one.segment}: {one.decision.name}" for one in parts if one.decision]
+        decided = [f"{part.segment}: {part.decision.name}" for part in parts if part.decision]
         names = f": {'; '.join(decided)}" if decided else ""
         return f"{len(decided)} of {len(parts)} segments decided{names}"
     if analysis.withheld:
@@ -74,13 +76,13 @@ def _of_guardrails(analysis: Analysis) -> str:
     if decision.harm:
         return harm_words(decision.name, decision.harm)
     words = []
-    for one in analysis.metrics:
-        lift = next((row.lift for row in one.scores if row.treatment == decision.name), None)
-        if one.metric is not None and one.metric.margin is not None:
-            size = amounts_of(one).size(one.metric.margin)
-            words.append(margin_words(one.name, size, one.guarantee, one.error))
+    for metric in analysis.metrics:
+        lift = next((row.lift for row in metric.scores if row.treatment == decision.name), None)
+        if metric.metric is not None and metric.metric.margin is not None:
+            size = amounts_of(metric).size(metric.metric.margin)
+            words.append(margin_words(metric.name, size, metric.guarantee, metric.error))
         elif lift is not None and known(lift):
-            words.append(f"{one.name} {relative(lift)}")
+            words.append(f"{metric.name} {relative(lift)}")
     return f"Ship {decision.name}: {'; '.join(words)}"
 
 
@@ -92,9 +94,9 @@ def judged_words(analysis: Analysis) -> str:
 
 def _standing_words(analysis: Analysis) -> str:
     words = [
-        f"; {arm} is {STANDINGS[standing]} ({one.name})"
-        for one in analysis.metrics
-        for arm, standing in one.standings.items()
+        f"; {arm} is {STANDINGS[standing]} ({metric.name})"
+        for metric in analysis.metrics
+        for arm, standing in metric.standings.items()
         if standing != "open"
     ]
     return "".join(words[:MOST_NAMED])
@@ -106,20 +108,22 @@ def compared_pairs(analysis: Analysis) -> str:
         return ""
     oriented = analysis.design.oriented
     beats, open_pairs = [], []
-    for one in analysis.effects:
-        if one.low > 0.0 or one.high < 0.0:
-            ahead, behind = one.first, one.second
-            if oriented(one.difference) < 0.0:
+    for effect in analysis.effects:
+        if effect.low > 0.0 or effect.high < 0.0:
+            ahead, behind = effect.first, effect.second
+            if oriented(effect.difference) < 0.0:
                 ahead, behind = behind, ahead
             beats.append((ahead, behind))
         else:
-            open_pairs.append((one.first, one.second))
+            open_pairs.append((effect.first, effect.second))
     if not beats:
         return ""
     beaten = {behind for _, behind in beats}
     text = [f"{ahead} beats {behind}" for ahead, behind in beats if ahead not in beaten]
     text += [
-        f"{one} against {other} is open" for one, other in open_pairs if not {one, other} & beaten
+        f"{first} against {other} is open"
+        for first, other in open_pairs
+        if not {first, other} & beaten
     ]
     return f"; {'; '.join(text[:MOST_NAMED])}" + ("; ..." if len(text) > MOST_NAMED else "")
 
@@ -163,8 +167,8 @@ def question(analysis: Analysis) -> str:
     arms = analysis.design.arms
     if analysis.decides == "guardrails":
         control = analysis.design.control_arm
-        others = " or ".join(arm for arm in arms if arm != control)
-        return f"May {others} replace {control}: is it within the margins of the guardrails?"
+        rivals = " or ".join(arm for arm in arms if arm != control)
+        return f"May {rivals} replace {control}: is it within the margins of the guardrails?"
     metric = f" on {analysis.name}" if analysis.reading.value else ""
     if len(arms) == 2:
         return f"Which is better{metric}: {arms[0]} or {arms[1]}?"
@@ -175,13 +179,13 @@ def question(analysis: Analysis) -> str:
 
 def setting(analysis: Analysis) -> str:
     """Who took part, when, and what counts as an outcome."""
-    when = ""
+    period = ""
     if analysis.first_day and analysis.last_day and has_days(analysis):
         first, last = stamp(analysis, analysis.first_day), stamp(analysis, analysis.last_day)
-        when = f" on {first}" if first == last else f" from {first} to {last}"
+        period = f" on {first}" if first == last else f" from {first} to {last}"
     cluster = analysis.reading.cluster
     units = "units" if cluster is None else f"groups of units ({cluster})"
-    return f"{analysis.units:,} {units} were seen{when}, each in one arm. {outcome(analysis)}"
+    return f"{analysis.units:,} {units} were seen{period}, each in one arm. {outcome(analysis)}"
 
 
 def outcome(analysis: Analysis) -> str:

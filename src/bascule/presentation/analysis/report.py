@@ -56,8 +56,8 @@ def report(analysis: Analysis) -> Report:
     numbers = Report("") if analysis.segments else _numbers(analysis)
     scores = (_score_table(analysis),) if analysis.metrics else ()
     parts = [
-        _part(f"Segment {one.segment}: {one.headline}", one, day_table(one))
-        for one in analysis.segments
+        _part(f"Segment {segment.segment}: {segment.headline}", segment, day_table(segment))
+        for segment in analysis.segments
     ]
     parts += _metrics(analysis)
     parts.append(Report("Is the log sound?", notes=tuple(map(str, analysis.checks))))
@@ -89,8 +89,8 @@ def _part(headline: str, analysis: Analysis, days: Report | None = None) -> Repo
 
 def _metrics(analysis: Analysis) -> list[Report]:
     return [
-        _part(f"Metric {other.reading.value}: {metric_words(other)}", other)
-        for other in analysis.metrics
+        _part(f"Metric {metric.reading.value}: {metric_words(metric)}", metric)
+        for metric in analysis.metrics
     ]
 
 
@@ -104,8 +104,8 @@ def _facts(analysis: Analysis) -> tuple[Fact, ...]:
         facts.append(Fact("Cost so far", number(analysis.cost), f"{unit}, against the best arm"))
     if analysis.saved is not None and (analysis.segments or has_days(analysis)):
         decided = analysis.decided
-        when = "on their first days" if decided is None else f"on {stamp(analysis, decided)}"
-        facts.append(Fact(f"Stopping {when} would have saved", number(analysis.saved), unit))
+        time = "on their first days" if decided is None else f"on {stamp(analysis, decided)}"
+        facts.append(Fact(f"Stopping {time} would have saved", number(analysis.saved), unit))
     if analysis.withheld:
         return tuple(facts)
     sign = "≈" if analysis.guarantee == "asymptotic" else "≤"
@@ -122,10 +122,10 @@ def _time_fact(analysis: Analysis) -> Fact:
     if analysis.decided is not None:
         return Fact("Decided since", stamp(analysis, analysis.decided))
     if analysis.days_left is not None:
-        more = "if units keep coming and the difference stays"
-        return Fact("Expected days left", two_digits(analysis.days_left), more)
-    why = "too far away to say" if has_days(analysis) else "the log has no times"
-    return Fact("Expected days left", UNKNOWN, f"({why})")
+        condition = "if units keep coming and the difference stays"
+        return Fact("Expected days left", two_digits(analysis.days_left), condition)
+    reason = "too far away to say" if has_days(analysis) else "the log has no times"
+    return Fact("Expected days left", UNKNOWN, f"({reason})")
 
 
 def _numbers(analysis: Analysis) -> Report:
@@ -148,7 +148,7 @@ def _numbers(analysis: Analysis) -> Report:
             if analysis.evidence.once
             else "If this is the only look, at a time that was fixed before the test"
         )
-        rows = [(*_difference_cells(amounts, one), _p_words(one.p_value)) for one in once]
+        rows = [(*_difference_cells(amounts, look), _p_words(look.p_value)) for look in once]
         tables.append(_difference_table(rows, once[0].error, once[0].error, title))
         several = (
             "; intervals are corrected for the number of arms, and p-values are those of single "
@@ -177,11 +177,15 @@ def _arm_table(analysis: Analysis) -> Table:
 def _effect_rows(analysis: Analysis) -> list[Cells]:
     """Return treatments minus the control with lifts, then differences of other pairs."""
     amounts = amounts_of(analysis)
-    pairs = {frozenset((one.treatment, one.control)) for one in analysis.contrasts}
-    rows = [_difference_cells(amounts, one) for one in analysis.contrasts]
-    others = (one for one in analysis.effects if frozenset((one.first, one.second)) not in pairs)
+    pairs = {frozenset((contrast.treatment, contrast.control)) for contrast in analysis.contrasts}
+    rows = [_difference_cells(amounts, contrast) for contrast in analysis.contrasts]
+    effects = (
+        effect
+        for effect in analysis.effects
+        if frozenset((effect.first, effect.second)) not in pairs
+    )
     no_lift = ("", "") if pairs else ()
-    rows += [(one.name, *_cells(amounts, *one.interval), *no_lift) for one in others]
+    rows += [(effect.name, *_cells(amounts, *effect.interval), *no_lift) for effect in effects]
     return rows
 
 
@@ -196,23 +200,30 @@ def _difference_table(
 
 
 def _left_out(rows: list[Cells]) -> tuple[str, ...]:
-    more = len(rows) - MOST_PAIRS
-    return (f"and {more} more pairs",) if more > 0 else ()
+    hidden = len(rows) - MOST_PAIRS
+    return (f"and {hidden} more pairs",) if hidden > 0 else ()
 
 
-def _difference_cells(amounts: Amounts, one: Contrast | OneLook) -> Cells:
+def _difference_cells(amounts: Amounts, difference: Contrast | OneLook) -> Cells:
     """Return a difference and the relative lift, each with its interval."""
-    return (one.name, *_cells(amounts, one.difference, one.low, one.high), *_lift_cells(one))
+    return (
+        difference.name,
+        *_cells(amounts, difference.difference, difference.low, difference.high),
+        *_lift_cells(difference),
+    )
 
 
 def _cells(amounts: Amounts, difference: float, low: float, high: float) -> Cells:
     return (amounts.difference(difference, high - low), amounts.bounds(low, high) or "none yet")
 
 
-def _lift_cells(one: Contrast | OneLook | Score) -> Cells:
-    if not known(one.lift):
+def _lift_cells(difference: Contrast | OneLook | Score) -> Cells:
+    if not known(difference.lift):
         return ("", "")
-    return (relative(one.lift), bounds_words(one.lift_low, one.lift_high, relative))
+    return (
+        relative(difference.lift),
+        bounds_words(difference.lift_low, difference.lift_high, relative),
+    )
 
 
 def _p_words(p_value: float | None) -> str:
@@ -288,21 +299,21 @@ def day_table(analysis: Analysis) -> Report | None:
         "day",
         *(f"units, {name}" for name in arms),
         *(f"mean, {name}" for name in arms),
-        *(one.now.name for one in rivals),
+        *(rival.now.name for rival in rivals),
         "decision",
     )
-    every, last = -(-len(analysis.days) // MOST_DAYS), len(analysis.days) - 1
+    step, last = -(-len(analysis.days) // MOST_DAYS), len(analysis.days) - 1
     shown = [
         day
         for at, day in enumerate(analysis.days)
-        if (last - at) % every == 0 or day.date == analysis.decided
+        if (last - at) % step == 0 or day.date == analysis.decided
     ]
     rows = [
         (
             stamp(analysis, day.date),
             *map(count, day.units),
             *map(amounts.mean, day.means),
-            *(_day_cell(amounts, one.days[day.date]) for one in rivals),
+            *(_day_cell(amounts, rival.days[day.date]) for rival in rivals),
             day.decision or "",
         )
         for day in shown
@@ -313,23 +324,23 @@ def day_table(analysis: Analysis) -> Report | None:
     return Report("", tables=(Table((heading, *rows), title, strong),))
 
 
-def _day_cell(amounts: Amounts, one: Effect) -> str:
-    bounds = amounts.bounds(one.low, one.high)
-    difference = amounts.signed(one.difference, one.high - one.low)
+def _day_cell(amounts: Amounts, effect: Effect) -> str:
+    bounds = amounts.bounds(effect.low, effect.high)
+    difference = amounts.signed(effect.difference, effect.high - effect.low)
     return f"{difference} ({bounds})" if bounds else UNKNOWN
 
 
 def collection_report(collection: LogCollection) -> Report:
     """Return many tests, a row each, and how many are decided."""
     failed = sum(bool(row.problem) for row in collection.rows)
-    more = f", {failed} could not be analysed" if failed else ""
+    failures = f", {failed} could not be analysed" if failed else ""
     heading = ("test", "units", "decision", "since", "difference", "interval", "checks")
     notes = [
         *_excluded(collection.excluded.items()),
         "difference: the arm that is ahead minus its nearest rival",
     ]
     return Report(
-        f"{len(collection.rows):,} tests, {collection.decided:,} decided{more}",
+        f"{len(collection.rows):,} tests, {collection.decided:,} decided{failures}",
         tables=(Table((heading, *map(_collection_cells, collection.rows))),),
         notes=tuple(notes),
     )

@@ -53,9 +53,9 @@ def plot_plan(plan: Plan) -> Figure:
     axis.plot([test.days], [test.cost], linestyle="none", label=label, **diamond)
     axis.set_xscale("log")
     axis.axvline(plan.request.deadline_days, color="#777777", linewidth=1.2, linestyle=(0, (4, 3)))
-    beside: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right"}
+    placing: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "rotation": 90, "ha": "right"}
     place = (plan.request.deadline_days, 0.02)
-    write_at(axis, "deadline", place, (-4, 0), va="bottom", color="#555555", **beside)
+    write_at(axis, "deadline", place, (-4, 0), va="bottom", color="#555555", **placing)
     # With room for the star and the diamond, which are large.
     axis.margins(y=0.12)
     axis.set_ylim(bottom=0)
@@ -106,8 +106,8 @@ def knob_words(point: Candidate) -> str:
 def affordable(plan: Plan, points: list[Candidate]) -> list[Candidate]:
     """Return the points that do not cost so much that they would squeeze all others."""
     known = [point.expected.cost.mean for point in main_curve(plan)]
-    most = max(plan.fixed_horizon.cost, TALLEST * min(known))
-    return [point for point in points if point.expected.cost.mean <= most]
+    highest = max(plan.fixed_horizon.cost, TALLEST * min(known))
+    return [point for point in points if point.expected.cost.mean <= highest]
 
 
 def _labelled(points: list[Candidate]) -> list[object]:

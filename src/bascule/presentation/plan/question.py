@@ -38,9 +38,9 @@ def conditions(request: PlanRequest) -> str:
         longest = ", the longest window of its metrics" * is_longer
         parts.insert(1, f"known {duration(request.window_days)} after the assignment{longest}")
     if request.withholds:
-        least = "" if request.min_days is None else f"at least {duration(request.min_days)}"
+        shortest = "" if request.min_days is None else f"at least {duration(request.min_days)}"
         weeks = "whole weeks" if request.whole_weeks else ""
-        parts.append(f"the test lasts {' and '.join(filter(None, (least, weeks)))}")
+        parts.append(f"the test lasts {' and '.join(filter(None, (shortest, weeks)))}")
     return "; ".join(parts)
 
 

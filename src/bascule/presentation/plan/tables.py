@@ -97,7 +97,7 @@ def pace_table(plan: Plan) -> Table:
             )
         )
     heading = ("traffic", "share", "tilt", "days", "90 % by", "lost", "no effect", "unwon")
-    strong = tuple(place for place, one in enumerate(alike) if one == mine)
+    strong = tuple(place for place, place_rule in enumerate(alike) if place_rule == mine)
     return Table((heading, *rows), "Other shares of the traffic", strong)
 
 

@@ -42,10 +42,10 @@ def headline(plan: Plan) -> str:
             "proven": " whose error is proven",
             "gaussian": " that is exact for normal outcomes",
         }
-        which = kind.get(plan.design.calibration.guarantee, "")
+        guarantee = kind.get(plan.design.calibration.guarantee, "")
         return (
-            f"No design{which} decides this by day {plan.request.deadline_days:g} with probability "
-            f"{percent(plan.request.power)}; {plan.rule.label} comes nearest."
+            f"No design{guarantee} decides this by day {plan.request.deadline_days:g} with "
+            f"probability {percent(plan.request.power)}; {plan.rule.label} comes nearest."
         )
     rule = "an even split" if plan.chosen.even else plan.rule.words
     if plan.guarded is not None:
@@ -63,8 +63,8 @@ def why(plan: Plan) -> str:
     request, chosen, zero = plan.request, plan.chosen, plan.at_zero
     text = f"Cheapest design that decides in {day_count(request.deadline_days)}"
     known = {"this lift": chosen.forecast} | ({} if zero is None else {"no effect": zero})
-    most = AS_LONG * plan.fixed_horizon.days
-    short = [f"at {case}" for case, one in known.items() if one.days.mean <= most]
+    longest = AS_LONG * plan.fixed_horizon.days
+    short = [f"at {case}" for case, forecast in known.items() if forecast.days.mean <= longest]
     if short:
         text += f" and takes no longer than a fixed-horizon test, {' and '.join(short)}"
     if zero is not None and zero.days.mean < 0.95 * request.deadline_days:
@@ -74,11 +74,14 @@ def why(plan: Plan) -> str:
         said.append("The fastest design is the even split.")
     cheapest = plan.cheapest
     if cheapest is not chosen:
-        less, days = chosen.forecast.cost.mean - cheapest.forecast.cost.mean, cheapest.forecast.days
+        saving, days = (
+            chosen.forecast.cost.mean - cheapest.forecast.cost.mean,
+            cheapest.forecast.days,
+        )
         at_zero = cheapest.zero
         later = "" if at_zero is None else f", or {duration(at_zero.days.mean)} at no effect"
         said.append(
-            f"The cheapest design, {cheapest.rule.label}, costs {amount(less)} "
+            f"The cheapest design, {cheapest.rule.label}, costs {amount(saving)} "
             f"{request.cost_unit} less and takes {duration(days.mean)}{later}."
         )
     return " ".join(filter(None, (*said, against_fixed(plan).strip())))
@@ -94,10 +97,10 @@ def given_up(plan: Plan) -> str:
     }
     if not late or plan.fixed_is_better:
         return ""
-    less = plan.fixed_horizon.cost - plan.chosen.forecast.cost.mean
+    saving = plan.fixed_horizon.cost - plan.chosen.forecast.cost.mean
     buys = "and holds however often you look"
-    if less > 0:
-        buys = f"and costs {amount(less)} {plan.request.cost_unit} less"
+    if saving > 0:
+        buys = f"and costs {amount(saving)} {plan.request.cost_unit} less"
     longer = " and ".join(f"{duration(days)} longer at {case}" for case, days in late.items())
     return (
         "No design in time is as quick as a fixed-horizon test, at this lift and at no effect: "
@@ -128,11 +131,11 @@ def against_fixed(plan: Plan) -> str:
             f" A fixed-horizon test is shorter and costs less, but has one look, after "
             f"{duration(fixed.days)}, and does not hold if you look before."
         )
-    less, longer = plan.expected_cost.mean - fixed.cost, fixed.days - plan.expected_days.mean
-    if not (less > 0.0 and longer > 0.0):
+    difference, longer = plan.expected_cost.mean - fixed.cost, fixed.days - plan.expected_days.mean
+    if not (difference > 0.0 and longer > 0.0):
         return ""
     return (
-        f" A fixed-horizon test costs {amount(less)} {request.cost_unit} less, but decides "
+        f" A fixed-horizon test costs {amount(difference)} {request.cost_unit} less, but decides "
         f"{duration(longer)} later; the better arm would gain "
         f"{amount(longer * request.unwon_per_day)} {request.cost_unit} in that time."
     )
@@ -182,8 +185,12 @@ def guardrail_lines(plan: Plan) -> list[str]:
                 "metric a baseline, or an outcome model with a spread."
             )
             continue
-        more = days - plan.expected_days.mean
-        wait = f"shipping waits about {duration(more)} for it" if more > 0 else "it adds no waiting"
+        extra_days = days - plan.expected_days.mean
+        wait = (
+            f"shipping waits about {duration(extra_days)} for it"
+            if extra_days > 0
+            else "it adds no waiting"
+        )
         said.append(
             f"Guardrail {name} (margin {margin}): about {duration(days)} until an unchanged arm "
             f"is shown to be within its margin; {wait}."
@@ -224,9 +231,9 @@ def limits(plan: Plan) -> list[str]:
         wanted.append(f"a deadline of {amount(reach.deadline_days)} days")
     if lift is not None:
         wanted.append(f"a {name} of {lift}")
-    more = reach.units_per_day
-    if more is not None and more > request.units_per_day:
-        wanted.append(f"{amount(more)} units a day")
+    further = reach.units_per_day
+    if further is not None and further > request.units_per_day:
+        wanted.append(f"{amount(further)} units a day")
     if wanted:
         said.append(f"Nearest that would do, one change at a time, about: {', or '.join(wanted)}.")
     return said
@@ -355,11 +362,11 @@ def fixed_horizon_words(plan: Plan) -> str:
 
 def limit_words(plan: Plan) -> str:
     """Say how the cost compares with the least of any rule that decides as soon, where known."""
-    least = plan.least_cost()
-    if least is None:
+    lowest = plan.least_cost()
+    if lowest is None:
         return ""
     return (
-        f"It costs {plan.expected_cost.mean / least:.2f} times the least that any rule with this "
+        f"It costs {plan.expected_cost.mean / lowest:.2f} times the least that any rule with this "
         "error can cost that decides as soon and as often, even one that knows the lift."
     )
 

@@ -170,8 +170,8 @@ def audit(
     """
     runs = checks.whole("runs", runs, 2, "400 is a good start")
     if isinstance(design, Design):
-        given = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
-        refuse_twice(design, **given, sides=sides)
+        stated = {"outcome": outcome, "error": error, "delta": delta, "max_units": max_units}
+        refuse_twice(design, **stated, sides=sides)
         usual = usual_means(design.outcome, len(design.arms))
         wanted = [design.oriented(mean) for mean in usual] if means is None else means
         free = design
@@ -199,9 +199,9 @@ def audit(
         cap = max(SHORTEST_CAP, math.ceil(TIMES_STEADY * steady.decision_time.mean()))
         capped = replace(free, max_units=cap)
     rows = []
-    for done, (name, world) in enumerate(battery):
+    for number, (name, world) in enumerate(battery):
         if progress is not None:
-            progress(name, done, len(battery))
+            progress(name, number, len(battery))
         rows.append(_row(name, simulate(capped, None, runs, seed, threads, world=world)))
     seconds = time.perf_counter() - started
     return Audit(capped, base.start, runs, seed, tuple(rows), seconds, left_out)

@@ -147,7 +147,7 @@ def contenders(
     return entries
 
 
-def checked_rules(given: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tuple[Rule, ...]]:
+def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tuple[Rule, ...]]:
     """Return the families with these names, and the rules among them.
 
     Without a name they are all families of this package. Any other name is an `InputError`.
@@ -156,15 +156,15 @@ def checked_rules(given: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tupl
     ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
     """
     known = {family.value: family for family in Family}
-    asked = [given] if isinstance(given, str) else list(given)
-    names = [one for one in asked if isinstance(one, str)]
+    asked = [rules] if isinstance(rules, str) else list(rules)
+    names = [rule for rule in asked if isinstance(rule, str)]
     for name in names:
         if name not in known:
             raise InputError(
                 "rules", f"rules must be rules, or among {', '.join(known)} (got {name!r})"
             )
     families = tuple(known[name] for name in names)
-    return families or USUAL, tuple(one for one in asked if not isinstance(one, str))
+    return families or USUAL, tuple(rule for rule in asked if not isinstance(rule, str))
 
 
 def checked_knobs(field: str, values: object) -> tuple[float, ...]:
@@ -178,9 +178,9 @@ def checked_knobs(field: str, values: object) -> tuple[float, ...]:
     return tuple(sorted({checks.number(field, value, "give numbers") for value in values}))
 
 
-def refuse_twice(design: Design, **given: object) -> None:
+def refuse_twice(design: Design, **options: object) -> None:
     """Raise `InputError` if an argument is given that the design has already."""
-    for name, value in given.items():
+    for name, value in options.items():
         if value is not None:
             raise InputError(
                 name,
@@ -239,6 +239,6 @@ def _recurring_rules(
         return [UCB(alpha, radius="mixture") for alpha in alphas]
     if family is Family.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
-        both = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
-        return [*both, ETC(stop="mixture")]
+        mixtures = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
+        return [*mixtures, ETC(stop="mixture")]
     return [UCB(alpha, radius="looks") for alpha in alphas] if family is Family.LOOKS else []

@@ -105,9 +105,9 @@ class Frontier(Reported):
         published = self.of(Family.PUBLISHED)
         if not published:
             return ()
-        first, *others = (rule.dominated_by for rule in published)
+        first, *rest = (rule.dominated_by for rule in published)
         by_label = {point.label: point for point in self.points}
-        return tuple(by_label[each] for each in first if all(each in other for other in others))
+        return tuple(by_label[label] for label in first if all(label in other for other in rest))
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as plain data; `bascule frontier --json` prints it."""
@@ -217,7 +217,7 @@ def frontier(
     ['Tilt_3']
     """
     cap, goal = None, INCREASE
-    asked, given = checked_rules(rules)
+    asked, own_rules = checked_rules(rules)
     if isinstance(outcome, Design):
         design, outcome = outcome, outcome.outcome
         refuse_twice(design, error=error, sides=sides)
@@ -232,14 +232,14 @@ def frontier(
                 "out of the design here",
             )
         error, goal, sides = design.calibration.error, design.goal, design.sides or ONE_SIDED
-        given, cap = (*given, design.rule), design.max_units
+        own_rules, cap = (*own_rules, design.rule), design.max_units
     else:
         sides = checked_sides(sides or ONE_SIDED)
         error = DEFAULT_ERROR if error is None else error
         error = checks.probability("error", error, "0.05 is usual") / sides
     alphas, tilts = checked_knobs("alphas", alphas), checked_knobs("tilts", tilts)
     arms = len(means) if isinstance(means, Sized) else 0
-    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, given)
+    entries = contenders(arms, outcome, error, effect, alphas, tilts, asked, own_rules)
     means = shown = checked_means(means, arms, outcome)
     if goal == "decrease":
         # Rules are compared where more is better, on reflected outcomes.
@@ -255,17 +255,17 @@ def frontier(
     counts = [budget.runs(effort) for effort in efforts]
     if not any(counts):
         raise _nothing_to_play(entries, efforts, means)
-    total, done = sum(counts), 0
+    total, played = sum(counts), 0
     left_out = stalling(alphas) if Family.STOP in asked and not outcome.recurring else []
     points = []
     for entry, count, effort in zip(entries, counts, efforts, strict=True):
         if not count:
             left_out.append(_too_long(entry, effort, means))
             continue
-        report = counting(progress, f"simulating {entry.label}", done, total)
+        report = counting(progress, f"simulating {entry.label}", played, total)
         point = _point(entry, sweep.play(entry.design, world, count, report), oracle)
         points.append(replace(point, design=replace(point.design, goal=goal)))
-        done += count
+        played += count
     return Frontier(
         means=shown,
         outcome=outcome,
@@ -316,14 +316,16 @@ def _ranked(points: Sequence[Point]) -> tuple[Point, ...]:
     Dominance is transitive, so a dominated point always has an efficient one above it. These come
     first, and among them the ones that are good at both.
     """
-    above = {one.label: [each for each in points if each.dominates(one)] for one in points}
+    above = {point.label: [each for each in points if each.dominates(point)] for point in points}
 
     def order(point: Point) -> tuple[bool, float]:
         return bool(above[point.label]), point.regret.mean * point.decision_time.mean
 
     return tuple(
-        replace(one, dominated_by=tuple(each.label for each in sorted(above[one.label], key=order)))
-        for one in points
+        replace(
+            point, dominated_by=tuple(each.label for each in sorted(above[point.label], key=order))
+        )
+        for point in points
     )
 
 

@@ -77,8 +77,8 @@ def wrong_cell(row: Point | AuditRow) -> str:
 def _dominators(point: Point) -> str:
     if not point.dominated_by:
         return "efficient" if point.efficient else "compared apart"
-    first, *others = point.dominated_by
-    return f"{first} +{len(others)}" if others else first
+    first, *rest = point.dominated_by
+    return f"{first} +{len(rest)}" if rest else first
 
 
 def verdict(frontier: Frontier) -> str:
@@ -114,11 +114,11 @@ def notes(frontier: Frontier) -> tuple[str, ...]:
             "are never efficient, because what they save may be wrong decisions."
         )
     lines += [_excess(point) for point in frontier.points if point.broken]
-    least = min(frontier.points, key=lambda point: point.runs)
-    if least.runs < frontier.runs:
+    fewest = min(frontier.points, key=lambda point: point.runs)
+    if fewest.runs < frontier.runs:
         lines.append(
             f"Rules with long runs have fewer than {count(frontier.runs)} of them, "
-            f"{least.label} the fewest ({count(least.runs)})."
+            f"{fewest.label} the fewest ({count(fewest.runs)})."
         )
     if frontier.cap_not_applied is not None:
         lines.append(
@@ -323,7 +323,7 @@ def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
     taken += [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in spots]
     full = len({point.family for point in frontier.points}) <= FEW_CURVES
     for point in sorted(
-        frontier.points, key=lambda one: not (one.efficient or one.family is Family.PUBLISHED)
+        frontier.points, key=lambda point: not (point.efficient or point.family is Family.PUBLISHED)
     ):
         style: dict[str, Any] = {"fontsize": NAME_SIZE, "ha": "center", "va": "center"}
         style["color"] = LOOKS[point.family].colour

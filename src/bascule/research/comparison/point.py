@@ -76,10 +76,12 @@ class Point:
         """Whether the package itself guarantees the error, and no rule is known to dominate."""
         return not self.stated and not self.dominated_by
 
-    def dominates(self, other: Point) -> bool:
+    def dominates(self, rival: Point) -> bool:
         """Whether this rule costs less and decides sooner with as strong a guarantee."""
-        less = _less(self.regret, other.regret) and _less(self.decision_time, other.decision_time)
-        return less and not self.stated and self.strength >= other.strength
+        is_less = _less(self.regret, rival.regret) and _less(
+            self.decision_time, rival.decision_time
+        )
+        return is_less and not self.stated and self.strength >= rival.strength
 
     def to_dict(self) -> dict[str, Any]:
         """The point as plain data."""
@@ -103,5 +105,5 @@ class Point:
         }
 
 
-def _less(one: Estimate, other: Estimate) -> bool:
-    return one.mean + STANDARD_ERRORS * math.hypot(one.se, other.se) < other.mean
+def _less(estimate: Estimate, limit: Estimate) -> bool:
+    return estimate.mean + STANDARD_ERRORS * math.hypot(estimate.se, limit.se) < limit.mean

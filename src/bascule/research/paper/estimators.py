@@ -62,10 +62,10 @@ def variance(ages: Sequence[float], weight: Weight) -> float:
     """
     unit, noise = OUTCOME.sigma_unit, OUTCOME.sigma_noise
     weights = [weight(age, unit, noise) for age in ages]
-    each = [
+    variances = [
         w * w * (unit * unit + noise * noise / age) for w, age in zip(weights, ages, strict=True)
     ]
-    return sum(each) / sum(weights) ** 2
+    return sum(variances) / sum(weights) ** 2
 
 
 def ages_after_wait(arrivals: int, wait: int = WAIT) -> list[int]:
@@ -89,7 +89,7 @@ def along_runs(runs: int, seed: int) -> tuple[Errors, ...]:
     played = [_played(size, generator) for size in sizes]
     cells = [(stage, arm) for stage in MARKS for arm in range(len(MEANS))]
     return tuple(
-        Errors(stage, arm, *np.concatenate([one[place] for one in played], axis=1))
+        Errors(stage, arm, *np.concatenate([run[place] for run in played], axis=1))
         for place, (stage, arm) in enumerate(cells)
     )
 
@@ -102,20 +102,20 @@ def _played(runs: int, generator: np.random.Generator) -> list[FloatArray]:
     means = np.zeros((len(MEANS), runs))
     rows: list[FloatArray] = []
     for unit in range(STAGES):
-        here = unit + 1
+        stage = unit + 1
         counts = joined[:, :unit].sum(axis=1).astype(int)
         arm = np.argmax(score(means, radii[counts], counts, RULE.alpha), axis=0)  # type: ignore[arg-type]
         joined[arm, unit, np.arange(runs)] = 1.0
         effects[unit] = np.take(MEANS, arm) + OUTCOME.sigma_unit * generator.standard_normal(runs)
-        totals[:here] += effects[:here]
-        totals[:here] += OUTCOME.sigma_noise * generator.standard_normal((here, runs))
-        ages = np.arange(here, 0, -1.0)
-        now, given = joined[:, :here], totals[:here]
+        totals[:stage] += effects[:stage]
+        totals[:stage] += OUTCOME.sigma_noise * generator.standard_normal((stage, runs))
+        ages = np.arange(stage, 0, -1.0)
+        now, sums = joined[:, :stage], totals[:stage]
         units = now.sum(axis=1)
-        means = np.einsum("aur,ur,u->ar", now, given, 1.0 / ages) / np.maximum(units, 1.0)
-        if here in MARKS:
+        means = np.einsum("aur,ur,u->ar", now, sums, 1.0 / ages) / np.maximum(units, 1.0)
+        if stage in MARKS:
             outcomes = np.einsum("aur,u->ar", now, ages)
-            pooled = np.einsum("aur,ur->ar", now, given) / outcomes
+            pooled = np.einsum("aur,ur->ar", now, sums) / outcomes
             rows += [
                 np.array([units[i], means[i] - mean, pooled[i] - mean])
                 for i, mean in enumerate(MEANS)

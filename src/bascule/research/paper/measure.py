@@ -94,7 +94,7 @@ class Measurements:
     @property
     def runs(self) -> int:
         """The runs that were asked for, which a point gets unless its runs are long."""
-        return self.asked or max(one.runs for one in self.simulations.values())
+        return self.asked or max(simulation.runs for simulation in self.simulations.values())
 
     @property
     def seed(self) -> int:
@@ -122,12 +122,12 @@ def measure(
     """
     measured: dict[tuple[str, float], Simulation] = {}
     for point in points:
-        here = point.runs(runs)
+        point_runs = point.runs(runs)
         report = counting(progress, f"simulating {point.rule}", before, total)
         if report is not None:
             report(0)
         measured[point.rule, point.log_inverse_delta] = simulate(
-            point.design, None, here, seed, threads, report, point.world
+            point.design, None, point_runs, seed, threads, report, point.world
         )
-        before += here
+        before += point_runs
     return Measurements(measured, runs)

@@ -83,9 +83,9 @@ def _pairs(row: Mapping[str, list[list[str]]]) -> list[tuple[Quantity, str, str]
     pairs: list[tuple[Quantity, str, str]] = []
     for quantity in get_args(Quantity):
         for rules in row.get(f"{quantity}_rises", ()):
-            pairs += [(quantity, one, following) for one, following in pairwise(rules)]
+            pairs += [(quantity, rule, following) for rule, following in pairwise(rules)]
         for rules in row.get(f"{quantity}_falls", ()):
-            pairs += [(quantity, following, one) for one, following in pairwise(rules)]
+            pairs += [(quantity, following, rule) for rule, following in pairwise(rules)]
     return pairs
 
 
@@ -136,15 +136,15 @@ def regenerate(
     report = progress or (lambda *_: None)
     paths: list[Path] = []
     claims: list[Claim] = []
-    done = 0
+    played = 0
     for section in SECTIONS:
-        measurements = measure(section.points, runs, seed, threads, report, done, total)
-        done += _runs(section, runs)
+        measurements = measure(section.points, runs, seed, threads, report, played, total)
+        played += _runs(section, runs)
         for name, make in section.figures.items():
-            report(f"drawing {name}", done, total)
+            report(f"drawing {name}", played, total)
             paths += _write_sheet(folder / name, make(measurements, seed))
         claims += [judge(measurements) for judge in section.claims]
-    report("writing the claims", done, total)
+    report("writing the claims", played, total)
     paths += _write_claims(folder, tuple(claims), runs, seed)
     return Regenerated(tuple(paths), tuple(claims))
 

@@ -70,7 +70,7 @@ def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
         rival = 1 - arm
         apart = variance_of(sums, arms, rival, sigma) / sums[rival] + wide * wide
         return normal_cdf((mean - mean_of(sums, arms, rival)) / math.sqrt(apart))
-    total, whole = 0.0, 0.0
+    total, mass = 0.0, 0.0
     for node in range(NODES):
         z = REACH * (2.0 * node / (NODES - 1) - 1.0)
         weight = math.exp(-0.5 * z * z)
@@ -80,8 +80,8 @@ def chance_to_win(sums: FloatArray, arms: int, arm: int, sigma: float) -> float:
                 arm_variance = math.sqrt(variance_of(sums, arms, rival, sigma) / sums[rival])
                 part *= normal_cdf((mean + wide * z - mean_of(sums, arms, rival)) / arm_variance)
         total += part
-        whole += weight
-    return float(total / whole)
+        mass += weight
+    return float(total / mass)
 
 
 def likelihood_ratio(sums: FloatArray, arms: int, leader: int, rival: int, sigma: float) -> float:
@@ -101,11 +101,11 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
     leader = leader_of(sums, arms)
     arm_variance = variance_of(sums, arms, leader, sigma)
     # Arms that look alike would need all units there are.
-    least = 1e-3 * math.sqrt(arm_variance)
+    smallest = 1e-3 * math.sqrt(arm_variance)
     top = math.inf
     for arm in range(arms):
         if arm != leader:
-            gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
+            gap = max(smallest, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
             top = min(top, gap * gap / arm_variance)
     low, high = 0.0, top
     for _ in range(40):
@@ -113,10 +113,10 @@ def optimal_shares(sums: FloatArray, arms: int, sigma: float, shares: FloatArray
         gained = 0.0
         for arm in range(arms):
             if arm != leader:
-                gap = max(least, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
-                other = variance_of(sums, arms, arm, sigma)
-                shares[arm] = other / max(gap * gap / y - arm_variance, 1e-300)
-                gained += arm_variance * shares[arm] * shares[arm] / other
+                gap = max(smallest, mean_of(sums, arms, leader) - mean_of(sums, arms, arm))
+                rival_variance = variance_of(sums, arms, arm, sigma)
+                shares[arm] = rival_variance / max(gap * gap / y - arm_variance, 1e-300)
+                gained += arm_variance * shares[arm] * shares[arm] / rival_variance
         if gained < 1.0:
             low = y
         else:
@@ -180,10 +180,10 @@ def top_two(shares: FloatArray, arms: int, leader: float) -> None:
             of_rest += shares[arm] / (whole - shares[arm])
     of_first = shares[first] / rest
     for arm in range(arms):
-        others = of_rest
+        rest_shares = of_rest
         if arm != first:
-            others += of_first - shares[arm] / (whole - shares[arm])
-        shares[arm] *= leader + (1.0 - leader) * others
+            rest_shares += of_first - shares[arm] / (whole - shares[arm])
+        shares[arm] *= leader + (1.0 - leader) * rest_shares
     total = 0.0
     for arm in range(arms):
         total += shares[arm]

@@ -75,21 +75,19 @@ def stages_until(design: Design, gap: float) -> float:
     return 1.0 if not early(1.0) else float(math.floor(turning_point(early, 1.0, last)))
 
 
-def bounds(design: Design, procedure: StaticProcedure, others: tuple[float, ...]) -> Bounds:
+def bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) -> Bounds:
     """Return the bounds of a test: decided once the smallest gap is two thresholds.
 
     The units are there in any case, and the time is in stages. Nobody knows which arm is best, so
     the smallest is taken to be.
     """
     sizes = [float(size) for size in sorted(procedure.sizes)]
-    regret = sum(gap * size for gap, size in zip(others, sizes[1:], strict=True))
-    stages = stages_until(design, min(others) / 2)
+    regret = sum(gap * size for gap, size in zip(gaps, sizes[1:], strict=True))
+    stages = stages_until(design, min(gaps) / 2)
     return Bounds(stages, regret, tuple(sizes), design.calibration.error)
 
 
-def published_bounds(
-    design: Design, procedure: StaticProcedure, others: tuple[float, ...]
-) -> Bounds:
+def published_bounds(design: Design, procedure: StaticProcedure, gaps: tuple[float, ...]) -> Bounds:
     """Return the bounds of a test that ends as one of the paper's."""
     if procedure.stage_threshold not in (one_look, any_time):
         raise InputError(
@@ -97,4 +95,4 @@ def published_bounds(
             f"{procedure.label} is not in the paper, which says nothing about it: leave out its "
             "stop, or use theory.bounds or theory.predict",
         )
-    return bounds(design, procedure, others)
+    return bounds(design, procedure, gaps)

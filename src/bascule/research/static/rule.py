@@ -78,8 +78,8 @@ class Static(Rule):
     def __post_init__(self) -> None:
         object.__setattr__(self, "population", _checked_population(self.population))
         if self.stop is None:
-            given = "intervals" if self.horizon is None else "horizon"
-            object.__setattr__(self, "stop", given)
+            stop = "intervals" if self.horizon is None else "horizon"
+            object.__setattr__(self, "stop", stop)
         Rule.__post_init__(self)
         if self.stop == "horizon" and self.horizon is None:
             raise InputError(
@@ -129,8 +129,8 @@ class Static(Rule):
         (4, 3, 3)
         """
         if isinstance(self.population, int):
-            each, over = divmod(self.population, arms)
-            return tuple(each + (arm < over) for arm in range(arms))
+            size, over = divmod(self.population, arms)
+            return tuple(size + (arm < over) for arm in range(arms))
         return tuple(self.population)
 
     def looks(self, outcome: Outcome) -> int:
@@ -221,8 +221,12 @@ def delta_for(error: float, differ: bool, noisy: bool) -> float:
     )
 
 
-def _checked_population(given: object) -> int | tuple[int, ...]:
+def _checked_population(population: object) -> int | tuple[int, ...]:
     remedy = "give the number of all units, or one number per arm"
-    if not isinstance(given, str) and hasattr(given, "__len__") and hasattr(given, "__iter__"):
-        return tuple(checks.whole("population", size, 1, remedy, MOST_UNITS) for size in given)
-    return checks.whole("population", given, 2, remedy, MOST_UNITS)
+    if (
+        not isinstance(population, str)
+        and hasattr(population, "__len__")
+        and hasattr(population, "__iter__")
+    ):
+        return tuple(checks.whole("population", size, 1, remedy, MOST_UNITS) for size in population)
+    return checks.whole("population", population, 2, remedy, MOST_UNITS)

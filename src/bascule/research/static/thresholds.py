@@ -167,12 +167,12 @@ def nearest(means: FloatArray, scales: FloatArray, arms: int, best: int) -> int:
     `scales` holds `scale` for every pair of arms.
     """
     rival = 1 if best == 0 else 0
-    least = math.inf
+    smallest = math.inf
     for arm in range(arms):
         lead = (means[best] - means[arm]) * scales[best * arms + arm]
-        if arm != best and lead < least:
+        if arm != best and lead < smallest:
             rival = arm
-            least = lead
+            smallest = lead
     return rival
 
 

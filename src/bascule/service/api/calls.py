@@ -96,11 +96,11 @@ def parse(body: bytes, deepest: int, long_lists: Sequence[str] = ()) -> object:
         raise Problem(
             400, "the body is not valid JSON: send an object, as {...}", code="PARSE_ERROR"
         ) from None
-    most = MOST_ENTRIES
+    limit = MOST_ENTRIES
     for name in long_lists:
         part = data.get(name) if isinstance(data, dict) else None
-        most += (1 + MOST_FIELDS_EACH) * len(part) if isinstance(part, list) else 0
-    check_shape(data, most, deepest)
+        limit += (1 + MOST_FIELDS_EACH) * len(part) if isinstance(part, list) else 0
+    check_shape(data, limit, deepest)
     return data
 
 
@@ -118,7 +118,7 @@ def check_shape(data: object, most: int, deepest: int) -> None:
         if entries > most:
             raise Problem(413, f"the body has more than {most:,} entries: send fewer")
         parts = (part.values() if isinstance(part, dict) else part for part in nested)
-        nested = [one for some in parts for one in some if isinstance(one, (dict, list))]
+        nested = [one for part in parts for one in part if isinstance(one, (dict, list))]
         if not nested:
             return
     if nested:
@@ -147,8 +147,8 @@ def calls_of(request: Request) -> StoreCalls:
 
 async def answer_long(
     request: Request,
-    do: Callable[..., Any],
-    *given: Any,
+    function: Callable[..., Any],
+    *arguments: Any,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
@@ -159,10 +159,10 @@ async def answer_long(
     """
 
     def write() -> Response:
-        return DataResponse(do(*given), status, headers)
+        return DataResponse(function(*arguments), status, headers)
 
     # Slow calls are logged by their names.
-    write.__qualname__ = getattr(do, "__qualname__", write.__qualname__)
+    write.__qualname__ = getattr(function, "__qualname__", write.__qualname__)
     return await calls_of(request).long(write)
 
 
@@ -173,12 +173,12 @@ def renders_of(request: Request) -> SharedRenders:
 
 
 async def change(
-    request: Request, caller: Caller, do: Callable[..., Result], *given: Any, **named: Any
+    request: Request, caller: Caller, function: Callable[..., Result], *arguments: Any, **named: Any
 ) -> Result:
     """Change something in the store, in the caller's name."""
     with acting_as(caller.name):
         try:
-            return await calls_of(request).short(do, *given, **named)
+            return await calls_of(request).short(function, *arguments, **named)
         except InputError as problem:
             if caller.is_limited and problem.field in ("holdout", "layer"):
                 # The message names the other test.

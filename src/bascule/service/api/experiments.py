@@ -44,18 +44,18 @@ router = APIRouter(prefix="/v1", tags=["experiments"])
 )
 async def create(request: Request, caller: Admin) -> Response:
     """Create a test, and start it unless `start` is false."""
-    given = await with_body(request, models.NewExperiment, _new_experiment)
-    allow(caller, given.name)
+    body = await with_body(request, models.NewExperiment, _new_experiment)
+    allow(caller, body.name)
     store: Store = request.app.state.store
-    more: dict[str, Any] = {
-        "start": given.start,
-        "audience": given.audience,
-        "values": given.values,
-        "description": given.description,
+    options: dict[str, Any] = {
+        "start": body.start,
+        "audience": body.audience,
+        "values": body.values,
+        "description": body.description,
     }
-    await change(request, caller, store.create, given.name, given.design, **more)
-    entry = await find(request, caller, given.name)
-    place = {"Location": f"/v1/experiments/{given.name}"}
+    await change(request, caller, store.create, body.name, body.design, **options)
+    entry = await find(request, caller, body.name)
+    place = {"Location": f"/v1/experiments/{body.name}"}
     of = (entry.test, entry.loaded.created)
     return await answer_long(request, experiment_data, *of, status=201, headers=place)
 
@@ -142,7 +142,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
     "stop": (
         "End a test by hand, for good; outcomes count no more. With `to`, everyone gets that arm.",
         models.Stop,
-        lambda test, given: (test.stop, given.to),
+        lambda test, body: (test.stop, body.to),
     ),
     "knob": (
         "Turn the knob, from the next unit or the next block on; the guarantee stays.",
@@ -169,11 +169,11 @@ def _add_change(path: str) -> None:
 
     async def endpoint(request: Request, name: str, caller: Admin) -> Response:
         test = (await find(request, caller, name)).test
-        given = None
+        body = None
         if sent is not None:
             has_body = needs_body or await request.body()
-            given = await read(request, sent) if has_body else sent()
-        await change(request, caller, *call(test, given))
+            body = await read(request, sent) if has_body else sent()
+        await change(request, caller, *call(test, body))
         return await answer_long(request, _status_data, test)
 
     router.post(
@@ -198,9 +198,9 @@ for _path in CHANGES:
 async def describe(request: Request, name: str, caller: Admin) -> Response:
     """Say what a test is about."""
     entry = await find(request, caller, name)
-    given = await read(request, models.Description)
-    await change(request, caller, entry.test.describe, given.description)
-    return DataResponse({"description": given.description.strip()})
+    body = await read(request, models.Description)
+    await change(request, caller, entry.test.describe, body.description)
+    return DataResponse({"description": body.description.strip()})
 
 
 def _new_experiment(data: object) -> models.NewExperiment:

@@ -54,7 +54,7 @@ async def history(request: Request, name: str, caller: Viewer) -> Response:
     entry = await find(request, caller, name)
 
     def points() -> dict[str, Any]:
-        return {"arms": entry.arms, "points": [one.to_dict() for one in entry.test.history()]}
+        return {"arms": entry.arms, "points": [point.to_dict() for point in entry.test.history()]}
 
     return await answer_long(request, points)
 
@@ -66,7 +66,7 @@ async def audit(request: Request, name: str, caller: Viewer) -> Response:
 
     def entries() -> dict[str, Any]:
         logged = entry.test.audit()
-        return {"audit": [{**one, "time": time_text(one["time"])} for one in logged]}
+        return {"audit": [{**entry, "time": time_text(entry["time"])} for entry in logged]}
 
     return await answer_long(request, entries)
 
@@ -78,7 +78,9 @@ async def diagnostics(request: Request, name: str, caller: Viewer) -> Response:
     key = ("diagnostics of", entry.test.id)
     diagnosed = await renders_of(request).get(key, entry.test.diagnostics)
     # None for what is not a finite number.
-    return DataResponse({"diagnostics": [finite_data(one.to_dict()) for one in diagnosed]})
+    return DataResponse(
+        {"diagnostics": [finite_data(diagnostic.to_dict()) for diagnostic in diagnosed]}
+    )
 
 
 @router.get("/experiments/{name}/excluded", response_model=answers.Excluded, **described())
@@ -119,9 +121,9 @@ async def export(
     """
     entry = await find(request, caller, name)
     metric = None if metric == PRIMARY else metric
-    if metric is not None and metric not in [one.name for one in entry.design.metrics]:
-        has = ", ".join(one.name for one in entry.design.metrics) or "none"
-        message = f"{name} has no metric {metric!r:.60}: its metrics are {has}"
+    if metric is not None and metric not in [metric.name for metric in entry.design.metrics]:
+        known = ", ".join(metric.name for metric in entry.design.metrics) or "none"
+        message = f"{name} has no metric {metric!r:.60}: its metrics are {known}"
         raise Problem(404, message, field="metric")
     file = f"{name}-{table}.csv" if metric is None else f"{name}-{table}-{metric}.csv"
 
@@ -139,7 +141,7 @@ async def export(
 
 
 async def _in_pages(
-    request: Request, some: Callable[[Any], tuple[str | bytes, Any]], **how: Any
+    request: Request, page_of: Callable[[Any], tuple[str | bytes, Any]], **options: Any
 ) -> Response:
     """Answer in pages, each written in a thread, so that neither memory nor event loop is filled.
 
@@ -147,16 +149,16 @@ async def _in_pages(
     first fails, the request is refused.
     """
     calls = calls_of(request)
-    first, after = await calls.long(some, None)
+    first, after = await calls.long(page_of, None)
 
     async def pages() -> AsyncIterator[str | bytes]:
         yield first
         place = after
         while place is not None:
-            text, place = await calls.long(some, place)
+            text, place = await calls.long(page_of, place)
             yield text
 
-    return StreamingResponse(pages(), **how)
+    return StreamingResponse(pages(), **options)
 
 
 def excluded_data(caller: Caller, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -57,15 +57,15 @@ async def assign(request: Request) -> Response:
     """
     name = request.path_params["name"]
     allow(await client(request), name)
-    given = await read(request, models.Unit)
+    body = await read(request, models.Unit)
     _, evaluation = await request.app.state.directory.evaluate(
-        name, given.unit, given.context, given.covariates
+        name, body.unit, body.context, body.covariates
     )
-    if given.strict and not evaluation.enrolled:
+    if body.strict and not evaluation.enrolled:
         raise Problem(409, evaluation.detail, field=evaluation.why)
     answer = {"arm": evaluation.arm, "value": evaluation.value, "reason": evaluation.reason}
     return DataResponse(
-        {"experiment": name, "unit": given.unit, **answer, "enrolled": evaluation.enrolled}
+        {"experiment": name, "unit": body.unit, **answer, "enrolled": evaluation.enrolled}
     )
 
 
@@ -80,11 +80,11 @@ async def link(request: Request) -> Response:
     A test that is created later knows nothing of it, so call it at every sign-in.
     """
     caller = await client(request)
-    given = await read(request, models.Link)
+    body = await read(request, models.Link)
     store: Store = request.app.state.store
     # With many tests it takes several transactions, which must not keep keys from being read.
-    arms = await calls_of(request).long(store.link, given.unit, given.other, caller.experiments)
-    return DataResponse({"unit": given.unit, "other": given.other, "arms": arms})
+    arms = await calls_of(request).long(store.link, body.unit, body.other, caller.experiments)
+    return DataResponse({"unit": body.unit, "other": body.other, "arms": arms})
 
 
 @calls.post(
@@ -96,11 +96,13 @@ async def record(request: Request) -> Response:
     """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
     name, caller = request.path_params["name"], await client(request)
     allow(caller, name)
-    most = request.app.state.settings.largest_batch
-    events = await with_body(request, models.NewOutcomes, partial(events_of, most=most))
+    limit = request.app.state.settings.largest_batch
+    events = await with_body(request, models.NewOutcomes, partial(events_of, limit=limit))
     test = (await request.app.state.directory.find(name)).test
     receipts = await receipts_of(calls_of(request), test, events)
-    results = Counter("accepted" if one.accepted else str(one.reason) for one in receipts)
+    results = Counter(
+        "accepted" if receipt.accepted else str(receipt.reason) for receipt in receipts
+    )
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
     return DataResponse({"outcomes": [asdict(receipt) for receipt in receipts]})
@@ -125,13 +127,13 @@ async def data(request: Request, caller: Admin) -> Response:
 )
 async def erase(request: Request, caller: Admin) -> Response:
     """Erase a unit for good: its name and outcomes go, statistics and decisions stay."""
-    given = await read(request, models.UnitToErase)
-    wanted = given.experiments
+    body = await read(request, models.UnitToErase)
+    wanted = body.experiments
     for name in wanted or ():
         allow(caller, name)
     store: Store = request.app.state.store
-    its = caller.experiments if wanted is None else wanted
-    erased = await change(request, caller, store.erase, given.unit, its)
+    experiments = caller.experiments if wanted is None else wanted
+    erased = await change(request, caller, store.erase, body.unit, experiments)
     return DataResponse({"erased": list(erased), "note": ERASED})
 
 
@@ -149,18 +151,18 @@ async def receipts_of(
     return [receipts[at] for at in range(len(events))]
 
 
-def events_of(data: object, most: int) -> list[Event | Receipt]:
-    """The events of a batch, or receipts that say why some are none; refused if above `most`."""
-    given = take(models.NewOutcomes, data).outcomes
-    if len(given) > most:
+def events_of(data: object, limit: int) -> list[Event | Receipt]:
+    """The events of a batch, or receipts that say why some are none; refused if above `limit`."""
+    outcomes = take(models.NewOutcomes, data).outcomes
+    if len(outcomes) > limit:
         message = (
-            f"outcomes must be at most {most} at once (got {len(given)}): send several requests"
+            f"outcomes must be at most {limit} at once (got {len(outcomes)}): send several requests"
         )
         raise Problem(413, message, field="outcomes")
-    return [event_of(one) for one in given]
+    return [event_of(outcome) for outcome in outcomes]
 
 
-def event_of(given: object) -> Event | Receipt:
+def event_of(outcome: object) -> Event | Receipt:
     """An event from plain data, or a receipt that says why it is none.
 
     >>> event_of({"unit": "user-42", "value": 1})
@@ -171,11 +173,22 @@ def event_of(given: object) -> Event | Receipt:
     'value is missing from the outcome'
     """
     try:
-        one = checked(models.NewOutcome, given)
+        checked_outcome = checked(models.NewOutcome, outcome)
     except ValidationError as problem:
         return Receipt(False, "invalid", str(readable(problem, "outcome")))
-    if one.unit is None and one.id is None:
+    if checked_outcome.unit is None and checked_outcome.id is None:
         return Receipt(False, "invalid", "unit is missing from the outcome, and so is an id")
-    value = Pair(*map(float, one.value)) if isinstance(one.value, list) else float(one.value)
-    metric = None if one.metric == PRIMARY else one.metric
-    return Event(one.unit or "", value, one.at, one.id, one.exposed, metric)
+    value = (
+        Pair(*map(float, checked_outcome.value))
+        if isinstance(checked_outcome.value, list)
+        else float(checked_outcome.value)
+    )
+    metric = None if checked_outcome.metric == PRIMARY else checked_outcome.metric
+    return Event(
+        checked_outcome.unit or "",
+        value,
+        checked_outcome.at,
+        checked_outcome.id,
+        checked_outcome.exposed,
+        metric,
+    )

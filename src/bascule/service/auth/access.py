@@ -153,8 +153,8 @@ async def page_admin(request: Request) -> Caller:
 
 async def require_csrf(request: Request, caller: Annotated[Caller, Depends(page_admin)]) -> Caller:
     """Authenticate an admin's form, which has to carry the session's CSRF token."""
-    given = request.headers.get(CSRF_HEADER)
-    _check_csrf(caller, (await form_of(request)).get(CSRF_FIELD) if given is None else given)
+    token = request.headers.get(CSRF_HEADER)
+    _check_csrf(caller, (await form_of(request)).get(CSRF_FIELD) if token is None else token)
     return caller
 
 
@@ -306,16 +306,16 @@ async def _in_session(request: Request) -> Caller:
     return replace(caller_of(key), csrf=session.csrf)
 
 
-def _check_csrf(caller: Caller, given: str | None) -> None:
+def _check_csrf(caller: Caller, token: str | None) -> None:
     expected = caller.csrf or ""
-    if not expected or not hmac.compare_digest(expected.encode(), (given or "").encode()):
+    if not expected or not hmac.compare_digest(expected.encode(), (token or "").encode()):
         raise Problem(403, "the CSRF token is missing or wrong: load the page again")
 
 
 def _given_key(request: Request) -> str | None:
-    given = header(request.scope, b"x-api-key")
-    if given is not None:
-        return given
+    key = header(request.scope, b"x-api-key")
+    if key is not None:
+        return key
     scheme, _, rest = (header(request.scope, b"authorization") or "").partition(" ")
     return rest.strip() if scheme.lower() == "bearer" else None
 

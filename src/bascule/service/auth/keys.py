@@ -136,19 +136,19 @@ class Keyring:
         """Read the keys again at the next request."""
         self._keys.forget()
 
-    def fresh(self, given: str) -> Key | None:
+    def fresh(self, key: str) -> Key | None:
         """Return the given key if it is valid and was read within the last second; else None."""
         is_old = self._keys.is_older_than(time.monotonic() - FRESH)
-        return None if is_old else self.find(given)
+        return None if is_old else self.find(key)
 
-    async def verify(self, given: str) -> Key | None:
+    async def verify(self, key: str) -> Key | None:
         """The key that was given if it is valid, or None; a new one is known at once."""
         await self.refresh()
-        if _number(given) not in self._keys.value:
+        if _number(key) not in self._keys.value:
             # Created a moment ago, or wrong. All who wait share one read, so that wrong keys cost
             # the store no more than one query at a time.
             await self._keys.newer_than(time.monotonic())
-        return self.find(given)
+        return self.find(key)
 
     def find(self, given: str) -> Key | None:
         """The key that was given, if it is known and not revoked."""
@@ -168,8 +168,8 @@ class Keyring:
         return None if key is None or key.revoked is not None else key
 
 
-def _number(given: str) -> str:
-    return given.partition("_")[2].partition("_")[0]
+def _number(key: str) -> str:
+    return key.partition("_")[2].partition("_")[0]
 
 
 def _hash(secret: str) -> str:

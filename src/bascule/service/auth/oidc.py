@@ -110,15 +110,17 @@ async def begin(request: Request) -> Response:
 
 async def finish(request: Request) -> Response:
     """Open a session for whom the provider names, if the settings let them in."""
-    settings, given = _settings(request), request.query_params
+    settings, parameters = _settings(request), request.query_params
     state, _, secrets_kept = request.cookies.get(STATE_COOKIE, "").partition(".")
     nonce, _, verifier = secrets_kept.partition(".")
     # The browser that comes back must be the one that was sent.
-    if not state or not secrets.compare_digest(state.encode(), given.get("state", "").encode()):
+    if not state or not secrets.compare_digest(
+        state.encode(), parameters.get("state", "").encode()
+    ):
         raise Problem(401, "this sign-in was started in another browser: sign in again")
-    if not nonce or not verifier or "code" not in given:
+    if not nonce or not verifier or "code" not in parameters:
         raise Problem(401, "this sign-in was refused, or took too long: sign in again")
-    claims = await _claims(request, settings, given["code"], nonce, verifier)
+    claims = await _claims(request, settings, parameters["code"], nonce, verifier)
     email = str(claims.get("email", ""))
     role = role_of(email, settings.oidc_viewers, settings.oidc_admins)
     if role is None or claims.get("email_verified") is not True:

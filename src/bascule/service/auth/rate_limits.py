@@ -35,8 +35,8 @@ class Buckets:
     def wait(self, caller: str) -> float:
         """Take a token and return 0, or take none and return the seconds until there is one."""
         now = self._clock()
-        left, then = self._left.pop(caller, (self._burst, now))
-        left = min(self._burst, left + self._rate * (now - then))
+        left, last = self._left.pop(caller, (self._burst, now))
+        left = min(self._burst, left + self._rate * (now - last))
         missing = 1.0 - left
         # Put back at the end, where those are that were used last.
         self._left[caller] = (left if missing > 0 else left - 1.0, now)

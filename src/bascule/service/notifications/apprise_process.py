@@ -86,5 +86,5 @@ def limit_process() -> None:
 
         # The memory may be limited to less already. macOS refuses any limit.
         soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        limits = [one for one in (MEMORY, soft, hard) if one != resource.RLIM_INFINITY]
+        limits = [limit for limit in (MEMORY, soft, hard) if limit != resource.RLIM_INFINITY]
         resource.setrlimit(resource.RLIMIT_AS, (min(limits), hard))

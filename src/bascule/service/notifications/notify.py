@@ -49,7 +49,7 @@ class Target:
     async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
         """Send a message about an event; None if it was taken, or else why not."""
         if sent.entry not in self._sending:
-            if any(one.exitcode is None for one in self._sending.values()):
+            if any(process.exitcode is None for process in self._sending.values()):
                 return "an earlier message is still being sent"
             title, body = await calls.short(message, store, json.loads(sent.body))
             begun = await calls.short(begin_sending, self._url, title, body)

@@ -145,7 +145,9 @@ def _is_possible(design: Design, value: float) -> bool:
     return True
 
 
-def consequences(design: Design, status: Status, now: Turn | None, then: Turn | None) -> list[str]:
+def consequences(
+    design: Design, status: Status, now: Turn | None, turned: Turn | None
+) -> list[str]:
     """What will change when the knob is turned, and what will not."""
     since = "block" if design.procedure.counts == "blocks" else "unit"
     lines = [
@@ -153,13 +155,13 @@ def consequences(design: Design, status: Status, now: Turn | None, then: Turn | 
         f"The guarantee stays: {error_words(design.calibration.error, len(design.arms))} "
         f"({design.guarantee_label}).",
     ]
-    if now is None or then is None:
+    if now is None or turned is None:
         return [*lines, "How long it will take cannot be forecast yet."]
     unit = Amounts.of(design.outcome, design.goal).cost_unit
     return [
         *lines,
-        f"Expected: {time_words(then.units, status)} left in place of "
-        f"{time_words(now.units, status)}, and {amount(then.cost)} {unit} still to lose "
+        f"Expected: {time_words(turned.units, status)} left in place of "
+        f"{time_words(now.units, status)}, and {amount(turned.cost)} {unit} still to lose "
         f"in place of {amount(now.cost)}. It assumes that the true means equal the present "
         "estimates.",
     ]
@@ -252,9 +254,9 @@ def ask(
         title = f"Stop {status.name} for good?"
         return Question("stop", title, lines, "Stop it", danger=True, choices=choices)
     if action == "release" and status.decision is not None:
-        others = sum(u.units for u in status.arms if u.name != status.decision.name)
+        rest = sum(u.units for u in status.arms if u.name != status.decision.name)
         lines = (
-            f"{others:,} units in other arms will get {status.decision.name} from now on.",
+            f"{rest:,} units in other arms will get {status.decision.name} from now on.",
             "The statistics of the test do not change.",
         )
         title = f"Give everyone {status.decision.name}?"
@@ -266,7 +268,11 @@ def ask(
             "The guarantee for the other arms stays. This cannot be undone.",
         )
         out = ("dropped", "harmful")
-        left = [one.name for one in status.arms if one.part not in out and one.name != arm]
+        left = [
+            other_arm.name
+            for other_arm in status.arms
+            if other_arm.part not in out and other_arm.name != arm
+        ]
         # The control comes first: it is what users get unless someone chooses otherwise.
         left.sort(key=lambda name: name != design.control_arm)
         choices = tuple((name, f"Its users get {name}") for name in left)
@@ -288,9 +294,9 @@ def make(test: Experiment, action: str, value: str, arm: str, to: str = "") -> s
         filling = f" The next {left} units still fill the open block." if left else ""
         return f"{test.name} is paused.{filling}"
     if action in named:
-        do, done = named[action]
-        do()
-        return done
+        function, message = named[action]
+        function()
+        return message
     knob = knob_of(test.design) if action == "knob" else None
     if knob is None:
         raise InputError("action", f"{action} is not possible for {test.name}")

@@ -110,7 +110,7 @@ def allocation_chart(status: Status, history: Sequence[HistoryPoint]) -> Chart:
     rows = []
     before: tuple[int, ...] = (0,) * len(names)
     for point in history:
-        new = [now - then for now, then in zip(point.units, before, strict=True)]
+        new = [now - earlier for now, earlier in zip(point.units, before, strict=True)]
         total = sum(new)
         if total > 0:
             shares = tuple(Cell(f"{100 * n / total:.1f} %", 100 * n / total) for n in new)

@@ -73,12 +73,12 @@ def answer_form(
         return _without_plan(form, problem_words({error.field: error}))
     mark, choice = plan_mark(form, answer), form.choice
     if shown not in ("", mark):
-        other = InputError(
+        problem = InputError(
             "rule",
             "the plan on the screen was not the plan of this form: look at this one, and create "
             "the test again",
         )
-        words = {**words, **problem_words({"rule": other})}
+        words = {**words, **problem_words({"rule": problem})}
     try:
         view, design = plan_view(answer, choice), form.design(answer)
     except InputError as error:

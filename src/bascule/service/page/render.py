@@ -76,11 +76,11 @@ def changed(fragments: Mapping[str, Fragment], known: Iterable[str]) -> list[Fra
     >>> [fragment.id for fragment in result]
     ['other']
     """
-    has = set(known)
+    names = set(known)
     return [
         fragment
         for fragment in fragments.values()
-        if f"{fragment.id}.{fragment.version}" not in has
+        if f"{fragment.id}.{fragment.version}" not in names
     ]
 
 
@@ -159,8 +159,8 @@ def list_fragments(
         mismatch = views.has_mismatch(alarms.get(entry.test.id, ()))
         lines.append(views.line(entry.design, status, mismatch))
     shown = {"lines": lines, "settling": listing.settling, "number": number}
-    more = {"pages": pages_of(visible), "total": len(visible)}
-    return {"tests": fragment("tests", **shown, **more, caller=caller, search=search)}
+    counts = {"pages": pages_of(visible), "total": len(visible)}
+    return {"tests": fragment("tests", **shown, **counts, caller=caller, search=search)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +190,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
     """Render the parts of a test's page that are updated while it is open."""
     test = store.get(name)
     status, design, audit = test.status(), test.design, test.audit()
-    is_open, may = status.state in OPEN, caller.may("admin")
+    is_open, is_admin = status.state in OPEN, caller.may("admin")
     turns = test.forecast(offered(design)) if is_open else ()
     logged = [str(entry["detail"].get("name")) for entry in audit if entry["action"] == "alarm"]
     mismatch = views.has_mismatch(logged)
@@ -213,10 +213,10 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             name=name,
             report=said,
             intervals=views.drawn(
-                [one for one in said.figures if isinstance(one, Intervals)], design.arms
+                [figure for figure in said.figures if isinstance(figure, Intervals)], design.arms
             ),
             begins=status.units == 0,
-            covariates=[one.name for one in design.covariates or ()],
+            covariates=[covariate.name for covariate in design.covariates or ()],
         ),
         fragment(
             "effects",
@@ -233,7 +233,11 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
         fragment("audit", rows=views.audit_rows(audit)),
         # The slider is apart from its forecasts: these change while somebody holds it.
         fragment(
-            "knob", name=name, knob=slider(design) if is_open else None, may=may, is_open=is_open
+            "knob",
+            name=name,
+            knob=slider(design) if is_open else None,
+            may=is_admin,
+            is_open=is_open,
         ),
         fragment(
             "outlook",
@@ -241,12 +245,12 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             has_knob=is_open and slider(design) is not None,
         ),
     ]
-    by_arm = arm_changes(status) if may else {}
+    by_arm = arm_changes(status) if is_admin else {}
     actions = {
         "name": name,
-        "changes": changes(status) if may else [],
+        "changes": changes(status) if is_admin else [],
         "arms": list(by_arm.items()),
-        "may": may,
+        "may": is_admin,
     }
     facts, audience = [*design_report(design).facts], test.audience
     if audience is not None:

@@ -91,9 +91,9 @@ async def renew_list(
 async def show_test(name: str, request: Request, caller: Viewer) -> Response:
     """Show a test."""
     allow(caller, name)
-    its = await _test_parts(request, name, caller)
-    shown: dict[str, Any] = {"facts": its.facts, "description": its.description}
-    return page("test.html", caller, name=name, fragments=its.for_caller(caller), **shown)
+    parts = await _test_parts(request, name, caller)
+    shown: dict[str, Any] = {"facts": parts.facts, "description": parts.description}
+    return page("test.html", caller, name=name, fragments=parts.for_caller(caller), **shown)
 
 
 @router.get("/tests/{name}/live")
@@ -141,16 +141,16 @@ async def ask_first(
 async def do(name: str, action: str, request: Request, caller: Changer) -> Response:
     """Make a change that was confirmed."""
     allow(caller, name)
-    given = await access.form_of(request)
+    fields = await access.form_of(request)
     store = request.app.state.store
 
     def do_it() -> str:
-        typed = (given.get(field, "") for field in ("value", "arm", "to"))
+        typed = (fields.get(field, "") for field in ("value", "arm", "to"))
         return make(store.get(name), action, *typed)
 
-    problem, done = None, ""
+    problem, message = None, ""
     try:
-        done = await change(request, caller, do_it)
+        message = await change(request, caller, do_it)
     except InputError as error:
         if error.kind == "not_found" or not _is_htmx(request):
             raise
@@ -158,16 +158,16 @@ async def do(name: str, action: str, request: Request, caller: Changer) -> Respo
     if not _is_htmx(request):
         return RedirectResponse(f"/tests/{name}", 303)
     rendered = (await _test_parts(request, name, caller)).for_caller(caller)
-    text = "".join(part.out_of_band for part in changed(rendered, given.getlist("seen")))
-    answer = parts(text + render("parts/notice.html", done=done, problem=problem))
+    text = "".join(part.out_of_band for part in changed(rendered, fields.getlist("seen")))
+    answer = parts(text + render("parts/notice.html", done=message, problem=problem))
     answer.headers["HX-Trigger"] = "changed"
     return answer
 
 
-async def _answer(request: Request, caller: Caller, form: Form, **how: Any) -> FormAnswer:
+async def _answer(request: Request, caller: Caller, form: Form, **options: Any) -> FormAnswer:
     """The planner's answer to the form."""
     planner: Planner = request.app.state.planner
-    ask = partial(answer_form, form.typed, **how)
+    ask = partial(answer_form, form.typed, **options)
     try:
         answered: FormAnswer = await planner.make_for(request, caller.name, ask)
     except (InputError, Problem) as problem:
@@ -194,26 +194,26 @@ async def blank(request: Request, caller: Admin) -> Response:  # noqa: ARG001
 @router.get("/new/plan")
 async def answer(request: Request, caller: Admin) -> Response:
     """Return the plan for what is in the form."""
-    given = request.query_params
-    how = {"whole": "whole" in given, "tried": "tried" in given}
-    shown = await _answer(request, caller, Form.read(given), **how)
+    parameters = request.query_params
+    options = {"whole": "whole" in parameters, "tried": "tried" in parameters}
+    shown = await _answer(request, caller, Form.read(parameters), **options)
     return parts(render("parts/answered.html", caller=caller, answer=shown))
 
 
 @router.post("/new")
 async def create(request: Request, caller: Changer) -> Response:
     """Create the test that the form describes, once however often it is sent."""
-    given = await access.form_of(request)
-    form, token = Form.read(given), given.get("token", "")
+    fields = await access.form_of(request)
+    form, token = Form.read(fields), fields.get("token", "")
     creations: Creations = request.app.state.creations
     name = form["name"].strip()
     allow(caller, name)
     if token in creations.names:
         return RedirectResponse(f"/tests/{creations.names[token]}", 303)
-    planned = await _answer(request, caller, form, tried=True, shown=given.get("shown", ""))
+    planned = await _answer(request, caller, form, tried=True, shown=fields.get("shown", ""))
     if planned.problems or planned.design is None:
         return _form_page(caller, form, planned, 422, tried=True)
-    more = {
+    options = {
         "start": bool(form["start"]),
         "description": form["description"],
         "audience": planned.audience,
@@ -222,7 +222,7 @@ async def create(request: Request, caller: Changer) -> Response:
     async with creations.lock:
         try:
             if not token or token not in creations.names:
-                await change(request, caller, store.create, name, planned.design, **more)
+                await change(request, caller, store.create, name, planned.design, **options)
                 creations.remember(token, name)
         except InputError as error:
             wrong = replace(planned, problems=problem_words({error.field: error}))
@@ -243,12 +243,12 @@ async def ask_key(request: Request, token: str | None = None) -> Response:
 @router.post("/sign-in")
 async def sign_in(request: Request) -> Response:
     """Open a session for a key or for a one-time link."""
-    given = await access.form_of(request)
+    fields = await access.form_of(request)
     try:
-        if "token" in given:
-            session = await access.sign_in_with_link(request, given["token"])
+        if "token" in fields:
+            session = await access.sign_in_with_link(request, fields["token"])
         else:
-            session = await access.sign_in_with_key(request, given.get("key", ""))
+            session = await access.sign_in_with_key(request, fields.get("key", ""))
     except Problem as problem:
         refused = _sign_in_page(request, problem)
         refused.headers.update(problem.headers)

@@ -58,22 +58,22 @@ class Drawn:
 
 def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
     """Place the intervals of a report on one axis, which has 0 on it."""
-    every = [end for figure in figures for _, one in figure.effects for end in one.interval]
-    least, most = min((0.0, *every)), max((0.0, *every))
-    width = (most - least) or 1.0
+    ends = [end for figure in figures for _, effect in figure.effects for end in effect.interval]
+    lowest, highest = min((0.0, *ends)), max((0.0, *ends))
+    width = (highest - lowest) or 1.0
 
     def place(value: float) -> float:
-        return round(DRAWING * (value - least) / width, 1)
+        return round(DRAWING * (value - lowest) / width, 1)
 
     return [
         Drawn(
             name,
-            f"{name}: {difference_words(one, figure.amounts)}",
-            arms.index(one.first),
-            *map(place, (*one.interval, 0.0)),
+            f"{name}: {difference_words(effect, figure.amounts)}",
+            arms.index(effect.first),
+            *map(place, (*effect.interval, 0.0)),
         )
         for figure in figures
-        for name, one in figure.effects
+        for name, effect in figure.effects
     ]
 
 
@@ -200,7 +200,7 @@ NO_SAMPLE_RATIO = "Not checked, no assignments with logged probabilities: sample
 
 def diagnostic_words(diagnostics: Sequence[Diagnostic]) -> list[str]:
     """Return what was found, what was checked without a finding, and what was not checked."""
-    is_checked = has_mismatch([one.name for one in diagnostics])
+    is_checked = has_mismatch([diagnostic.name for diagnostic in diagnostics])
     return diagnostic_lines(diagnostics) + ([] if is_checked else [NO_SAMPLE_RATIO])
 
 

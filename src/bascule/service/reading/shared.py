@@ -103,7 +103,7 @@ class ExperimentCache:
         if entry is None or self._entries.is_older_than(time.monotonic() - FRESH):
             entry = await self.find(name)
         if context is not None and covariates is None:
-            declared = [one.name for one in entry.design.covariates or ()]
+            declared = [covariate.name for covariate in entry.design.covariates or ()]
             covariates = {key: context[key] for key in declared if key in context} or None
         test = entry.test
         arm = test.remembered(unit)
@@ -213,7 +213,11 @@ class SharedRenders:
         self._kept: dict[Hashable, SharedRead[Any]] = {}
 
     async def get(
-        self, key: Hashable, do: Callable[Given, Result], *given: Given.args, **named: Given.kwargs
+        self,
+        key: Hashable,
+        function: Callable[Given, Result],
+        *arguments: Given.args,
+        **named: Given.kwargs,
     ) -> Result:
         """Return the result of `do(*given)`, at most a second old unless it takes long to compute.
 
@@ -222,7 +226,7 @@ class SharedRenders:
 
         async def render() -> Result:
             async with self._room:
-                return await self._calls.long(do, *given, **named)
+                return await self._calls.long(function, *arguments, **named)
 
         return await self.wait(key, render)  # type: ignore[no-any-return]
 

@@ -47,25 +47,25 @@ class StoreCalls:
         self._computing = ThreadPoolExecutor(COMPUTING_THREADS, f"{THREADS}-computing")
 
     async def short(
-        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+        self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
         """Run a call that reads or writes a few rows."""
-        call = self._in_thread(self._short, partial(do, *args, **named))
-        return await self.in_time(call, _name(do), SHORT_DEADLINE)
+        call = self._in_thread(self._short, partial(function, *args, **named))
+        return await self.in_time(call, _name(function), SHORT_DEADLINE)
 
     async def long(
-        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+        self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
         """Run a call that may read a whole log."""
-        call = self._in_thread(self._long, partial(do, *args, **named))
-        return await self.in_time(call, _name(do), LONG_DEADLINE)
+        call = self._in_thread(self._long, partial(function, *args, **named))
+        return await self.in_time(call, _name(function), LONG_DEADLINE)
 
     async def compute(
-        self, do: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
+        self, function: Callable[Given, Result], *args: Given.args, **named: Given.kwargs
     ) -> Result:
         """Run something that asks no store, and takes too long for the event loop."""
-        call = self._in_thread(self._computing, partial(do, *args, **named))
-        return await self.in_time(call, _name(do), LONG_DEADLINE)
+        call = self._in_thread(self._computing, partial(function, *args, **named))
+        return await self.in_time(call, _name(function), LONG_DEADLINE)
 
     async def in_time(
         self, answer: Awaitable[Result], name: str, deadline: float | None = None
@@ -101,15 +101,15 @@ class StoreCalls:
         for one in ending:
             one.start()
         deadline = time.monotonic() + LEAVING
-        while any(one.is_alive() for one in ending) and time.monotonic() < deadline:
+        while any(thread.is_alive() for thread in ending) and time.monotonic() < deadline:
             await asyncio.sleep(0.01)
 
     def _in_thread(
-        self, pool: ThreadPoolExecutor, do: Callable[[], Result]
+        self, pool: ThreadPoolExecutor, function: Callable[[], Result]
     ) -> asyncio.Future[Result]:
         # The context has the name that the audit log gets.
         context = contextvars.copy_context()
-        return asyncio.get_running_loop().run_in_executor(pool, context.run, do)
+        return asyncio.get_running_loop().run_in_executor(pool, context.run, function)
 
 
 class _Reading:
@@ -177,6 +177,6 @@ class SharedRead(Generic[Result]):
             reading.ended.set()
 
 
-def _name(do: Callable[..., object]) -> str:
-    do = do.func if isinstance(do, partial) else do
-    return getattr(do, "__qualname__", type(do).__name__)
+def _name(function: Callable[..., object]) -> str:
+    function = function.func if isinstance(function, partial) else function
+    return getattr(function, "__qualname__", type(function).__name__)

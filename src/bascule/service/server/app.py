@@ -201,9 +201,9 @@ class UnitRouter:
         self._unit_requests = unit_requests
         declared = [*units.calls.routes, *ofrep.router.routes]
         routes = [
-            Route(one.path, self._counted(one.endpoint), methods=["POST"])
-            for one in declared
-            if isinstance(one, APIRoute)
+            Route(route.path, self._counted(route.endpoint), methods=["POST"])
+            for route in declared
+            if isinstance(route, APIRoute)
         ]
         self._router = Router(routes, redirect_slashes=False, default=app)
 

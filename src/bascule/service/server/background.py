@@ -55,8 +55,8 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
         rounds.append(("life", show_life, LIFE_EVERY))
         # It takes a second, which whoever asks first need not wait.
         tasks.append(asyncio.create_task(app.state.description.newer_than(float("-inf"))))
-    for name, do, every in rounds:
-        tasks.append(asyncio.create_task(_repeat(app, name, do, every)))
+    for name, function, seconds in rounds:
+        tasks.append(asyncio.create_task(_repeat(app, name, function, seconds)))
     return tasks
 
 
@@ -136,16 +136,16 @@ async def erase_old_units(app: FastAPI) -> None:
     """Erase the units that came longer ago than the settings allow, where tests have ended."""
     state = app.state
     with acting_as("retention"):
-        done = await state.calls.long(state.store.erase_older, state.settings.retention)
-    for one in done:
-        if one.erased:
-            log("units erased", experiment=one.experiment, units=one.erased)
+        erased = await state.calls.long(state.store.erase_older, state.settings.retention)
+    for entry in erased:
+        if entry.erased:
+            log("units erased", experiment=entry.experiment, units=entry.erased)
 
 
-async def _repeat(app: FastAPI, name: str, do: Round, every: float) -> None:
+async def _repeat(app: FastAPI, name: str, function: Round, seconds: float) -> None:
     while True:
         try:
-            await do(app)
+            await function(app)
         except StoreError as problem:
             log("store failed", level="error", task=name, detail=str(problem))
         except Problem as problem:
@@ -153,4 +153,4 @@ async def _repeat(app: FastAPI, name: str, do: Round, every: float) -> None:
         except Exception:
             # One round that fails must not end all that follow.
             LOGGER.exception("failed", extra={"fields": {"task": name}})
-        await asyncio.sleep(every)
+        await asyncio.sleep(seconds)

@@ -67,9 +67,9 @@ class GuardedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self._source = source(self.client[0]) if self.client else ""
         self.by_address[self._source] += 1
-        most = self.most_of_address
-        if most is not None and self.by_address[self._source] > most:
-            self._refuse(Problem(429, f"more than {most:,} connections of one address: use fewer"))
+        limit = self.most_of_address
+        if limit is not None and self.by_address[self._source] > limit:
+            self._refuse(Problem(429, f"more than {limit:,} connections of one address: use fewer"))
             return
         if len(self.connections) > CROWDED and self.idle:
             next(iter(self.idle)).transport.abort()

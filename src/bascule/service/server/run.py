@@ -186,7 +186,9 @@ def _leave() -> None:
 
     The store is closed. Python would wait for the thread, whose result nobody needs any more.
     """
-    if any(one.name.startswith(THREADS) and one.is_alive() for one in threading.enumerate()):
+    if any(
+        thread.name.startswith(THREADS) and thread.is_alive() for thread in threading.enumerate()
+    ):
         log("report abandoned", level="warning")
         logging.shutdown()
         os._exit(0)
@@ -199,14 +201,14 @@ class WorkerConfig(uvicorn.Config):
     """
 
     def __init__(self, app: Any, settings: Settings, workers: int) -> None:
-        given = options(settings)
-        del given["http"]
+        arguments = options(settings)
+        del arguments["http"]
         super().__init__(
             app,
             factory=True,
             workers=workers,
             timeout_worker_healthcheck=HEALTH_SECONDS,
-            **given,
+            **arguments,
         )
         self._protocol = settings.largest_body, bool(settings.proxies)
 

@@ -56,16 +56,16 @@ def metric_means(
             means = (metric.baseline,) * arms
         by_metric[metric.name] = checked_means(means, arms, metric.outcome)
     if named:
-        there = ", ".join(metric.name for metric in design.metrics) or "it has none"
-        raise InputError("metrics", f"metrics: {next(iter(named))} is not in the design: {there}")
+        known = ", ".join(metric.name for metric in design.metrics) or "it has none"
+        raise InputError("metrics", f"metrics: {next(iter(named))} is not in the design: {known}")
     return by_metric
 
 
 def can_compile(design: Design) -> bool:
     """Return whether a compiled loop plays a design with guardrails: all metrics in blocks."""
-    every = (design, *design.metric_designs)
+    designs = (design, *design.metric_designs)
     return bool(design.guardrails) and all(
-        own.procedure.kind == BlockProcedure.kind for own in every
+        own.procedure.kind == BlockProcedure.kind for own in designs
     )
 
 
@@ -106,10 +106,12 @@ class GuardedPlay(Runs):
     def _play_one(self, run: int) -> tuple[Statistics, Decision | None, dict[int, int]]:
         design = self.design
         sources = [self._source(design, tuple(self.means.tolist()), run, 0)]
-        for which, (one, metric) in enumerate(
+        for number, (metric_design, metric) in enumerate(
             zip(design.metric_designs, design.metrics, strict=True), 1
         ):
-            sources.append(self._source(one, self.guarded.means[metric.name], run, which))
+            sources.append(
+                self._source(metric_design, self.guarded.means[metric.name], run, number)
+            )
         step = _block_step if design.procedure.counts == "blocks" else _unit_step
         statistics, removed_at = Statistics.empty(self.arms), dict[int, int]()
         while True:
@@ -125,10 +127,10 @@ class GuardedPlay(Runs):
             if reached is not None or end_reason(design, statistics) is not None:
                 return statistics, reached, removed_at
 
-    def _source(self, design: Design, means: tuple[float, ...], run: int, which: int) -> Values:
+    def _source(self, design: Design, means: tuple[float, ...], run: int, number: int) -> Values:
         streams = np.empty(WORDS, np.uint64)
         with np.errstate(over="ignore"):
-            seed_stream(streams, 0, seed_of(int(self.seed), which), np.uint64(run))
+            seed_stream(streams, 0, seed_of(int(self.seed), number), np.uint64(run))
         return outcome_source(design, means, streams, BURST)
 
 
@@ -138,8 +140,8 @@ def _unit_step(
     if statistics.units + 1 > cap:
         return None
     arm = next_arm(design, statistics)
-    value, *others = (source([arm])[0] for source in sources)
-    return record(design, statistics, arm, value, others)
+    value, *values = (source([arm])[0] for source in sources)
+    return record(design, statistics, arm, value, values)
 
 
 def _block_step(
@@ -151,11 +153,11 @@ def _block_step(
     # Outcomes of a steady world do not depend on the order within a block.
     slots = [arm for arm, units in enumerate(block.units) for _ in range(units)]
     for left in reversed(range(block.repeat)):
-        first, *others = [
-            _sums(one, slots, source(slots))
-            for one, source in zip((design, *design.metric_designs), sources, strict=True)
+        first, *sums = [
+            _sums(measured, slots, source(slots))
+            for measured, source in zip((design, *design.metric_designs), sources, strict=True)
         ]
-        statistics = fold_block(design, statistics, first, left == 0, others)
+        statistics = fold_block(design, statistics, first, left == 0, sums)
     return statistics
 
 

@@ -100,7 +100,12 @@ def draw_single(family: Family, draws: Draws) -> Draw:
 
     The place of the single unit tells the arm of each outcome.
     """
-    count_ones, outcome, begin, ones = family.count_ones, draws.outcome, draws.begin, draws.ones
+    count_ones, outcome, begin, counts_ones = (
+        family.count_ones,
+        draws.outcome,
+        draws.begin,
+        draws.ones,
+    )
 
     def draw(
         arms: FloatArray, streams: WordArray, slots: IntArray, noise: FloatArray, guards: Any,
@@ -111,22 +116,22 @@ def draw_single(family: Family, draws: Draws) -> Draw:
         a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
         number, _, a, b, c, counter = begin_uniform(a, b, c, counter, ziggurat)
         place = int(number * size)
-        added = other = 0.0
+        added = other_value = 0.0
         for i in range(size):
             number, layer, a, b, c, counter = begin(a, b, c, counter, ziggurat)
-            if not ones and layer != DONE:
+            if not counts_ones and layer != DONE:
                 keep_stream(streams, 0, a, b, c, counter)
                 number = outside_layer(streams, 0, layer, number, ziggurat)
                 a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
-            other = number if i == place else other
+            other_value = number if i == place else other_value
             added += 0.0 if i == place else outcome(of_front, sigma, number)
         keep_stream(streams, 0, a, b, c, counter)
-        other = outcome(of_other, sigma, other)
-        if ones:
+        other_value = outcome(of_other, sigma, other_value)
+        if counts_ones:
             count_ones(arms[front], added)
-            count_ones(arms[1 - front], other)
+            count_ones(arms[1 - front], other_value)
         else:
             arms[front][BLOCK_SUM] = added
-            arms[1 - front][BLOCK_SUM] = other
+            arms[1 - front][BLOCK_SUM] = other_value
 
     return draw

@@ -107,8 +107,8 @@ def arms_to_fix(arms: int, runs: int) -> int:
     >>> arms_to_fix(2, 10), arms_to_fix(5, 1000), arms_to_fix(5, 100_000), arms_to_fix(50, 100_000)
     (2, 0, 5, 0)
     """
-    many = arms <= FEW_ARMS and runs >= MANY_RUNS
-    return arms if arms == 2 or many else 0
+    is_worthwhile = arms <= FEW_ARMS and runs >= MANY_RUNS
+    return arms if arms == 2 or is_worthwhile else 0
 
 
 @lru_cache(maxsize=128)

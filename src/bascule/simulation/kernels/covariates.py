@@ -43,13 +43,13 @@ def drawn_covariates(design: Design, world: World) -> Drawn:
     if adjustment is None:
         return Drawn(np.zeros((0, RANGE + 1)), 0.0, 0.0)
     rows = np.zeros((len(adjustment.covariates), RANGE + 1))
-    for row, one in zip(rows, adjustment.covariates, strict=True):
-        low = -math.inf if one.low is None else one.low
-        high = math.inf if one.high is None else one.high
-        limited = math.isfinite(one.width)
+    for row, covariate in zip(rows, adjustment.covariates, strict=True):
+        low = -math.inf if covariate.low is None else covariate.low
+        high = math.inf if covariate.high is None else covariate.high
+        limited = math.isfinite(covariate.width)
         row[CENTRE] = (low + high) / 2 if limited else 0.0
-        row[UNIT] = one.width / (2.0 * DEVIATIONS) if limited else 1.0
-        row[LOW], row[HIGH], row[RANGE] = low, high, one.width
+        row[UNIT] = covariate.width / (2.0 * DEVIATIONS) if limited else 1.0
+        row[LOW], row[HIGH], row[RANGE] = low, high, covariate.width
     return Drawn(rows, world.correlation, adjustment.most)
 
 

@@ -77,10 +77,10 @@ def fill_single_normals(
     a, b, c, counter = streams[at], streams[at + 1], streams[at + 2], streams[at + 3]
     for i in range(0, count, 2):
         word, a, b, c, counter = advance(a, b, c, counter)
-        normal, other = normal_pair(word)
+        normal, second_normal = normal_pair(word)
         values[first + i] = normal
         if i + 1 < count:
-            values[first + i + 1] = other
+            values[first + i + 1] = second_normal
     keep_stream(streams, at, a, b, c, counter)
 
 
@@ -152,9 +152,17 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
     def kernel(seed, numbers, settings, times, winners, counts, steps) -> None:
         row = cuda.grid(1)
         if row < numbers.size:
-            given = settings[0]
-            max_units, means, sigma = given.max_units, given.means, given.sigma
-            alpha, threshold, radii = given.alpha, given.threshold, given.radii
+            first_setting = settings[0]
+            max_units, means, sigma = (
+                first_setting.max_units,
+                first_setting.means,
+                first_setting.sigma,
+            )
+            alpha, threshold, radii = (
+                first_setting.alpha,
+                first_setting.threshold,
+                first_setting.radii,
+            )
             streams = cuda.local.array(WORDS, np.uint64)
             seed_stream(streams, 0, seed, np.uint64(numbers[row]))
             a, b, c, counter = streams[0], streams[1], streams[2], streams[3]
@@ -167,7 +175,7 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
             taken, winner, last = 0, NOBODY, float(radii.size - 1)
             while winner == NOBODY and taken < max_units:
                 word, a, b, c, counter = advance(a, b, c, counter)
-                normal, other = normal_pair(word)
+                normal, second_normal = normal_pair(word)
                 for _ in range(2):
                     if winner == NOBODY and taken < max_units:
                         arm = highest(scores, arms)
@@ -184,7 +192,7 @@ def build_register_kernel(steps: Steps, arms: int) -> Any:
                         winner = decide(shown, arms, sigma, threshold)
                         if winner == NOBODY and count == last:
                             winner = OUTGROWN
-                    normal = other
+                    normal = second_normal
             times[row] = taken
             winners[row] = winner
             for arm in range(arms):
@@ -203,9 +211,9 @@ def _replace_item(size: int) -> Function:
             return (value if at == 0 else items[0],)
 
         return replace_only
-    others = _replace_item(last)
+    rest = _replace_item(last)
 
     def replace(items, at, value):
-        return others(items, at, value) + (value if at == last else items[last],)  # noqa: RUF005
+        return rest(items, at, value) + (value if at == last else items[last],)  # noqa: RUF005
 
     return replace

@@ -153,8 +153,8 @@ def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> Guarded
 
 def seed_guards(guards: Guards, run: int) -> None:
     """Begin the streams of a run's guardrails."""
-    for which in range(len(guards.seeds)):
-        seed_stream(guards.streams[which], 0, guards.seeds[which], np.uint64(run))
+    for rail in range(len(guards.seeds)):
+        seed_stream(guards.streams[rail], 0, guards.seeds[rail], np.uint64(run))
 
 
 def keep_guards(guards: Guards, test: FloatArray, marks: IntArray, row: int, count: int) -> None:
@@ -164,10 +164,10 @@ def keep_guards(guards: Guards, test: FloatArray, marks: IntArray, row: int, cou
         guards.removed_at[row * count + arm] = marks[REMOVED_AT][arm]
 
 
-def guard_source(guards: Guards, which: int) -> Source:
+def guard_source(guards: Guards, rail: int) -> Source:
     """Return what the outcomes of a guardrail are drawn from."""
     _, cell, _, _, points, chances, ziggurat = guards.source
-    streams, world, means = guards.streams[which], guards.worlds[which], guards.means[which]
+    streams, world, means = guards.streams[rail], guards.worlds[rail], guards.means[rail]
     return Source(streams, cell, world, means, points, chances, ziggurat)
 
 
@@ -176,11 +176,11 @@ def observer_of(kinds: tuple[Family, ...]) -> Any:
     """Return the function of (guards, which, arm, value) that adds an outcome to a block."""
     observe_any = by_kind([kind.observe for kind in kinds])
 
-    def observe(guards: Guards, which: int, arm: int, value: float) -> None:
-        numbers = guards.rails.numbers[which]
+    def observe(guards: Guards, rail: int, arm: int, value: float) -> None:
+        numbers = guards.rails.numbers[rail]
         if numbers[TURNED] > 0.0:
             value = numbers[CENTRE] - value
-        observe_any(numbers[KIND], guards.rails.arms[which][arm], value)
+        observe_any(numbers[KIND], guards.rails.arms[rail][arm], value)
 
     return observe
 
@@ -210,13 +210,13 @@ def draw_metrics(family: Family, kinds: tuple[Family, ...], normal: bool) -> Any
                 else:
                     value = outcome_of(source, arm, source.means[arm])
                 observe(arms[arm], value)
-        for which in range(len(guards.seeds)):
-            bell = guards.worlds[which, NOISE] == NORMAL
-            mean_of, spread = guards.means[which], guards.worlds[which, SPREAD]
-            drawn = guard_source(guards, which)
+        for rail in range(len(guards.seeds)):
+            bell = guards.worlds[rail, NOISE] == NORMAL
+            mean_of, spread = guards.means[rail], guards.worlds[rail, SPREAD]
+            drawn = guard_source(guards, rail)
             for arm in range(count):
                 dealt = int(arms[arm][BLOCK_UNITS])
-                guards.rails.arms[which][arm][BLOCK_UNITS] = dealt
+                guards.rails.arms[rail][arm][BLOCK_UNITS] = dealt
                 if bell:
                     fill_normals(drawn.streams, 0, noise, 0, dealt, ziggurat)
                 for i in range(dealt):
@@ -224,6 +224,6 @@ def draw_metrics(family: Family, kinds: tuple[Family, ...], normal: bool) -> Any
                         value = mean_of[arm] + spread * noise[i]
                     else:
                         value = outcome_of(drawn, arm, mean_of[arm])
-                    observe_guard(guards, which, arm, value)
+                    observe_guard(guards, rail, arm, value)
 
     return draw

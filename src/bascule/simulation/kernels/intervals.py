@@ -277,10 +277,10 @@ class IntervalRuns(Runs):
 
     def _loop(self, endless: bool) -> Kernel:
         steps, radius_of = self.functions
-        how = endless, self.draws, radius_of
+        parts = endless, self.draws, radius_of
         if self.fixed_arms == 2 and two_arms.fits_registers(steps):
-            return compile_loop(two_arms.build, steps, *how)
-        return compile_loop(build, steps, self.fixed_arms, *how)
+            return compile_loop(two_arms.build, steps, *parts)
+        return compile_loop(build, steps, self.fixed_arms, *parts)
 
     def _units_in_table(self, means: tuple[float, ...]) -> float:
         units, gap = 0.5 * SMALLEST_TABLE, min(rival_gaps(means))

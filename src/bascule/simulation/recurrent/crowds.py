@@ -203,9 +203,9 @@ def advance_precise(
         memory[arm, HEAD, CAME] = 0.0
         moved = came * table[FIRST, 0]
         for i in range(table.shape[1]):
-            there = memory[arm, VALUES, i]
-            moved += there
-            left = table[POWERS, i] * there + came * table[GAINS, i]
+            value = memory[arm, VALUES, i]
+            moved += value
+            left = table[POWERS, i] * value + came * table[GAINS, i]
             memory[arm, VALUES, i] = left if abs(left) > NOTHING else 0.0
         if moved > 0.0:
             fill_normals(streams, 0, scratch, 0, 1, ziggurat)

@@ -239,14 +239,14 @@ def _level(
     Lawson's method: emphasise the ages where the error is large, fit again, and keep the best. The
     error of an age stands here for the largest on the arc between two zeros that it lies on.
     """
-    least = math.inf
+    smallest = math.inf
     for _ in range(LEVELLINGS):
         rates = np.append(0.0, np.exp(places))
         _, weights, rest = _project(_columns(ages, target, emphasis, rates), emphasis)
         starts = np.append(0, 1 + np.flatnonzero(np.diff(np.sign(rest))))
         largest = np.maximum.reduceat(np.abs(rest / emphasis), starts)
-        if largest.max() < least:
-            least, best = largest.max(), (rates, weights)
+        if largest.max() < smallest:
+            smallest, best = largest.max(), (rates, weights)
         # Rounding is no error to be levelled, and no age may fall out of sight.
         arcs = np.repeat(largest, np.diff(np.append(starts, len(ages)))) + ROUNDING
         emphasis = emphasis * np.sqrt(arcs / arcs.max())

@@ -115,10 +115,10 @@ def build_by_clock(radius_of: UnitRadius, fingerprint: str) -> Kernel:
     ) -> None:
         made_of = fingerprint  # noqa: F841
         for row in range(radii.size // POINTS):
-            here = level - math.log(look_part(row + 1.0)) if planned else level
+            row_level = level - math.log(look_part(row + 1.0)) if planned else level
             for i in range(last + 1):
                 clock = FIRST_CLOCK * math.exp(i / PER_LOG)
-                wide = radius_of(float(FIRST_UNITS), clock, sigma_unit, sigma_noise, here)
+                wide = radius_of(float(FIRST_UNITS), clock, sigma_unit, sigma_noise, row_level)
                 radii[row * POINTS + i] = wide * math.sqrt(clock)
 
     return tabulate
@@ -185,19 +185,19 @@ def advance_members(
     for arm in range(arms):
         tallies[CLOCK, arm] = 0.0
         tallies[SUM, arm] = 0.0
-    done = 0
-    while done < units:
-        burst = min(BURST, units - done)
+    advanced = 0
+    while advanced < units:
+        burst = min(BURST, units - advanced)
         fill_normals(streams, 0, scratch, 0, burst, ziggurat)
         for i in range(burst):
-            unit = np.uint64(done + i)
+            unit = np.uint64(advanced + i)
             joined = np.uint64(memory[unit, 0, ARM])
             age = np.uint64(stage + 1 - memory[unit, 0, ARRIVAL])
             total = memory[unit, 0, TOTAL] + (memory[unit, 0, EFFECT] + sigma_noise * scratch[i])
             memory[unit, 0, TOTAL] = total
             tallies[CLOCK, joined] += table[WEIGHTS, age]
             tallies[SUM, joined] += table[SHARES, age] * total
-        done += burst
+        advanced += burst
 
 
 EVERY_OUTCOME = Crowd(clear_members, join_members, advance_members)

@@ -41,8 +41,8 @@ def check_units_world(world: World, outcome: Outcome) -> None:
         "correlation": world.correlation != 0,
         "noise": world.noise is not None and world.noise.kind not in NOISES,
     }
-    for name, given in refused.items():
-        if given:
+    for name, option in refused.items():
+        if option:
             raise InputError(
                 name,
                 f"{name} does not go with {outcome!r}: worlds of recurring outcomes have a trend, "

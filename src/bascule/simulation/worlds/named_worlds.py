@@ -155,11 +155,11 @@ def named_world(name: str, base: World, outcome: Outcome, lowest: bool = False) 
 
 def _with_trend(world: World, trend: Trend) -> World:
     """The world with a trend, which limited outcomes shorten so that no mean meets a limit."""
-    least, most = trend.extremes
+    lowest, highest = trend.extremes
     assert world.noise is not None
     room = math.inf
-    if least < 0:
-        room = min(room, (min(world.start) - world.noise.low) / -least)
-    if most > 0:
-        room = min(room, (world.noise.high - max(world.start)) / most)
+    if lowest < 0:
+        room = min(room, (min(world.start) - world.noise.low) / -lowest)
+    if highest > 0:
+        room = min(room, (world.noise.high - max(world.start)) / highest)
     return replace(world, trend=replace(trend, size=trend.size * min(1.0, ROOM * room)))

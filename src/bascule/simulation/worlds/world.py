@@ -138,10 +138,10 @@ class Delay:
                 "kind, high_outcomes and window out",
             )
         checks.choice("event", self.event, get_args(EventOutcome))
-        given = self.events if isinstance(self.events, (list, tuple)) else (self.events,)
+        events = self.events if isinstance(self.events, (list, tuple)) else (self.events,)
         remedy = "it is how many units are assigned until an event is known, on average"
         object.__setattr__(
-            self, "events", tuple(checks.positive("events", one, remedy) for one in given)
+            self, "events", tuple(checks.positive("events", event, remedy) for event in events)
         )
 
     def events_of(self, arms: int) -> tuple[float, ...]:
@@ -178,7 +178,7 @@ class Delay:
         if self.window is not None:
             parts.append(f"awaited for {self.window:,} units")
         if isinstance(self.events, tuple):
-            after = " and ".join(f"{one:g}" for one in self.events)
+            after = " and ".join(f"{event:g}" for event in self.events)
             parts.append(f"events after {after} on average")
         return ", ".join(parts)
 
@@ -368,9 +368,9 @@ class World:
                     "them out, or use Beta or Coin noise",
                 )
         elif self.trend is not None:
-            least, most = self.trend.extremes
-            every = (*self.start, *self.end)
-            if max(every) + least <= noise.low or min(every) + most >= noise.high:
+            lowest, highest = self.trend.extremes
+            all_means = (*self.start, *self.end)
+            if max(all_means) + lowest <= noise.low or min(all_means) + highest >= noise.high:
                 raise InputError(
                     "trend",
                     f"the trend takes all means to the limit of the outcomes ({noise.low:g} to "

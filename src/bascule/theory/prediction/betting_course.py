@@ -64,9 +64,9 @@ def coins(better: float, worse: float) -> Outcomes:
 
     def law(units: int) -> Law:
         hits = np.arange(units + 1)
-        ways = np.array([float(math.comb(units, int(hit))) for hit in hits])
-        chances = ways * better**hits * (1 - better) ** (units - hits)
-        values = np.array([[hit / units - other for other in (0, 1)] for hit in hits])
+        ways_to_hit = np.array([float(math.comb(units, int(hit))) for hit in hits])
+        chances = ways_to_hit * better**hits * (1 - better) ** (units - hits)
+        values = np.array([[hit / units - other_hit for other_hit in (0, 1)] for hit in hits])
         return values.ravel(), np.outer(chances, [1 - worse, worse]).ravel()
 
     def spread(units: float) -> float:
@@ -123,9 +123,9 @@ def walk_of_bets(
     """Return the walk with `typical` units of the leader in a block."""
     values, chances = _between(outcomes.law, typical)
     # A block adds its difference, times its information, to the total.
-    each, mean = typical / (1 + typical), float(values @ chances)
-    deviation = math.sqrt(each * float((values - mean) ** 2 @ chances))
-    boundary = _boundary(needed_mean(values, chances, threshold, centre), each, deviation)
+    share, mean = typical / (1 + typical), float(values @ chances)
+    deviation = math.sqrt(share * float((values - mean) ** 2 @ chances))
+    boundary = _boundary(needed_mean(values, chances, threshold, centre), share, deviation)
     return Walk(mean, deviation, boundary, deviation / outcomes.spread(typical))
 
 
@@ -139,10 +139,10 @@ def _between(law_of: Callable[[int], Law], units: float) -> Law:
     return values[chances > 0], chances[chances > 0]
 
 
-def _boundary(needed: FloatArray, each: float, deviation: float) -> Line:
-    """Where the bets have won enough, in standard deviations; a block adds `each` to the clock."""
+def _boundary(needed: FloatArray, share: float, deviation: float) -> Line:
+    """Where the bets have won enough, in standard deviations; a block adds `share` to the clock."""
     known = needed < math.inf
-    log_clocks, means = LOG_BLOCKS[known] + math.log(each), needed[known] / deviation
+    log_clocks, means = LOG_BLOCKS[known] + math.log(share), needed[known] / deviation
 
     def boundary(clocks: FloatArray) -> FloatArray:
         return clocks * np.interp(np.log(clocks), log_clocks, means, left=math.inf)
@@ -180,11 +180,11 @@ def needed_mean(
         return np.asarray(np.exp(parts + np.minimum(BLOCKS[:, None] * rates[places], 500.0)))
 
     low, high = np.zeros(len(BLOCKS), np.int64), np.full(len(BLOCKS), len(SLOPES) - 1)
-    enough = math.exp(threshold)
-    ever = wealth(high).sum(axis=1) >= enough
+    target_wealth = math.exp(threshold)
+    is_ever = wealth(high).sum(axis=1) >= target_wealth
     while (high - low).max() > 1:
         middle = (low + high) // 2
-        won = wealth(middle).sum(axis=1) >= enough
+        won = wealth(middle).sum(axis=1) >= target_wealth
         low, high = np.where(won, low, middle), np.where(won, middle, high)
     before, after = (np.log(wealth(places).sum(axis=1)) for places in (low, high))
     part = np.clip((threshold - before) / np.maximum(after - before, 1e-300), 0.0, 1.0)
@@ -192,7 +192,7 @@ def needed_mean(
     # What the sum leaves open of the wealth is noise too: it brings the boundary nearer.
     shares = wealth(high) / wealth(high).sum(axis=1)[:, None]
     known = np.sqrt(shares @ _explained(values, chances, gains))
-    return np.where(ever, mean + known * (needed - mean), math.inf)
+    return np.where(is_ever, mean + known * (needed - mean), math.inf)
 
 
 def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> FloatArray:

@@ -57,37 +57,37 @@ def line_of(procedure: BlockProcedure) -> Line:
 
 def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction | None:
     """Return the prediction, in standard deviations; None if too many tests do not end."""
-    (others, best, noise, end_at, stride), batch = asked, procedure.batch
+    (other_gaps, best, noise, end_at, stride), batch = asked, procedure.batch
     shares = shares_of(procedure.tilt, procedure.share)
     cap = math.inf if end_at is None else end_at
-    follow = two_arms if len(others) == 1 else many_arms
+    follow = two_arms if len(other_gaps) == 1 else many_arms
     if procedure.horizon is not None:
-        spread = _spread(design, others, best, noise)
+        spread = _spread(design, other_gaps, best, noise)
         effect, reach = procedure.effect / spread, procedure.horizon.reach
         # The horizon may go by a larger variance than the outcomes have.
         wider = assumed_variance(procedure, spread) / spread**2
         end = (reach / effect) ** 2 * wider
         limits = Limits(end, cap, effect, procedure.horizon.futility)
         line = _flat(procedure, end * wider)
-        return follow(BlockTest(_over(others, spread), line, shares, batch, limits, stride))
+        return follow(BlockTest(_over(other_gaps, spread), line, shares, batch, limits, stride))
     limits = Limits(units=cap)
     if procedure.boundary(1.0) is not None:
-        gaps = _over(others, design.outcome.sigma)
+        gaps = _over(other_gaps, design.outcome.sigma)
         return follow(BlockTest(gaps, line_of(procedure), shares, batch, limits, stride))
-    outcomes = _outcomes_of(design, others, best, noise)
-    expected, most = None, float(shares[-1])
-    typical = most
+    outcomes = _outcomes_of(design, other_gaps, best, noise)
+    expected, largest = None, float(shares[-1])
+    typical = largest
     # A block of the usual size stands for all of them, and those of an even split have one size.
-    for longer in STRIDES if most > 1.0 else STRIDES[-1:]:
+    for longer in STRIDES if largest > 1.0 else STRIDES[-1:]:
         if math.isinf(cap) and not bets_win(outcomes, typical, procedure.centre):
             return None
         walk = walk_of_bets(procedure.threshold, outcomes, typical, procedure.centre)
-        gaps, steps = _over(others, design.outcome.scale * walk.deviation), longer * stride
+        gaps, steps = _over(other_gaps, design.outcome.scale * walk.deviation), longer * stride
         test = BlockTest(gaps, walk.boundary, shares, batch, limits, steps, walk.scale)
         expected = follow(test)
         if expected is None:
             return None
-        typical = min(most, max(1.0, expected.units[0] / max(expected.units[1:])))
+        typical = min(largest, max(1.0, expected.units[0] / max(expected.units[1:])))
     return expected
 
 
@@ -123,14 +123,14 @@ def assumed_variance(procedure: BlockProcedure, spread: float) -> float:
 
 
 def _spread(
-    design: Design, others: tuple[float, ...], best: float | None, noise: float | None
+    design: Design, other_gaps: tuple[float, ...], best: float | None, noise: float | None
 ) -> float:
     """The spread of one outcome: that of the best arm and its rival, where it is known."""
     outcome = design.outcome
     if outcome.known_spread:
         return outcome.sigma
     if best is not None:
-        means = best, best - min(others)
+        means = best, best - min(other_gaps)
         for mean in means:
             outcome.check_mean(mean)
         known = [variance for mean in means if (variance := outcome.variance(mean)) is not None]
@@ -147,10 +147,10 @@ def _spread(
 
 
 def _outcomes_of(
-    design: Design, others: tuple[float, ...], best: float | None, noise: float | None
+    design: Design, other_gaps: tuple[float, ...], best: float | None, noise: float | None
 ) -> Outcomes:
-    gap, scale = min(others), design.outcome.scale
+    gap, scale = min(other_gaps), design.outcome.scale
     if design.outcome.binary and best is not None:
-        design.outcome.check_mean(best - max(others))
+        design.outcome.check_mean(best - max(other_gaps))
         return coins(best, best - gap)
-    return bell(gap / scale, _spread(design, others, best, noise) / scale)
+    return bell(gap / scale, _spread(design, other_gaps, best, noise) / scale)

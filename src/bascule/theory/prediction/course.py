@@ -47,8 +47,8 @@ def pace_of_blocks(drift: float, block: float, shares: FloatArray, scale: float 
         leads = scale * (GRID + drift * np.sqrt(np.maximum(clocks - block / 2, 0.0))[:, None])
         places = np.minimum(np.abs(leads) * (last / FULL_TILT_AT), last).astype(np.int64)
         units = shares[places]
-        leader, other, ahead = 1.0 + units, 1.0 + 1.0 / units, leads > 0.0
-        return np.stack([np.where(ahead, leader, other), np.where(ahead, other, leader)], axis=1)
+        leader, rival, ahead = 1.0 + units, 1.0 + 1.0 / units, leads > 0.0
+        return np.stack([np.where(ahead, leader, rival), np.where(ahead, rival, leader)], axis=1)
 
     return pace
 
@@ -82,14 +82,14 @@ def two_arms(test: BlockTest) -> Prediction | None:
         # Not even the first block fits.
         half = limits.units / 2
         return Prediction((half, half), gaps, ((0.0, 0.0),), limits.units, wrong=0.0)
-    (gap,), most = gaps, float(shares[-1])
-    block = batch * most / (1.0 + most)
+    (gap,), largest = gaps, float(shares[-1])
+    block = batch * largest / (1.0 + largest)
     pace = pace_of_blocks(gap, block, shares, scale)
     within = replace(limits, units=limits.units - 2.0 * batch)
     passage = first_passage(gap, line, batch / 2, block, pace, stride, within)
     if not passage.is_sure:
         return None
-    beyond = np.array([batch * most / 2, batch / 2])
+    beyond = np.array([batch * largest / 2, batch / 2])
     spent = passage.spent + np.outer(passage.leaving, [batch, batch])
     spent[1:] += np.outer(passage.leaving[1:], beyond)
     if math.isfinite(limits.units):

@@ -53,11 +53,13 @@ class Pairs:
         >>> Pairs.of(3).rivals.tolist(), Pairs.of(3).place.tolist()
         ([[1, 2], [0, 2], [0, 1]], [[0, 1], [0, 2], [1, 2]])
         """
-        one, other = np.triu_indices(arms, 1)
+        first, second = np.triu_indices(arms, 1)
         rivals = [[rival for rival in range(arms) if rival != arm] for arm in range(arms)]
         numbers = np.zeros((arms, arms), np.int64)
-        numbers[one, other] = numbers[other, one] = np.arange(len(one))
-        return cls(one, other, np.array(rivals), np.take_along_axis(numbers, np.array(rivals), 1))
+        numbers[first, second] = numbers[second, first] = np.arange(len(first))
+        return cls(
+            first, second, np.array(rivals), np.take_along_axis(numbers, np.array(rivals), 1)
+        )
 
     def by_arm(self, forth: NDArray[Any], back: NDArray[Any]) -> NDArray[Any]:
         """Return, for each arm, rival and path, what holds for that arm against that rival.
@@ -82,37 +84,39 @@ def many_arms(test: BlockTest) -> Prediction | None:
     count, step = 2 * int(paths / (2.0 * stride)), 0
     means = -np.array([0.0, *gaps])
     pairs = Pairs.of(arms)
-    one, other = pairs.one, pairs.other
-    drift = (means[one] - means[other])[:, None]
+    first, second = pairs.one, pairs.other
+    drift = (means[first] - means[second])[:, None]
     # A row for each arm or pair, and a column for each path.
     units, active = np.zeros((arms, count)), np.ones((arms, count), bool)
-    totals, clocks = np.zeros((len(one), count)), np.zeros((len(one), count))
+    totals, clocks = np.zeros((len(first), count)), np.zeros((len(first), count))
     before = line(clocks)
-    alive, done = np.arange(count), 0.0
+    alive, time_done = np.arange(count), 0.0
     ended: list[tuple[FloatArray, NDArray[np.int64]]] = []
-    while len(alive) and done < LONGEST:
+    while len(alive) and time_done < LONGEST:
         columns = np.arange(len(alive))
-        both = active[one] & active[other]
+        are_active = active[first] & active[second]
         apart = totals / np.sqrt(np.maximum(clocks, 1e-300))
-        apart = pairs.by_arm(np.where(both, apart, math.inf), np.where(both, -apart, math.inf))
+        apart = pairs.by_arm(
+            np.where(are_active, apart, math.inf), np.where(are_active, -apart, math.inf)
+        )
         leads = np.where(active, apart.min(axis=1), -math.inf)
         leader = leads.argmax(axis=0)
         ahead = np.clip(scale * leads.max(axis=0), 0.0, LEADS[-1])
         taken = batch * active.astype(float)
         taken[leader, columns] *= shares[(ahead * ((len(LEADS) - 1) / LEADS[-1])).astype(np.int64)]
-        ours, theirs = taken[one], taken[other]
-        weight = np.where(both, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
+        ours, theirs = taken[first], taken[second]
+        weight = np.where(are_active, ours * theirs / np.maximum(ours + theirs, 1e-12), 0.0)
         # A long step is as many blocks, for each path no more than there is room for.
         growth = stride * (GROWTH if clocks.max() < EARLY * limits.clock else GROWTH_TO_END)
-        blocks_ahead = max(1.0, float(round(growth * done / batch)))
-        room = np.where(both, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
+        blocks_ahead = max(1.0, float(round(growth * time_done / batch)))
+        room = np.where(are_active, (limits.clock - clocks) / np.maximum(weight, 1e-12), math.inf)
         room = np.minimum(room.min(axis=0), (limits.units - units.sum(axis=0)) / taken.sum(axis=0))
         last = room <= 1.5 * blocks_ahead
         repeat = np.where(last, np.maximum(room, 1e-9), blocks_ahead)
         noise, step = _noise_at(step, count, arms).take(alive, axis=1), step + 1
         observed = means[:, None] + noise / np.sqrt(np.maximum(repeat * taken, 1e-12))
         gone = repeat * weight
-        totals += gone * (observed[one] - observed[other])
+        totals += gone * (observed[first] - observed[second])
         clocks += gone
         bound = line(clocks)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -124,7 +128,9 @@ def many_arms(test: BlockTest) -> Prediction | None:
             speed = np.where(last, 0.0, np.maximum(0.0, sign * drift - rising))
             moved = overstep(gone, speed) - overstep(np.minimum(weight, gone), speed)
             beats.append(sign * totals - (bound - moved))
-        beaten = active & pairs.by_arm(*((beat >= 0.0) & both for beat in beats[::-1])).any(axis=1)
+        beaten = active & pairs.by_arm(*((beat >= 0.0) & are_active for beat in beats[::-1])).any(
+            axis=1
+        )
         # Never all at once: the one that leads stays.
         beaten[leader, columns] &= (active & ~beaten).any(axis=0)
         stays = active & ~beaten
@@ -133,7 +139,7 @@ def many_arms(test: BlockTest) -> Prediction | None:
         # An arm that leaves in a long step leaves half-way, and half of the last block is too much.
         part = np.where(repeat > 1.0, 0.5 * (repeat + 1.0), repeat)
         units += taken * np.where(beaten | won, part, repeat)
-        done += blocks_ahead * batch
+        time_done += blocks_ahead * batch
         # A path that has lost the best arm need never end.
         keep = ~over & (stays[0] | (not limits.none))
         leaving = over & (stays[0] | (not limits.none))

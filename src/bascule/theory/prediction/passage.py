@@ -205,15 +205,15 @@ def _ended(laws: FloatArray, flows: FloatArray, leaves: FloatArray, step: FloatA
     return np.asarray(ended)
 
 
-def _capped(law: FloatArray, paid: FloatArray, most: float) -> tuple[FloatArray, FloatArray]:
+def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray, FloatArray]:
     """Return what ends at a cap on all that is spent, and which part of each cell goes on.
 
     Where the next step leads beyond the cap, as many go on as there is room for.
     """
-    room = most * law[0] - law[1:].sum(axis=0)
+    room = limit * law[0] - law[1:].sum(axis=0)
     goes_on = np.clip(room / (law[0] * paid.sum(axis=0) + 1e-300), 0.0, 1.0)
     ended = law @ (1.0 - goes_on)
-    ended[1:] *= most * ended[0] / max(float(ended[1:].sum()), 1e-300)
+    ended[1:] *= limit * ended[0] / max(float(ended[1:].sum()), 1e-300)
     return ended, np.asarray(goes_on)
 
 

@@ -56,7 +56,7 @@ def _predict(
     stride: float = 1.0,
 ) -> Prediction:
     design = with_known_spread(design, noise)
-    others = checked_gaps(design, gaps, zero=cap is not None)
+    other_gaps = checked_gaps(design, gaps, zero=cap is not None)
     if best is not None:
         design.outcome.check_mean(best)
         best = design.oriented(best)
@@ -65,7 +65,7 @@ def _predict(
     theory = PREDICTIONS.get(procedure.kind)
     if theory is None:
         raise _nothing_to_say(procedure)
-    return theory(design, procedure, Question(others, best, noise, cap, stride))
+    return theory(design, procedure, Question(other_gaps, best, noise, cap, stride))
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
@@ -82,13 +82,13 @@ def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
     (85.6, 882)
     """
     design = with_known_spread(design)
-    others = checked_gaps(design, gaps)
+    other_gaps = checked_gaps(design, gaps)
     design = design.increasing
     procedure: Any = design.procedure
     units_of = MEAN_PATHS.get(procedure.kind)
     if units_of is None or not has_known_index(procedure):
         raise _nothing_to_say(procedure)
-    return Prediction(units_of(design, procedure, others), others)
+    return Prediction(units_of(design, procedure, other_gaps), other_gaps)
 
 
 def quick_prediction(

@@ -29,24 +29,24 @@ MOST_UNITS = 1e15
 
 
 def interval_units(
-    design: Design, procedure: ArmProcedure, others: tuple[float, ...]
+    design: Design, procedure: ArmProcedure, other_gaps: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Return the units of the best arm and of each rival where intervals decide."""
-    alpha, smallest = procedure.alpha, min(others)
+    alpha, smallest = procedure.alpha, min(other_gaps)
     if procedure.pairwise and not design.outcome.recurring:
-        return _evidence(design, alpha, others)
+        return _evidence(design, alpha, other_gaps)
     if procedure.eliminates:
-        rivals = [units_at_width(design, gap / 2) for gap in others]
+        rivals = [units_at_width(design, gap / 2) for gap in other_gaps]
         return max(rivals), *rivals
     if math.isinf(alpha):
         best = units_at_width(design, smallest / 2)
-        return best, *(best for _ in others)
+        return best, *(best for _ in other_gaps)
     best = units_at_width(design, smallest * (alpha - 1) / (2 * alpha))
-    widths = ((2 * gap + (alpha - 1) * smallest) / (2 * alpha) for gap in others)
+    widths = ((2 * gap + (alpha - 1) * smallest) / (2 * alpha) for gap in other_gaps)
     return best, *(units_at_width(design, width) for width in widths)
 
 
-def _evidence(design: Design, alpha: float, others: tuple[float, ...]) -> tuple[float, ...]:
+def _evidence(design: Design, alpha: float, other_gaps: tuple[float, ...]) -> tuple[float, ...]:
     """Level indices tie the units of a rival to those of the best arm; the evidence ends the test.
 
     The nearest rival is the last to be beaten.
@@ -57,11 +57,11 @@ def _evidence(design: Design, alpha: float, others: tuple[float, ...]) -> tuple[
             return best
         return min(best, units_at_width(design, radius_at(design, best) + gap / alpha))
 
-    smallest = min(others)
+    smallest = min(other_gaps)
     best = units_to_convince(design, smallest, lambda units: rival_units(units, smallest))
     if math.isinf(best):
-        return best, *(units_at_width(design, gap / alpha) for gap in others)
-    return best, *(rival_units(best, gap) for gap in others)
+        return best, *(units_at_width(design, gap / alpha) for gap in other_gaps)
+    return best, *(rival_units(best, gap) for gap in other_gaps)
 
 
 def units_to_convince(

@@ -79,12 +79,12 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
         # Only the bets on the arm that is ahead can have won anything, and all of them together
         # never have more than the best of them.
         first = MINE if pair[DIFFERENCES] > 0.0 else THEIRS
-        most = pair[first]
+        highest = pair[first]
         for k in range(1, STAKES):
-            most = max(most, pair[first + k])
-        if most >= params.threshold:
-            most = log_wealth(pair, first, params.centre)
-        pair[WON] = most
+            highest = max(highest, pair[first + k])
+        if highest >= params.threshold:
+            highest = log_wealth(pair, first, params.centre)
+        pair[WON] = highest
 
 
 def has_won(pair: Row, first: int, params: Params) -> bool:

@@ -75,11 +75,11 @@ def observe(arm: Row, value: float) -> None:
     arm[BLOCK_CUBES] += square * value
 
 
-def count(arm: Row, ones: float) -> None:
+def count(arm: Row, successes: float) -> None:
     """Add so many outcomes of 1."""
-    arm[BLOCK_SUM] += ones
-    arm[BLOCK_SQUARES] += ones
-    arm[BLOCK_CUBES] += ones
+    arm[BLOCK_SUM] += successes
+    arm[BLOCK_SQUARES] += successes
+    arm[BLOCK_CUBES] += successes
 
 
 def fold_arm(arm: Row) -> None:
@@ -99,9 +99,9 @@ def spread(arms: Rows, arm_count: int, params: Params) -> float:
 def add_to_clock(pair: Row, mine: Row, theirs: Row, params: Params) -> None:
     """Add a complete block to the total, the clock and the first arm's part of it."""
     add_block(pair, mine, theirs, params.precision)
-    both = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
-    weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * both
-    pair[SHARE] += weight * theirs[BLOCK_UNITS] * both
+    inverse = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
+    weight = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] * inverse
+    pair[SHARE] += weight * theirs[BLOCK_UNITS] * inverse
 
 
 def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, params: Params) -> None:
@@ -120,8 +120,8 @@ def squares_of(arm: Row) -> float:
 def least_variance(mine: Row, theirs: Row) -> float:
     """Return a variance that the estimate of a pair is never below: the smaller of its arms'."""
     arm_variance: float = squares_of(mine) / max(mine[UNITS] - 1.0, 1.0)
-    other: float = squares_of(theirs) / max(theirs[UNITS] - 1.0, 1.0)
-    return min(arm_variance, other)
+    other_variance: float = squares_of(theirs) / max(theirs[UNITS] - 1.0, 1.0)
+    return min(arm_variance, other_variance)
 
 
 def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
@@ -131,7 +131,7 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
     for: then nothing can be decided.
     """
     about, other_about = squares_of(mine), squares_of(theirs)
-    arm_variance, other = math.inf, math.inf
+    arm_variance, other_variance = math.inf, math.inf
     if pair[CLOCK] > 0.0 and about + other_about > 0.0:
         common = skewness(
             mine[UNITS] + theirs[UNITS],
@@ -141,15 +141,17 @@ def variances(pair: Row, mine: Row, theirs: Row) -> tuple[float, float]:
         )
         of_mine = skewness(mine[UNITS], mine[ARM_SUM], mine[ARM_SQUARES], mine[ARM_CUBES])
         of_theirs = skewness(theirs[UNITS], theirs[ARM_SUM], theirs[ARM_SQUARES], theirs[ARM_CUBES])
-        enough = mine[UNITS] >= units_needed(of_mine, common)
-        if enough and theirs[UNITS] >= units_needed(of_theirs, common):
-            arm_variance, other = larger_variances(mine[UNITS], about, theirs[UNITS], other_about)
-    return arm_variance, other
+        is_known = mine[UNITS] >= units_needed(of_mine, common)
+        if is_known and theirs[UNITS] >= units_needed(of_theirs, common):
+            arm_variance, other_variance = larger_variances(
+                mine[UNITS], about, theirs[UNITS], other_about
+            )
+    return arm_variance, other_variance
 
 
-def noise_of(pair: Row, arm_variance: float, other: float) -> float:
+def noise_of(pair: Row, arm_variance: float, other_variance: float) -> float:
     """Return the variance of the total of a pair whose outcomes have these variances."""
-    return pair[SHARE] * arm_variance + (pair[CLOCK] - pair[SHARE]) * other  # type: ignore[no-any-return]
+    return pair[SHARE] * arm_variance + (pair[CLOCK] - pair[SHARE]) * other_variance  # type: ignore[no-any-return]
 
 
 def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
@@ -157,10 +159,10 @@ def pair_spread(pair: Row, mine: Row, theirs: Row) -> float:
 
     Infinite while nothing can be decided.
     """
-    arm_variance, other = variances(pair, mine, theirs)
+    arm_variance, other_variance = variances(pair, mine, theirs)
     if arm_variance == math.inf or pair[CLOCK] == 0.0:
         return math.inf
-    return math.sqrt(noise_of(pair, arm_variance, other) / pair[CLOCK])
+    return math.sqrt(noise_of(pair, arm_variance, other_variance) / pair[CLOCK])
 
 
 def third_of(arm: Row) -> float:
@@ -188,12 +190,12 @@ def ends_of(pair: Row, mine: Row, theirs: Row, params: Params) -> tuple[float, f
     """
     if pair[END] > 0.0:
         return pair[END], pair[END], pair[END]
-    arm_variance, other = variances(pair, mine, theirs)
+    arm_variance, other_variance = variances(pair, mine, theirs)
     if arm_variance == math.inf:
         return math.inf, math.inf, math.inf
-    largest = max(arm_variance, other)
+    largest = max(arm_variance, other_variance)
     at_end = largest * params.reach / params.effect
-    noise = noise_of(pair, arm_variance, other)
+    noise = noise_of(pair, arm_variance, other_variance)
     # The last block may end beyond the horizon, by less than a batch.
     return noise, at_end * at_end, max(at_end * at_end + params.batch * largest, noise)
 
@@ -240,15 +242,15 @@ def verdict(pair: Row, mine: Row, theirs: Row, params: Params) -> float:
     total: float = pair[TOTAL]
     decided = False
     # Most looks end at the first question, before any moment of higher order is computed.
-    least = least_variance(mine, theirs)
+    smallest = least_variance(mine, theirs)
     if params.reach > 0.0:
-        lowest = params.constant * params.reach / params.effect * least
+        lowest = params.constant * params.reach / params.effect * smallest
         if pair[END] > 0.0 or abs(total) >= lowest:
             sign = math.copysign(1.0, total)
             decided = abs(total) >= horizon_of(pair, mine, theirs, sign, params)[2]
-    elif can_reach(total, pair[CLOCK] * least, params):
-        one = pair_spread(pair, mine, theirs)
-        decided = one < math.inf and is_enough(abs(total), pair[CLOCK], one, params)
+    elif can_reach(total, pair[CLOCK] * smallest, params):
+        spread = pair_spread(pair, mine, theirs)
+        decided = spread < math.inf and is_enough(abs(total), pair[CLOCK], spread, params)
     return total if decided else 0.0
 
 
@@ -261,8 +263,8 @@ def within(pair: Row, mine: Row, theirs: Row, margin: float, params: Params) -> 
         return below and reach + pair[TOTAL] >= horizon_of(pair, mine, theirs, 1.0, params)[2]
     if room <= 0.0:
         return False
-    one = pair_spread(pair, mine, theirs)
-    return one < math.inf and is_enough(room, pair[CLOCK], one, params)
+    spread = pair_spread(pair, mine, theirs)
+    return spread < math.inf and is_enough(room, pair[CLOCK], spread, params)
 
 
 def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
@@ -274,14 +276,14 @@ def interval(pair: Row, mine: Row, theirs: Row, params: Params) -> Difference:
         noise, at_end, line = horizon_of(pair, mine, theirs, 1.0, params)
         if line == math.inf:
             return total / clock, -math.inf, math.inf
-        other = horizon_of(pair, mine, theirs, -1.0, params)[2]
+        upper = horizon_of(pair, mine, theirs, -1.0, params)[2]
         largest = params.effect * math.sqrt(at_end) / params.reach
         low = 0.0 - shift_left(total, clock, noise, largest, line, params)
-        return total / clock, low, shift_left(-total, clock, noise, largest, other, params)
-    one = pair_spread(pair, mine, theirs)
-    if one == math.inf:
+        return total / clock, low, shift_left(-total, clock, noise, largest, upper, params)
+    spread = pair_spread(pair, mine, theirs)
+    if spread == math.inf:
         return total / clock, -math.inf, math.inf
-    return scaled_interval(total, clock, one, params)
+    return scaled_interval(total, clock, spread, params)
 
 
 def outlook(

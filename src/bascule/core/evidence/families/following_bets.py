@@ -115,9 +115,9 @@ def variance_in_pair(mine: Row, theirs: Row, general: float, params: Params) -> 
     if params.known > 0.0 or params.arms == 2.0:
         return general
     arm_variance = own_variance(general, mine, params.precision)
-    other = own_variance(general, theirs, params.precision)
+    other_variance = own_variance(general, theirs, params.precision)
     share: float = mine[BLOCK_UNITS] / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
-    return max(general, (1.0 - share) * arm_variance + share * other)
+    return max(general, (1.0 - share) * arm_variance + share * other_variance)
 
 
 def variance_at_end(pair: Row, general: float, params: Params) -> float:
@@ -182,9 +182,9 @@ def pay(pair: Row, bet: int, step: float, weight: float, since: float, params: P
         pair[bet + STAKED] += cost
         keep_best(pair, bet, params.threshold)
     if params.margin > 0.0 and pair[bet + PEAK] < params.threshold:
-        more = pair[bet + MORE_STAKE]
-        grown = log_growth(more, step, weight, params)
-        grown += params.margin * (more if params.known > 0.0 else min(more, MOST_STAKE)) * since
+        stake = pair[bet + MORE_STAKE]
+        grown = log_growth(stake, step, weight, params)
+        grown += params.margin * (stake if params.known > 0.0 else min(stake, MOST_STAKE)) * since
         counted = math.exp(min(LOG_MOST, pair[bet] if params.known > 0.0 else before))
         income = params.margin * cost * counted
         rest = min(MOST_OWNED, pair[bet + MORE] * math.exp(min(LOG_MOST, grown)) + income)
@@ -333,8 +333,8 @@ def remaining(
         planned = max(params.prior / params.prior_units, params.least)
         variance = 1.0 if params.known > 0.0 else planned
     elif pending > 0.0:
-        others = variance_under_way(variance, clock, params)
-        variance = (variance * clock + others * pending) / (clock + pending)
+        variances = variance_under_way(variance, clock, params)
+        variance = (variance * clock + variances * pending) / (clock + pending)
     return horizon_of(variance, params.effect, params.reach) - clock - pending  # type: ignore[no-any-return]
 
 

@@ -75,11 +75,11 @@ def update(pair: Row, mine: Row, theirs: Row, before: float, after: float, param
     if pair[END] > 0.0:
         return
     add_to_clock(pair, mine, theirs, params)
-    both = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
-    pair[MY_SUM] += mine[BLOCK_SUM] * theirs[BLOCK_UNITS] * both
-    pair[MY_PER] += mine[LAST_PER] * theirs[BLOCK_UNITS] * both
-    pair[THEIR_SUM] += theirs[BLOCK_SUM] * mine[BLOCK_UNITS] * both
-    pair[THEIR_PER] += theirs[LAST_PER] * mine[BLOCK_UNITS] * both
+    inverse = 1.0 / (mine[BLOCK_UNITS] + theirs[BLOCK_UNITS])
+    pair[MY_SUM] += mine[BLOCK_SUM] * theirs[BLOCK_UNITS] * inverse
+    pair[MY_PER] += mine[LAST_PER] * theirs[BLOCK_UNITS] * inverse
+    pair[THEIR_SUM] += theirs[BLOCK_SUM] * mine[BLOCK_UNITS] * inverse
+    pair[THEIR_PER] += theirs[LAST_PER] * mine[BLOCK_UNITS] * inverse
     pair[TOTAL] = 0.0
     if pair[MY_PER] > 0.0 and pair[THEIR_PER] > 0.0:
         ratios = pair[MY_SUM] / pair[MY_PER] - pair[THEIR_SUM] / pair[THEIR_PER]

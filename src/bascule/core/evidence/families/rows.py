@@ -117,10 +117,10 @@ def observe_square(arm: Row, value: float) -> None:
         arm[BLOCK_SQUARES] += value * value
 
 
-def count_square(arm: Row, ones: float) -> None:
+def count_square(arm: Row, successes: float) -> None:
     """Add so many outcomes of 1."""
-    arm[BLOCK_SUM] += ones
-    arm[BLOCK_SQUARES] += ones
+    arm[BLOCK_SUM] += successes
+    arm[BLOCK_SQUARES] += successes
 
 
 def fold_sum(arm: Row) -> None:

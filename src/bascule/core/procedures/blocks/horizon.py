@@ -22,8 +22,8 @@ class Horizon:
     futility: float = 0.0
     advises: bool = False
 
-    def prior_for(self, least: float) -> tuple[float, float]:
+    def prior_for(self, effect: float) -> tuple[float, float]:
         """The sum of squares and the units that the variance starts with, at least so large."""
         if self.variance is None:
-            return 1.0, 1.0 / max(0.25, least)
-        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, least)
+            return 1.0, 1.0 / max(0.25, effect)
+        return PRIOR_SQUARES, PRIOR_SQUARES / max(self.variance, effect)

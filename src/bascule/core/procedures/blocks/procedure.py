@@ -139,11 +139,11 @@ class BlockProcedure(Procedure):
         known = not (self.outcome.limited or self.outcome.estimated)
         leaders = self.most_tilt
         # A stake is at most what the heaviest block can cost.
-        least = effect * leaders / (leaders + 1.0)
+        effect_each = effect * leaders / (leaders + 1.0)
         reach, prior = 0.0, (1.0, 1.0)
         if horizon is not None:
             reach = horizon.reach
-            prior = prior if known else horizon.prior_for(least)
+            prior = prior if known else horizon.prior_for(effect_each)
         flat = reach > 0.0 and self.evidence.first_ends and known
         # Within limits a lift is relative to means that are never below 0.
         relative = self.evidence.lift is not None and (known or self.outcome.low >= 0.0)
@@ -163,7 +163,7 @@ class BlockProcedure(Procedure):
             prior=prior[0],
             prior_units=prior[1],
             planned=(horizon.variance or 0.0) if horizon is not None else 0.0,
-            least=least,
+            least=effect_each,
             batch=float(self.batch),
             margin=self.margin,
             direction=(-1.0 if self.reflected else 1.0) if relative else 0.0,
@@ -234,10 +234,10 @@ class BlockProcedure(Procedure):
             pairs = self._with_signals(arms, pairs, signals)
         return self._block(arms, pairs, most_tilt(judged, self.tilt))
 
-    def _block(self, arms: LiveRows, pairs: LiveRows, most: float) -> Block:
+    def _block(self, arms: LiveRows, pairs: LiveRows, limit: float) -> Block:
         front, ahead = self.steps.leader(arms, pairs, self.arms, self.params)
-        repeat, each = (self.batch, 1) if self.evidence.split else (1, self.batch)
-        begin_block(arms, self.arms, front, self.share(ahead, most) * each, each)
+        repeat, rounds = (self.batch, 1) if self.evidence.split else (1, self.batch)
+        begin_block(arms, self.arms, front, self.share(ahead, limit) * rounds, rounds)
         return Block(tuple(int(arm[BLOCK_UNITS]) for arm in arms), front, repeat)
 
     @property
@@ -254,8 +254,8 @@ class BlockProcedure(Procedure):
         if self.early_signals == "always":
             return ALIKE
         arms, _ = self.rows(statistics)
-        none = [(0.0, 0.0, 0.0)] * self.arms
-        return judge_delays(signals.delays or none, arms, self.arms, self.slack)
+        no_bounds = [(0.0, 0.0, 0.0)] * self.arms
+        return judge_delays(signals.delays or no_bounds, arms, self.arms, self.slack)
 
     def _with_signals(self, arms: LiveRows, pairs: LiveRows, signals: Signals) -> LiveRows:
         """Return totals and clocks of all pairs with those of early signals."""
@@ -284,9 +284,9 @@ class BlockProcedure(Procedure):
             )
         (arms, pairs), params = self.rows(statistics), self.params
         for arm, new in zip(arms, block, strict=True):
-            given = {BLOCK_SUM: new.total, BLOCK_SQUARES: new.squares, BLOCK_CUBES: new.cubes}
+            sums = {BLOCK_SUM: new.total, BLOCK_SQUARES: new.squares, BLOCK_CUBES: new.cubes}
             arm[BLOCK_UNITS] = float(new.units)
-            for column, value in given.items():
+            for column, value in sums.items():
                 if column < len(arm):
                     arm[column] = value
             arm[BLOCK_PER : BLOCK_PER + len(new.per)] = new.per
@@ -307,9 +307,9 @@ class BlockProcedure(Procedure):
         out, width = statistics.out, self.evidence.arm_columns
         arms = []
         for i, arm in enumerate(statistics.arms):
-            one = arm.linearised
+            linearised = arm.linearised
             row = [float(arm.units), 0.0 if i in out else 1.0, 0.0, 0.0, 0.0]
-            row += [0.0, one.total, one.squares, 0.0, one.cubes]
+            row += [0.0, linearised.total, linearised.squares, 0.0, linearised.cubes]
             if width > len(row):
                 row += [0.0] * (RAW - BLOCK_PER)
                 row += [arm.total, arm.squares, arm.cubes, *(arm.per or NO_PRODUCTS)]
@@ -403,10 +403,10 @@ class BlockProcedure(Procedure):
         arms, pairs = self.rows(statistics)
         for arm, units in zip(arms, block.units, strict=True):
             arm[BLOCK_UNITS] = float(units)
-        each = 1 if self.evidence.split else self.batch
+        rounds = 1 if self.evidence.split else self.batch
         pending = [0.0] * len(pairs)
         for front, units, count in under_way:
-            ahead, even = units * each / (units + each), each / 2
+            ahead, even = units * rounds / (units + rounds), rounds / 2
             for at, pair in enumerate(combinations(range(self.arms), 2)):
                 pending[at] += block.repeat * count * (ahead if front in pair else even)
         left = self.steps.blocks_left(arms, pairs, self.arms, pending, self.params)
@@ -416,12 +416,12 @@ class BlockProcedure(Procedure):
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs that are listed: all, or those of control and leader of many arms."""
-        every = list(combinations(range(self.arms), 2))
+        pairs = list(combinations(range(self.arms), 2))
         if self.arms <= MOST_ARMS:
-            return every
+            return pairs
         leader, _ = self.steps.leader(*self.rows(statistics), self.arms, self.params)
         listed = {self.design.arms.index(self.design.control_arm), leader}
-        return [pair for pair in every if listed & set(pair)]
+        return [pair for pair in pairs if listed & set(pair)]
 
     def differences(
         self, statistics: AnyStatistics, pairs: Sequence[tuple[int, int]] | None = None
@@ -437,8 +437,8 @@ class BlockProcedure(Procedure):
 
     def advantages(self, statistics: AnyStatistics, control: int) -> list[Difference]:
         """Return by how much each arm is better than the control, by the evidence that decides."""
-        others = [(arm, control) for arm in range(self.arms) if arm != control]
-        intervals = self.differences(statistics, others)
+        pairs = [(arm, control) for arm in range(self.arms) if arm != control]
+        intervals = self.differences(statistics, pairs)
         return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
     def boundary(self, clock: float) -> float | None:

@@ -119,8 +119,8 @@ def judge_delays(delays: Rows, arms: Rows, count: int, slack: float) -> int:
     for i in range(count):
         for j in range(i + 1, count):
             if arms[i][ACTIVE] > 0.0 and arms[j][ACTIVE] > 0.0:
-                few = min(delays[i][EVENTS], delays[j][EVENTS])
-                if few < FEWEST:
+                events = min(delays[i][EVENTS], delays[j][EVENTS])
+                if events < FEWEST:
                     judged = judged if judged == DIFFERENT else UNKNOWN
                 else:
                     mine = 1.0 - delays[i][DELAY] / delays[i][EVENTS] / WINDOW_PARTS

@@ -105,13 +105,13 @@ def furthest(arms: Rows, pairs: Rows, count: int) -> tuple[int, float]:
                 theirs[LEAD] = min(theirs[LEAD], -ahead)
             at += 1
     best = -1
-    most = -math.inf
+    highest = -math.inf
     for i in range(count):
         arm = arms[i]
-        if arm[ACTIVE] > 0.0 and (best < 0 or arm[LEAD] > most):
+        if arm[ACTIVE] > 0.0 and (best < 0 or arm[LEAD] > highest):
             best = i
-            most = arm[LEAD]
-    return best, most
+            highest = arm[LEAD]
+    return best, highest
 
 
 def begin_block(arms: Rows, count: int, front: int, of_leader: int, of_others: int) -> int:
@@ -277,19 +277,19 @@ def steps_of(family: Family, scope: Scope) -> BlockSteps:
         first, last = math.inf, 0.0
         for i in range(count):
             if arms[i][ACTIVE] > 0.0:
-                least = math.inf
+                fewest = math.inf
                 for j in range(count):
                     if i != j and arms[j][ACTIVE] > 0.0:
                         mine, theirs = arms[min(i, j)], arms[max(i, j)]
                         at = pair_index(count, i, j)
                         left = remaining(pairs[at], mine, theirs, general, pending[at], params)
-                        both = mine[BLOCK_UNITS] + theirs[BLOCK_UNITS]
-                        step = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] / max(1.0, both)
+                        units = mine[BLOCK_UNITS] + theirs[BLOCK_UNITS]
+                        step = mine[BLOCK_UNITS] * theirs[BLOCK_UNITS] / max(1.0, units)
                         if left <= 0.0:
-                            least = 0.0
+                            fewest = 0.0
                         elif step > 0.0:
-                            least = min(least, left / step)
-                first, last = min(first, least), max(last, least)
+                            fewest = min(fewest, left / step)
+                first, last = min(first, fewest), max(last, fewest)
         return first if first_ends else last
 
     return BlockSteps(leader, fold, drop, winner, over, interval, blocks_left)

@@ -216,7 +216,7 @@ class ArmProcedure(Procedure):
             return differences
         alone = differences_of_intervals([(arm.mean, self._radius_alone(arm)) for arm in shown])
         listed = zip(differences, alone, alike, strict=True)
-        return [pair if same else other for pair, other, same in listed]
+        return [pair if same else replacement for pair, replacement, same in listed]
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
         """Return the intervals of differences, where both arms must have one clock only if so."""
@@ -224,8 +224,8 @@ class ArmProcedure(Procedure):
         if not self.by_difference:
             return differences
         return [
-            pair if same else (pair[0], -math.inf, math.inf)
-            for pair, same in zip(differences, _alike(self.shown(statistics)), strict=True)
+            pair if is_alike else (pair[0], -math.inf, math.inf)
+            for pair, is_alike in zip(differences, _alike(self.shown(statistics)), strict=True)
         ]
 
     def _radius_alone(self, arm: Shown) -> float:
@@ -299,8 +299,8 @@ def _alike(shown: Sequence[Shown]) -> list[bool]:
 def differences_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[Difference]:
     """Return the interval of every difference of two arms that each have a mean and a radius."""
     differences = []
-    for (mine, wide), (theirs, other) in combinations(intervals, 2):
-        reach, difference = wide + other, mine - theirs
+    for (mine, wide), (theirs, other_radius) in combinations(intervals, 2):
+        reach, difference = wide + other_radius, mine - theirs
         differences.append((difference, difference - reach, difference + reach))
     return differences
 

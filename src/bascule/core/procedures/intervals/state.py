@@ -227,8 +227,8 @@ def with_dropped(
     difference from it has the highest lower end.
     """
     for arm in dropped:
-        rivals = [other for other in range(arms) if other != arm and other not in removed]
-        best = max(rivals, key=lambda other: lower_end(bounds, arms, other, arm))
+        rivals = [rival for rival in range(arms) if rival != arm and rival not in removed]
+        best = max(rivals, key=lambda rival: lower_end(bounds, arms, rival, arm))
         bounds = with_lower_end(bounds, arms, best, arm)
     return bounds
 
@@ -264,8 +264,8 @@ def two_arms_within(
     for i in range(arms):
         for j in range(i + 1, arms):
             if within and uppers[i] > -math.inf and uppers[j] > -math.inf:
-                both = units[i] > 0.0 and units[j] > 0.0
-                within = both and uppers[i] < math.inf and uppers[j] < math.inf
+                have_units = units[i] > 0.0 and units[j] > 0.0
+                within = have_units and uppers[i] < math.inf and uppers[j] < math.inf
                 if within:
                     difference = totals[i] / units[i] - totals[j] / units[j]
                     room = (margin - abs(difference)) / sigma

@@ -117,12 +117,12 @@ def _integrity(database: Database) -> StoreCheck:
 def _disk(path: Path) -> StoreCheck:
     free = shutil.disk_usage(path.absolute().parent).free
     log = Path(f"{path}-wal")
-    beside = log.stat().st_size if log.is_file() else 0
+    log_size = log.stat().st_size if log.is_file() else 0
     size = path.stat().st_size
-    shown = f"{_bytes(size)} in the file, {_bytes(beside)} in its log, {_bytes(free)} free"
+    shown = f"{_bytes(size)} in the file, {_bytes(log_size)} in its log, {_bytes(free)} free"
     if free < LEAST_FREE or free < size:
         return StoreCheck("disk", False, f"{shown}: make room, a copy needs as much as the file")
-    if beside > LARGEST_LOG:
+    if log_size > LARGEST_LOG:
         return StoreCheck("disk", False, f"{shown}: a program that reads keeps the log large")
     return StoreCheck("disk", True, shown)
 
@@ -178,14 +178,14 @@ def _experiments(connection: Connection, full: bool) -> Iterator[StoreCheck]:
             sound = False
             yield StoreCheck("experiment", False, f"{name}: {'; '.join(listed)[:300]}")
     if sound:
-        how = "verified" if full else "can be read; --full computes them again from their logs"
-        yield StoreCheck("experiments", True, f"{count:,} {how}")
+        result = "verified" if full else "can be read; --full computes them again from their logs"
+        yield StoreCheck("experiments", True, f"{count:,} {result}")
 
 
 def _readable(connection: Connection) -> Iterator[queries.Loaded]:
-    for one in queries.all_experiments(connection):
+    for experiment in queries.all_experiments(connection):
         try:
-            yield queries.stored_row(connection, one.id, one.name)
+            yield queries.stored_row(connection, experiment.id, experiment.name)
         except DAMAGE:
             # Listed with the experiments.
             continue

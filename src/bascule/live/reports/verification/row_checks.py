@@ -75,8 +75,8 @@ class Findings:
 
     def all(self) -> tuple[str, ...]:
         """Return the differences, and how many more there are."""
-        more = [f"and {self._more:,} more differences"] if self._more else []
-        return (*self._listed, *more)
+        further = [f"and {self._more:,} more differences"] if self._more else []
+        return (*self._listed, *further)
 
 
 def check_state(stored: Loaded, findings: Findings) -> None:
@@ -151,14 +151,14 @@ def check_outcomes(
             if number not in arrivals:
                 findings.add(f"outcome {row} belongs to unit {number}, which does not exist")
             elif stored is not None:
-                where = f"outcome {row} of unit {number}"
-                _check_outcome(findings, where, designs, arrivals[number], *outcome)
+                place = f"outcome {row} of unit {number}"
+                _check_outcome(findings, place, designs, arrivals[number], *outcome)
     return counted
 
 
 def _check_outcome(
     findings: Findings,
-    where: str,
+    place: str,
     designs: Mapping[str | None, Design],
     arrived: float,
     name: str | None,
@@ -169,17 +169,17 @@ def _check_outcome(
 ) -> None:
     design = designs.get(name)
     if design is None:
-        findings.add(f"{where}: metric stored as {short(name)}, which is none")
+        findings.add(f"{place}: metric stored as {short(name)}, which is none")
         return
     measure, value = design.measure, queries.event_value(number, per)
     if not judge_value(design, value).accepted:
-        findings.add(f"{where}: value stored as {short(value)}, which is not valid")
+        findings.add(f"{place}: value stored as {short(value)}, which is not valid")
     if not (_is_time(at) and _is_time(received) and _is_time(arrived)):
-        findings.add(f"{where}: at or received is stored as no time")
+        findings.add(f"{place}: at or received is stored as no time")
     elif not arrived <= at <= max(received, arrived) + TOLERANCE:
-        findings.add(f"{where}: at {at!r} lies outside {arrived!r} to {received!r}")
+        findings.add(f"{place}: at {at!r} lies outside {arrived!r} to {received!r}")
     elif measure is not None and measure.period is None and at >= measure.closes(arrived):
-        findings.add(f"{where}: at {at!r} lies after the conversion window")
+        findings.add(f"{place}: at {at!r} lies after the conversion window")
 
 
 def readable_runs(
@@ -217,13 +217,13 @@ def check_leftovers(
             findings.add(f"audit entry {row}: action stored as {short(action)}, which is none")
 
 
-def _check_entry(findings: Findings, where: str, time: object, text: str) -> None:
+def _check_entry(findings: Findings, place: str, time: object, text: str) -> None:
     try:
         json.loads(text)
     except DAMAGE as error:
-        findings.add(f"{where} cannot be read: {reason(error)}")
+        findings.add(f"{place} cannot be read: {reason(error)}")
     if not _is_time(time):
-        findings.add(f"{where}: time stored as {short(time)}")
+        findings.add(f"{place}: time stored as {short(time)}")
 
 
 def check_erased(
@@ -271,30 +271,30 @@ class RowCheck:
 
     def check(self, row: Assignment, chances: frozenset[float]) -> bool:
         """List what is wrong with a row; return whether it can be replayed."""
-        where, sound = f"unit {row.number}", True
+        place, sound = f"unit {row.number}", True
         if row.number != self._number + 1:
-            self._findings.add(f"{where} comes after unit {self._number}: units are missing")
+            self._findings.add(f"{place} comes after unit {self._number}: units are missing")
         self._number = row.number
         if not isinstance(row.arm, int) or not 0 <= row.arm < self._arms:
-            self._findings.add(f"{where}: arm stored as {short(row.arm)}, which is none")
+            self._findings.add(f"{place}: arm stored as {short(row.arm)}, which is none")
             sound = False
         if not _is_time(row.time):
-            self._findings.add(f"{where}: time stored as {short(row.time)}, which is none")
+            self._findings.add(f"{place}: time stored as {short(row.time)}, which is none")
             sound = False
         else:
-            self._check_time(where, row.time)
+            self._check_time(place, row.time)
         if row.probability not in chances:
             wanted = " or ".join(f"{chance:g}" for chance in sorted(chances))
             self._findings.add(
-                f"{where}: probability stored as {short(row.probability)}, dealt with {wanted}"
+                f"{place}: probability stored as {short(row.probability)}, dealt with {wanted}"
             )
         return sound
 
-    def _check_time(self, where: str, time: float) -> None:
+    def _check_time(self, place: str, time: float) -> None:
         if time < self._time:
-            self._findings.add(f"{where}: time {time!r} lies before that of the unit before it")
+            self._findings.add(f"{place}: time {time!r} lies before that of the unit before it")
         if time < self._stored.created - TOLERANCE:
-            self._findings.add(f"{where}: time {time!r} lies before the experiment was created")
+            self._findings.add(f"{place}: time {time!r} lies before the experiment was created")
         self._time = max(self._time, time)
 
     def end(self) -> None:

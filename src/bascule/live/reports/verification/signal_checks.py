@@ -47,8 +47,8 @@ class SignalCheck:
         self.check_choices(replay)
         if row.number not in self._heard:
             return replay
-        when = row.time, self._heard[row.number]
-        state = with_delay(self.stored.design, replay.state, row.arm, *when)
+        span = row.time, self._heard[row.number]
+        state = with_delay(self.stored.design, replay.state, row.arm, *span)
         return replace(replay, state=state)
 
     def check_choices(self, replay: Replay) -> None:

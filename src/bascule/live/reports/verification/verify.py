@@ -213,10 +213,10 @@ class _UnitLog:
         ending = replayed.ending._replace(verdict=verdict, held=held)
         computed = replayed._replace(ending=ending)
         for name in ("enrolment.assigned", *(self.names if self._folds else ())):
-            given, value = (attrgetter(name)(state) for state in (wanted, computed))
-            if value != given:
-                what = f"{short(given)}, computed as {short(value)}"
-                self.findings.add(f"{name.rpartition('.')[2]} stored as {what}")
+            stored, value = (attrgetter(name)(state) for state in (wanted, computed))
+            if value != stored:
+                difference = f"{short(stored)}, computed as {short(value)}"
+                self.findings.add(f"{name.rpartition('.')[2]} stored as {difference}")
 
     @property
     def unchecked(self) -> str:
@@ -244,7 +244,7 @@ class _UnitLog:
         if not is_ratio and not math.isclose(stored[1], self._total, rel_tol=1e-9, abs_tol=1e-9):
             self.findings.add(f"total stored as {stored[1]!r}, computed as {self._total!r}")
 
-    def _take(self, row: Assignment, its: Events) -> None:
+    def _take(self, row: Assignment, events: Events) -> None:
         self.units += 1
         slot, deal = None, None
         if row.deal is not None:
@@ -258,7 +258,7 @@ class _UnitLog:
         is_heard = self._signals.is_heard(row)
         self.replay = self.replay.enrolled(row.arm, deal, slot == 0, is_heard)
         if sound and self._folds:
-            self._take_ahead(row, its)
+            self._take_ahead(row, events)
         if row.number >= self.stored.state.folding.folded:
             return
         if not self._folds and self._since is None:
@@ -268,11 +268,11 @@ class _UnitLog:
             return
         design = self.stored.design
         try:
-            if design.measure is None and not its.get(None):
+            if design.measure is None and not events.get(None):
                 raise ValueError("it has no outcome")
-            if design.measure is None and len(its) < 1 + len(design.metrics):
+            if design.measure is None and len(events) < 1 + len(design.metrics):
                 raise ValueError("it has no outcome of some metric")
-            unit = matured(design, row.arm, its, row.known, self._places_ahead)
+            unit = matured(design, row.arm, events, row.known, self._places_ahead)
             self._total += math.nan if isinstance(unit.value, Pair) else unit.value
             is_erased = row.covariates is None and row.unit.startswith(PREFIX)
             if design.adjustment is not None and is_erased and self._since is None:
@@ -289,15 +289,15 @@ class _UnitLog:
     @property
     def _places_ahead(self) -> frozenset[int]:
         """The places of the metrics that count before their units do."""
-        return frozenset(which for front in self._ahead.folding.fronts for which in front.metrics)
+        return frozenset(number for front in self._ahead.folding.fronts for number in front.metrics)
 
-    def _take_ahead(self, row: Assignment, its: Events) -> None:
+    def _take_ahead(self, row: Assignment, events: Events) -> None:
         """Fold a unit into the metrics that count before it does, as far as they have."""
         design = self.stored.design
         for place, front in enumerate(self.stored.state.folding.fronts):
             if row.number >= front.folded or row.deal not in self._deals:
                 continue
-            values = [value for value, _ in outcomes_of(design, front.metrics, its)]
+            values = [value for value, _ in outcomes_of(design, front.metrics, events)]
             deal = self._deals[row.deal]
             self._ahead = fold_ahead_unit(design, self._ahead, place, deal, row.arm, values, 0.0)
 
@@ -311,12 +311,12 @@ class _UnitLog:
         if self._ahead.once.metrics or state.once.metrics:
             ahead = self._ahead.once.metrics or empty_metrics(design)
             metrics = tuple(
-                replace(ahead[which], lacking=its.lacking) if which in places else its
-                for which, its in enumerate(state.once.metrics or empty_metrics(design))
+                replace(ahead[number], lacking=its.lacking) if number in places else its
+                for number, its in enumerate(state.once.metrics or empty_metrics(design))
             )
         opened = (
-            (self._ahead if which in places else state).block.metrics[which]
-            for which in range(len(design.metrics))
+            (self._ahead if number in places else state).block.metrics[number]
+            for number in range(len(design.metrics))
         )
         merged = state._replace(
             statistics=replace(state.once, metrics=metrics),
@@ -378,7 +378,7 @@ class _UnitLog:
 def _chances_of_slot(deal: Deal, slot: int) -> frozenset[float]:
     """Return the probabilities of a slot's arm, before and after arms were dropped by hand."""
     versions = (replace(deal, struck=deal.struck[:i]) for i in range(len(deal.struck) + 1))
-    return frozenset(one.chances[slot] for one in versions if slot < len(one.chances))
+    return frozenset(version.chances[slot] for version in versions if slot < len(version.chances))
 
 
 class _StageLog(_UnitLog):
@@ -396,7 +396,7 @@ class _StageLog(_UnitLog):
             # No unit has arrived yet; arms may have been dropped all the same.
             self.replay = self.replay.changed()
             return
-        counted = sum(some.units for some in wanted.enrolment.crowd)
+        counted = sum(joiners.units for joiners in wanted.enrolment.crowd)
         first = 0
         while rows := self._log.assigned_from(first, READ_AT_ONCE):
             first = rows[-1].number + 1
@@ -405,8 +405,8 @@ class _StageLog(_UnitLog):
                 self.replay = self.replay.enrolled(row.arm)
             # After the decision everyone gets the winner, and is not part of the test.
             ours = sound[: max(0, counted - self.units)]
-            for time, some in groupby(ours, key=attrgetter("time")):
-                self.replay = self.replay.join([row.arm for row in some], time)
+            for time, group in groupby(ours, key=attrgetter("time")):
+                self.replay = self.replay.join([row.arm for row in group], time)
             self.units += len(rows)
         self._rows.end()
         for stage in range(1, wanted.progress + 1):

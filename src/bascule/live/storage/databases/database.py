@@ -280,7 +280,7 @@ def _postgresql(location: str) -> tuple[Engine, Engine, Engine]:
                 f"{shown(location)} is not a store: give the path of a file, ':memory:' or "
                 "postgresql://user@host/database",
             )
-        hot, reads, reports = (postgresql_engine(url, one) for one in (HOT, READS, REPORTS))
+        hot, reads, reports = (postgresql_engine(url, limits) for limits in (HOT, READS, REPORTS))
     except (ArgumentError, NoSuchModuleError):
         raise InputError(
             "store", f"{shown(location)} cannot be read: postgresql://user@host/database is one"

@@ -42,13 +42,13 @@ CHECKPOINT_PAGES = 4000
 1,000 the copies take a sixth of the time of small transactions."""
 
 
-def file_engine(location: str, cache: int, kept: int, more: int, wait: float) -> Engine:
+def file_engine(location: str, cache: int, kept: int, overflow: int, wait: float) -> Engine:
     """Return an engine for a file, whose pool keeps some connections and may open more."""
     engine = create_engine(
         URL.create("sqlite", database=location),
         connect_args={"timeout": PATIENCE},
         pool_size=kept,
-        max_overflow=more,
+        max_overflow=overflow,
         pool_timeout=wait,
     )
     return _with_listeners(engine, cache)

@@ -65,15 +65,15 @@ def bounded_units_keep_their_error(m: Measurements) -> Finding:
     return _right(m, UNITS)
 
 
-def _right(m: Measurements, rule: Rule, *others: Rule) -> Finding:
-    one = m.at(rule.label, LEVEL)
-    failed = Promise.of(one.wrong | (one.winner < 0), math.exp(-LEVEL))
+def _right(m: Measurements, rule: Rule, *rules: Rule) -> Finding:
+    simulation = m.at(rule.label, LEVEL)
+    failed = Promise.of(simulation.wrong | (simulation.winner < 0), math.exp(-LEVEL))
     finding = keeping([failed], "without the right decision")
     times = tuple(
         Measured.of(
-            f"units until the decision, {each.label}",
-            Estimate.of(m.at(each.label, LEVEL).decision_time.astype(float)),
+            f"units until the decision, {other_rule.label}",
+            Estimate.of(m.at(other_rule.label, LEVEL).decision_time.astype(float)),
         )
-        for each in (rule, *others)
+        for other_rule in (rule, *rules)
     )
     return replace(finding, measured=(*finding.measured, *times))

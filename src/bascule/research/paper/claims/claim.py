@@ -46,9 +46,9 @@ class Measured:
     se: float = math.nan
 
     @classmethod
-    def of(cls, what: str, estimate: Estimate) -> Measured:
+    def of(cls, title: str, estimate: Estimate) -> Measured:
         """Return an estimate with a name."""
-        return cls(what, estimate.mean, estimate.se)
+        return cls(title, estimate.mean, estimate.se)
 
     @property
     def estimate(self) -> Estimate:
@@ -122,8 +122,8 @@ class Claim:
             "reading": self.reading,
             "runs": self.finding.runs,
             "measured": [
-                {"what": each.what, "value": _number(each.value), "se": _number(each.se)}
-                for each in self.measured
+                {"what": row.what, "value": _number(row.value), "se": _number(row.se)}
+                for row in self.measured
             ],
             "rule": self.finding.rule,
             "detects": self.finding.detects,
@@ -178,8 +178,8 @@ def markdown_text(claims: Sequence[Claim], runs: int, seed: int) -> str:
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {each.id} | {_verdict(each)} | {each.reading} | {_runs(each)} | {each.statement} |"
-        for each in claims
+        f"| {claim.id} | {_verdict(claim)} | {claim.reading} | {_runs(claim)} | {claim.statement} |"
+        for claim in claims
     ]
     for claim in claims:
         lines += ["", *_paragraph(claim)]
@@ -221,7 +221,7 @@ def _paragraph(claim: Claim) -> list[str]:
         "",
         "| measured | |",
         "|---|---|",
-        *(f"| {each.what} | {each.estimate} |" for each in claim.measured),
+        *(f"| {row.what} | {row.estimate} |" for row in claim.measured),
         "",
         f"Judged by: {claim.finding.rule}.",
         "",

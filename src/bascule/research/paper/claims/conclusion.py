@@ -91,17 +91,17 @@ def inflation_decides(m: Measurements) -> Finding:
         (rule, level): m.at(f"{rule.label}{INDEX}", level) for rule in INFLATED for level in LEVELS
     }
     promises = [
-        Promise.of(one.wrong | (one.winner < 0), one.design.calibration.error)
-        for one in cells.values()
+        Promise.of(cell.wrong | (cell.winner < 0), cell.design.calibration.error)
+        for cell in cells.values()
     ]
     finding = keeping(promises, "without the right decision")
     times = tuple(
-        Measured.of(f"units until the decision, {rule.label}, log(1/δ) = {level:g}", _time(one))
-        for (rule, level), one in cells.items()
+        Measured.of(f"units until the decision, {rule.label}, log(1/δ) = {level:g}", _time(cell))
+        for (rule, level), cell in cells.items()
     )
-    longest = max(float(one.decision_time.max()) for one in cells.values())
-    more = (*times, Measured("units that the longest of all runs took", longest))
-    return replace(finding, measured=(*more, *finding.measured))
+    longest = max(float(cell.decision_time.max()) for cell in cells.values())
+    rows = (*times, Measured("units that the longest of all runs took", longest))
+    return replace(finding, measured=(*rows, *finding.measured))
 
 
 def _time(simulation: Simulation) -> Estimate:
@@ -113,7 +113,7 @@ def overstated_sigma_decides(m: Measurements) -> Finding:
     level = OVERSTATED_LEVEL
     cells = {factor: m.at(f"{EXACT.label}{_overstated(factor)}", level) for factor in OVERSTATED}
     exact, *wide = cells.values()
-    verdicts = [_more_decide(exact, one) for one in wide]
+    verdicts = [_more_decide(exact, cell) for cell in wide]
     widest = math.sqrt(0.5 / exact.runs)
     verdict: Verdict = "not shown"
     if "does not hold" in verdicts:
@@ -125,24 +125,26 @@ def overstated_sigma_decides(m: Measurements) -> Finding:
             Measured.of(
                 f"share of runs of UCB_1 decided by {CAP[level]:,} units, σ taken for {factor:g} "
                 f"times what it is, log(1/δ) = {level:g}",
-                Estimate.of((one.winner >= 0).astype(float)),
+                Estimate.of((cell.winner >= 0).astype(float)),
             )
-            for factor, one in cells.items()
+            for factor, cell in cells.items()
         ),
         "with every overstatement more runs decide by then than with the exact σ; a difference "
         f"counts if equal shares make it no likelier than {TAIL:.2g}",
         verdict,
         f"with probability {POWER:g}, shares that are {(MARGIN + NOTICED) * widest:.2g} apart",
-        min(one.runs for one in cells.values()),
+        min(cell.runs for cell in cells.values()),
     )
 
 
 def _more_decide(exact: Simulation, wide: Simulation) -> Verdict:
     """Compare two shares of decided runs by their difference over its standard error."""
-    here, there = ((one.winner >= 0).astype(float) for one in (exact, wide))
-    pooled = (here.sum() + there.sum()) / (len(here) + len(there))
-    spread = math.sqrt(max(pooled * (1 - pooled), 1e-12) * (1 / len(here) + 1 / len(there)))
-    z = float(there.mean() - here.mean()) / spread
+    exact_decided, wide_decided = ((cell.winner >= 0).astype(float) for cell in (exact, wide))
+    pooled = (exact_decided.sum() + wide_decided.sum()) / (len(exact_decided) + len(wide_decided))
+    spread = math.sqrt(
+        max(pooled * (1 - pooled), 1e-12) * (1 / len(exact_decided) + 1 / len(wide_decided))
+    )
+    z = float(wide_decided.mean() - exact_decided.mean()) / spread
     if z < -MARGIN:
         return "does not hold"
     return "holds" if z > MARGIN else "not shown"
@@ -161,7 +163,7 @@ def arrivals_matter(m: Measurements) -> Finding:
     }
     allowed = 2 * arrivals.DELTA
     promise, *fair = (Promise.of(winners >= 0, allowed) for winners in (adaptive, even, blocks))
-    immune = all(one.verdict != "does not hold" for one in fair)
+    immune = all(result.verdict != "does not hold" for result in fair)
     opposite: dict[Verdict, Verdict] = {"does not hold": "holds", "holds": "does not hold"}
     return Finding(
         (

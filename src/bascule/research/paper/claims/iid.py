@@ -116,8 +116,8 @@ def agrees_as_printed(m: Measurements) -> Finding:
     promises = []
     for rule in RULES:
         for level in GRID:
-            one, (time, regret) = m.at(rule.label, level), printed_bounds(rule, level)
-            broken = one.wrong | (one.decision_time > time) | (one.regret > regret)
+            cell, (time, regret) = m.at(rule.label, level), printed_bounds(rule, level)
+            broken = cell.wrong | (cell.decision_time > time) | (cell.regret > regret)
             allowed = min(1.0, PUBLISHED_FACTOR * math.exp(-level) * level)
             promises.append(Promise.of(broken, allowed))
     return keeping(promises, "that decide wrongly, later or at a higher cost than is printed")

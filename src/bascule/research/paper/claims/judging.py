@@ -100,7 +100,7 @@ class Comparison:
         """Return the verdict: a point against it denies it, else every point has to show it."""
         limit = beyond_chance(self.runs)
         mean, error = self.average.mean, limit * self.average.se
-        clear = all(one.mean > CLEAR * one.se for one in self.margins)
+        clear = all(margin.mean > CLEAR * margin.se for margin in self.margins)
         return judged(mean > error and clear, bool(self.against(looks)) or mean < -error)
 
     def noticed(self, looks: int | None = None) -> float:
@@ -159,10 +159,10 @@ def near(estimate: Estimate, target: float, share: float, runs: int = 10**6) -> 
     return judged(chance <= share * target, away > share * target + chance)
 
 
-def noticed(what: str, estimates: Sequence[Estimate], runs: int, looks: int = 1) -> str:
+def noticed(title: str, estimates: Sequence[Estimate], runs: int, looks: int = 1) -> str:
     """Say which value of an estimate, beyond its limit, would have been noticed."""
-    away = max((beyond_chance(runs, looks) + NOTICED) * one.se for one in estimates)
-    return f"with probability {POWER:g}, {what} by {away:.2g} or more"
+    away = max((beyond_chance(runs, looks) + NOTICED) * estimate.se for estimate in estimates)
+    return f"with probability {POWER:g}, {title} by {away:.2g} or more"
 
 
 def ordered(
@@ -176,36 +176,40 @@ def ordered(
     levels = ", ".join(f"{level:g}" for level in judged_at)
     comparisons = [below(m, *pair, judged_at) for pair in pairs]
     looks = len(comparisons) * len(judged_at)
-    verdicts = [one.verdict(looks) for one in comparisons]
+    verdicts = [comparison.verdict(looks) for comparison in comparisons]
     others = [level for level in grid if not theorems_speak(level)]
     contrary = [
-        Measured.of(f"{_title(one)}: not judged, log(1/δ) = {level:g}", margin)
-        for one in (below(m, *pair, others) for pair in pairs if others)
-        for level, margin in zip(others, one.margins, strict=True)
-        if level in one.against()
+        Measured.of(f"{_title(comparison)}: not judged, log(1/δ) = {level:g}", margin)
+        for comparison in (below(m, *pair, others) for pair in pairs if others)
+        for level, margin in zip(others, comparison.margins, strict=True)
+        if level in comparison.against()
     ]
     return Finding(
-        (*(each for one in comparisons for each in _compared(one)), *contrary),
+        (*(each for comparison in comparisons for each in _compared(comparison)), *contrary),
         f"{COMPARING}; judged at log(1/δ) = {levels}, where the error of the theorems, "
         f"{PUBLISHED_FACTOR:g} δ log(1/δ), is below 1",
         judged(set(verdicts) == {"holds"}, "does not hold" in verdicts),
         f"with probability {POWER:g}, a point at which the order is the opposite by "
         + " or ".join(_noticed(comparisons, looks)),
-        min(one.runs for one in comparisons),
+        min(comparison.runs for comparison in comparisons),
     )
 
 
 def _noticed(comparisons: Sequence[Comparison], looks: int) -> list[str]:
+    largest: dict[str, float] = {}
+    for comparison in comparisons:
+        before = largest.get(comparison.quantity, 0.0)
+        largest[comparison.quantity] = max(before, comparison.noticed(looks))
     return [
-        f"{max(one.noticed(looks) for one in here):.2g} in {quantity.replace('_', ' ')}"
+        f"{largest[quantity]:.2g} in {quantity.replace('_', ' ')}"
         for quantity in get_args(Quantity)
-        if (here := [one for one in comparisons if one.quantity == quantity])
+        if quantity in largest
     ]
 
 
 def _title(comparison: Comparison) -> str:
-    what = comparison.quantity.replace("_", " ")
-    return f"{what}, {comparison.higher} - {comparison.lower}"
+    title = comparison.quantity.replace("_", " ")
+    return f"{title}, {comparison.higher} - {comparison.lower}"
 
 
 def _compared(comparison: Comparison) -> tuple[Measured, ...]:
@@ -231,8 +235,8 @@ def factor(
     runs = min(measurements.at(rule, last).runs for rule in pair)
     return Finding(
         tuple(
-            Measured.of(f"regret of {over} over that of {under} at log(1/δ) = {level:g}", one)
-            for level, one in ratios.items()
+            Measured.of(f"regret of {over} over that of {under} at log(1/δ) = {level:g}", ratio)
+            for level, ratio in ratios.items()
         ),
         f"at log(1/δ) = {last:g}, the nearest to the limit, the ratio is within {share:.0%} of "
         f"{target:g}, give or take {MARGIN:g} standard errors",
@@ -312,42 +316,44 @@ def at_most(count: int, runs: int, share: float) -> float:
     if count >= runs or share <= 0.0:
         return 1.0
     # Up from the first term, each by its ratio to the one before, in logarithms.
-    here = np.arange(1, count + 1, dtype=np.float64)
-    steps = np.log((runs - here + 1.0) / here) + math.log(share) - math.log1p(-share)
+    numbers = np.arange(1, count + 1, dtype=np.float64)
+    steps = np.log((runs - numbers + 1.0) / numbers) + math.log(share) - math.log1p(-share)
     logs = runs * math.log1p(-share) + np.concatenate([[0.0], np.cumsum(steps)])
     return min(1.0, float(np.exp(logs).sum()))
 
 
-def keeping(promises: Sequence[Promise], what: str) -> Finding:
+def keeping(promises: Sequence[Promise], title: str) -> Finding:
     """Return whether no more runs break a promise than it allows, in any cell.
 
     Cells in which every share is allowed promise nothing and are left out.
     """
-    looks = sum(one.allowed < 1.0 for one in promises)
+    looks = sum(promise.allowed < 1.0 for promise in promises)
     cells = [
-        Promise(one.broken, one.runs, one.allowed, looks) for one in promises if one.allowed < 1.0
+        Promise(promise.broken, promise.runs, promise.allowed, looks)
+        for promise in promises
+        if promise.allowed < 1.0
     ]
-    verdicts = [one.verdict for one in cells]
+    verdicts = [cell.verdict for cell in cells]
     shown = verdicts.count("holds")
     # One point that no number of runs can show keeps them from showing the claim.
     agrees: Verdict = "not contradicted" if "not contradicted" in verdicts else "not shown"
     if shown == len(cells):
         agrees = "holds"
-    strictest = min(cells, key=lambda one: one.allowed)
+    strictest = min(cells, key=lambda cell: cell.allowed)
     return Finding(
         (
             Measured("points that promise anything", len(cells)),
             Measured("of these, shown to keep their promise", shown),
-            Measured("most runs, at any point, that broke it", max(one.broken for one in cells)),
+            Measured("most runs, at any point, that broke it", max(cell.broken for cell in cells)),
             Measured("smallest share of runs that is allowed to", strictest.allowed),
         ),
-        f"at every point the number of runs {what} is one that the allowed share makes no rarer "
+        f"at every point the number of runs {title} is one that the allowed share makes no rarer "
         f"than {TAIL:.2g}, divided among the points; a point is shown if so few runs would be as "
         "rare as that",
         "does not hold" if "does not hold" in verdicts else agrees,
-        f"with probability {POWER:g}, a share of {max(one.noticed for one in cells):.2%} or more "
+        f"with probability {POWER:g}, a share of {max(cell.noticed for cell in cells):.2%} or more "
         f"at any point; of {strictest.noticed:.2%} where {strictest.allowed:.1g} is allowed",
-        min(one.runs for one in cells),
+        min(cell.runs for cell in cells),
     )
 
 
@@ -376,10 +382,10 @@ def regret_without_time(cells: Mapping[float, Simulation], gap: float) -> Findin
     )
     undecided = tuple(
         Measured.of(
-            f"share of runs undecided at {one.design.max_units:,} units, log(1/δ) = {level:g}",
-            Estimate.of((one.winner < 0).astype(float)),
+            f"share of runs undecided at {cell.design.max_units:,} units, log(1/δ) = {level:g}",
+            Estimate.of((cell.winner < 0).astype(float)),
         )
-        for level, one in cells.items()
+        for level, cell in cells.items()
     )
     return replace(
         finding,

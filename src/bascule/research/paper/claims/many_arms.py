@@ -48,7 +48,7 @@ def points() -> tuple[FigureCell, ...]:
     >>> len(points())
     14
     """
-    many = [
+    cells = [
         FigureCell(iid.design(rule, level, arms=ARMS), level, ARM_MEANS, other=FOUR)
         for rule in ARM_RULES
         for level in LEVELS
@@ -58,7 +58,7 @@ def points() -> tuple[FigureCell, ...]:
         for rule in SECOND_BRANCH
         for level in LEVELS
     ]
-    return (*many, *unequal)
+    return (*cells, *unequal)
 
 
 def first_branch(m: Measurements) -> Finding:
@@ -75,17 +75,17 @@ def second_branch(m: Measurements) -> Finding:
         for level in LEVELS
     }
     broken = {
-        where: Promise.of(
+        key: Promise.of(
             one.regret > corollary_regret(one.design, UNEQUAL_GAPS), one.design.calibration.error
         )
-        for where, one in cells.items()
+        for key, one in cells.items()
     }
     finding = keeping(
         tuple(broken.values()), "whose regret is above the corollary's, corrected and solved"
     )
     shares = tuple(
-        Measured.of(f"share of runs of {label} above it, log(1/δ) = {level:g}", one.share)
-        for (label, level), one in broken.items()
+        Measured.of(f"share of runs of {label} above it, log(1/δ) = {level:g}", promise.share)
+        for (label, level), promise in broken.items()
     )
     return replace(finding, measured=(*shares, *finding.measured))
 

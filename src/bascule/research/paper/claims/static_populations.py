@@ -61,10 +61,10 @@ def at_horizon(m: Measurements) -> Finding:
     """Count the runs without the right decision, with as many units as the proposition asks for."""
     cells = [m.at(Static(10, HORIZON).label, level) for level in LEVELS]
     failed = [
-        Promise.of(one.winner != 1, math.exp(-level))
-        for one, level in zip(cells, LEVELS, strict=True)
+        Promise.of(cell.winner != 1, math.exp(-level))
+        for cell, level in zip(cells, LEVELS, strict=True)
     ]
-    regrets = [abs(one.regret / (one.units.sum(axis=1) * GAP / 2) - 1.0) for one in cells]
+    regrets = [abs(cell.regret / (cell.units.sum(axis=1) * GAP / 2) - 1.0) for cell in cells]
     linear = max(float(gaps.max()) for gaps in regrets)
     finding = keeping(failed, "without the right decision")
     distance = Measured("largest distance of regret / (nΔ/2) from 1", linear)
@@ -86,22 +86,24 @@ def sooner(m: Measurements) -> Finding:
     """Count the runs that decide before the horizon."""
     cells = [m.at(Static(10).label, level) for level in LEVELS]
     early = [
-        Estimate.of(((one.winner >= 0) & (one.decision_time < HORIZON)).astype(float))
-        for one in cells
+        Estimate.of(((cell.winner >= 0) & (cell.decision_time < HORIZON)).astype(float))
+        for cell in cells
     ]
-    runs = min(one.runs for one in cells)
+    runs = min(cell.runs for cell in cells)
     chance = beyond_chance(runs, len(cells))
     return Finding(
         tuple(
-            Measured.of(f"share of runs decided before stage {HORIZON}, log(1/δ) = {level:g}", one)
-            for level, one in zip(LEVELS, early, strict=True)
+            Measured.of(
+                f"share of runs decided before stage {HORIZON}, log(1/δ) = {level:g}", share
+            )
+            for level, share in zip(LEVELS, early, strict=True)
         ),
         f"at every log(1/δ) more than half of the runs are decided sooner, beyond chance "
         f"({MARGIN:g} standard errors; more with few runs), with {MORE_UNITS:g} times the units "
         "that the test at the horizon asks for",
         judged(
-            all(one.mean - chance * one.se > 0.5 for one in early),
-            any(one.mean + chance * one.se < 0.5 for one in early),
+            all(share.mean - chance * share.se > 0.5 for share in early),
+            any(share.mean + chance * share.se < 0.5 for share in early),
         ),
         noticed("a share below one half", early, runs, len(cells)),
         runs,

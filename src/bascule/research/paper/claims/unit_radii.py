@@ -63,8 +63,8 @@ def additional(log_inverse_delta: float, gap: float = GAP, noise: float = 1.0) -
     """
 
     def without(n: float) -> float:
-        whole = algorithm_2_radius(n, n, 1.0, noise, log_inverse_delta)
-        return whole / math.sqrt(1.0 + noise**2 * noise_share(n))
+        radius = algorithm_2_radius(n, n, 1.0, noise, log_inverse_delta)
+        return radius / math.sqrt(1.0 + noise**2 * noise_share(n))
 
     return needed(algorithm_2_radius, log_inverse_delta, gap, noise) - units_until(without, gap / 2)
 
@@ -91,9 +91,9 @@ def _growth_rows(found: dict[float, float]) -> tuple[Measured, ...]:
         Measured(
             f"units added per unit of log log(1/δ), from log(1/δ) = {FAR:.0e} to {FURTHEST:.0e}, "
             f"σ_r = 1, σ_ε = {noise:g}",
-            one,
+            units,
         )
-        for noise, one in found.items()
+        for noise, units in found.items()
     )
 
 
@@ -111,7 +111,9 @@ def log_log(m: Measurements) -> Finding:
             *_growth_rows(found),
         ),
         f"each of the last numbers is within {share:.0%} of σ_ε²/σ_r²",
-        exactly(all(math.isclose(one, noise**2, rel_tol=share) for noise, one in found.items())),
+        exactly(
+            all(math.isclose(units, noise**2, rel_tol=share) for noise, units in found.items())
+        ),
     )
 
 
@@ -122,7 +124,9 @@ def log_log_as_printed(m: Measurements) -> Finding:
     return Finding(
         _growth_rows(found),
         f"each number is within {share:.0%} of σ_r²/σ_ε², as the theorems print it",
-        exactly(all(math.isclose(one, noise**-2, rel_tol=share) for noise, one in found.items())),
+        exactly(
+            all(math.isclose(units, noise**-2, rel_tol=share) for noise, units in found.items())
+        ),
     )
 
 
@@ -141,16 +145,17 @@ def gap_does_not_matter(m: Measurements) -> Finding:
         (
             *(
                 Measured(
-                    f"units added at half the gap over those at the gap, log(1/δ) = {level:g}", one
+                    f"units added at half the gap over those at the gap, log(1/δ) = {level:g}",
+                    ratio,
                 )
-                for level, one in ratios.items()
+                for level, ratio in ratios.items()
             ),
             *(
                 Measured(
                     f"units more in all when the noise doubles, gap {gap:g}, log(1/δ) = {MIDDLE:g}",
-                    one,
+                    units,
                 )
-                for gap, one in doubled.items()
+                for gap, units in doubled.items()
             ),
         ),
         f"at log(1/δ) = {FURTHEST:g} the ratio is within {share:.0%} of 1; the other numbers are "
@@ -168,8 +173,10 @@ def void_without_noise(m: Measurements) -> Finding:
     first, second = (radii[k + 1] ** 2 - radii[k] ** 2 for k in (1, 2))
     return Finding(
         tuple(
-            Measured(f"radius of {SOME_UNITS} units at log(1/δ) = {MIDDLE:g}, σ_ε = {noise:g}", one)
-            for noise, one in zip(noises, radii, strict=True)
+            Measured(
+                f"radius of {SOME_UNITS} units at log(1/δ) = {MIDDLE:g}, σ_ε = {noise:g}", radius
+            )
+            for noise, radius in zip(noises, radii, strict=True)
         ),
         "with each factor of 1e-100 the square of the radius grows by the same amount, so without "
         "end, if slowly",
@@ -190,9 +197,9 @@ def alternative_limit(m: Measurements) -> Finding:
     return Finding(
         tuple(
             Measured(
-                f"without noise, over UCB's radius, {SOME_UNITS} units, log(1/δ) = {level:g}", one
+                f"without noise, over UCB's radius, {SOME_UNITS} units, log(1/δ) = {level:g}", ratio
             )
-            for level, one in zip(levels, ratios, strict=True)
+            for level, ratio in zip(levels, ratios, strict=True)
         ),
         f"the ratio is within {share:.0%} of 1 and comes closer as δ falls; it is not 1, since the "
         "alternative has 9 log² n where UCB has 3 log² n",
@@ -234,8 +241,8 @@ def root_log_as_printed(m: Measurements) -> Finding:
     return Finding(
         (
             *(
-                Measured(f"units added at log(1/δ) = {FURTHEST:.0e}, σ_ε = {noise:g}", one)
-                for noise, one in added.items()
+                Measured(f"units added at log(1/δ) = {FURTHEST:.0e}, σ_ε = {noise:g}", units)
+                for noise, units in added.items()
             ),
             Measured("the second over the first", second / first),
         ),

@@ -123,12 +123,12 @@ BIASED_STAGE = 100
 
 
 def _at(m: Measurements, stage: int) -> list[Errors]:
-    return [each for each in along_runs(m.runs, m.seed) if each.stage == stage]
+    return [moment for moment in along_runs(m.runs, m.seed) if moment.stage == stage]
 
 
 def _ratios(m: Measurements) -> dict[int, Estimate]:
     last = along_runs(m.runs, m.seed)[-1].stage
-    return {each.arm: each.squares_ratio for each in _at(m, last)}
+    return {moment.arm: moment.squares_ratio for moment in _at(m, last)}
 
 
 def _ratio_rows(ratios: dict[int, Estimate]) -> tuple[Measured, ...]:
@@ -136,9 +136,9 @@ def _ratio_rows(ratios: dict[int, Estimate]) -> tuple[Measured, ...]:
         Measured.of(
             f"mean squared error of the total mean over that of the mean of means, {RULE.label}, "
             f"arm {ARMS[arm]}",
-            one,
+            ratio,
         )
-        for arm, one in ratios.items()
+        for arm, ratio in ratios.items()
     )
 
 
@@ -149,8 +149,8 @@ def mean_of_means_is_better(m: Measurements) -> Finding:
         _ratio_rows(ratios),
         f"on both arms the ratio is above 1 by more than {MARGIN:g} standard errors",
         judged(
-            all(one.mean - limit * one.se > 1.0 for one in ratios.values()),
-            any(one.mean + limit * one.se < 1.0 for one in ratios.values()),
+            all(ratio.mean - limit * ratio.se > 1.0 for ratio in ratios.values()),
+            any(ratio.mean + limit * ratio.se < 1.0 for ratio in ratios.values()),
         ),
         noticed("a ratio below 1", list(ratios.values()), m.runs, len(ARMS)),
         m.runs,
@@ -180,14 +180,14 @@ def worse_after_wait(m: Measurements) -> Finding:
 def total_mean_is_unbiased(m: Measurements) -> Finding:
     """Adaptive arrivals bias both estimators."""
     biases = {
-        f"bias of the {name}, arm {ARMS[each.arm]}, stage {BIASED_STAGE}": Estimate.of(values)
-        for each in _at(m, BIASED_STAGE)
-        for name, values in (("total mean", each.of_total), ("mean of means", each.of_means))
+        f"bias of the {name}, arm {ARMS[moment.arm]}, stage {BIASED_STAGE}": Estimate.of(values)
+        for moment in _at(m, BIASED_STAGE)
+        for name, values in (("total mean", moment.of_total), ("mean of means", moment.of_means))
     }
     limit = beyond_chance(m.runs, len(biases))
     biased = any(abs(bias.mean) > limit * bias.se for bias in biases.values())
     return Finding(
-        tuple(Measured.of(what, bias) for what, bias in biases.items()),
+        tuple(Measured.of(title, bias) for title, bias in biases.items()),
         f"along runs of {RULE.label} no bias is more than {MARGIN:g} standard errors from 0; where "
         "arrivals do not depend on outcomes both are unbiased",
         "does not hold" if biased else "not shown",

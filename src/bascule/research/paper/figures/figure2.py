@@ -41,8 +41,8 @@ class Moment:
     def indices(self) -> tuple[float, ...]:
         """The upper ends of the pulling intervals."""
         return tuple(
-            score(each.mean, each.radius, arm.units, RULE.alpha)
-            for each, arm in zip(self.intervals, self.statistics.arms, strict=True)
+            score(interval.mean, interval.radius, arm.units, RULE.alpha)
+            for interval, arm in zip(self.intervals, self.statistics.arms, strict=True)
         )
 
 
@@ -112,8 +112,8 @@ def _arms(axes: Axes, moment: Moment) -> None:
         axes.plot(arm, interval.mean, marker="o", color="white", markersize=5)
     axes.set_xticks(range(len(ARMS)))
     axes.set_xticklabels(
-        f"arm {name}\n{each.units:,} units"
-        for name, each in zip(ARMS, moment.statistics.arms, strict=True)
+        f"arm {name}\n{arm.units:,} units"
+        for name, arm in zip(ARMS, moment.statistics.arms, strict=True)
     )
     axes.set_xlim(-0.75, 1.75)
     axes.grid(False, axis="x")
@@ -135,7 +135,7 @@ def _levels(axes: Axes, moment: Moment) -> None:
 
 def _gap(moment: Moment) -> tuple[float, float]:
     """The upper end of the lower decision interval, and the lower end of the upper one."""
-    lower, upper = sorted(moment.intervals, key=lambda each: each.mean)
+    lower, upper = sorted(moment.intervals, key=lambda interval: interval.mean)
     return lower.high, upper.low
 
 

@@ -65,10 +65,10 @@ def lines(seed: int) -> tuple[UnitLine, ...]:
 def share(units: tuple[UnitLine, ...], line: UnitLine, weight: Weight) -> float:
     """How much a unit counts in the mean of its arm."""
 
-    def count(one: UnitLine) -> float:
-        return weight(one.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
+    def count(line: UnitLine) -> float:
+        return weight(line.outcomes, OUTCOME.sigma_unit, OUTCOME.sigma_noise)
 
-    return count(line) / sum(count(one) for one in units if one.arm == line.arm)
+    return count(line) / sum(count(unit) for unit in units if unit.arm == line.arm)
 
 
 def table(units: tuple[UnitLine, ...]) -> list[CsvRow]:
@@ -153,7 +153,7 @@ def _triangle(axes: Axes, units: tuple[UnitLine, ...]) -> None:
 
 def _shares(axes: Axes, units: tuple[UnitLine, ...]) -> None:
     shares = [
-        tuple(100 * share(units, line, each) for each in (equal_weight, outcome_weight))
+        tuple(100 * share(units, line, weight) for weight in (equal_weight, outcome_weight))
         for line in units
     ]
     for line, (equal, pooled) in zip(units, shares, strict=True):
@@ -163,7 +163,10 @@ def _shares(axes: Axes, units: tuple[UnitLine, ...]) -> None:
     axes.set_title("How much each unit counts in its arm", loc="left")
     axes.set_xlabel("share of the unit (%)")
     # Wide enough for the key to stand clear of every late unit.
-    widest = max(1.9 * max(one for one, _ in shares), 1.05 * max(other for _, other in shares))
+    widest = max(
+        1.9 * max(equal for equal, _ in shares),
+        1.05 * max(by_outcomes for _, by_outcomes in shares),
+    )
     axes.set_xlim(0, widest)
     axes.locator_params(axis="x", nbins=5, integer=True)
     axes.grid(False, axis="y")

@@ -26,14 +26,18 @@ def fields_of(source: type, but: str = "") -> Callable[[type[BaseModel]], Any]:
 
     def complete(model: type[BaseModel]) -> Any:
         declared = {*model.model_fields, but}
-        more: Any = {
-            one.name: (hints[one.name], ... if one.default is MISSING else one.default)
-            for one in fields(source)
-            if one.name not in declared
+        declared_fields: Any = {
+            field.name: (hints[field.name], ... if field.default is MISSING else field.default)
+            for field in fields(source)
+            if field.name not in declared
         }
         module = model.__module__
         return create_model(
-            model.__name__, __base__=model, __doc__=model.__doc__, __module__=module, **more
+            model.__name__,
+            __base__=model,
+            __doc__=model.__doc__,
+            __module__=module,
+            **declared_fields,
         )
 
     return complete

@@ -54,9 +54,9 @@ def whole(data: Any) -> Any:
     return int(data) if is_whole else data
 
 
-def _name(given: object, about: ValidationInfo) -> str:
+def _name(name: object, about: ValidationInfo) -> str:
     try:
-        return checked_unit(whole(given), about.field_name or "unit")
+        return checked_unit(whole(name), about.field_name or "unit")
     except InputError as problem:
         raise MalformedError(problem.field, str(problem)) from None
 
@@ -253,9 +253,9 @@ def _field(option: Option) -> Any:
     if option.default and not option.unset:
         default = option.read(option.default)
     # Other numbers may be written as text, which the option itself reads and checks.
-    least, most = (option.kind == "whole" and option.limits) or (None, None)
+    lowest, highest = (option.kind == "whole" and option.limits) or (None, None)
     examples = [option.default] if option.default and option.kind != "whole" else None
-    return Field(default, description=option.help, examples=examples, ge=least, le=most)
+    return Field(default, description=option.help, examples=examples, ge=lowest, le=highest)
 
 
 _Plan = create_model("_Plan", __base__=Model, **declared_fields(PLAN))
@@ -316,10 +316,10 @@ class RolloutRequest(Model):
 # OFREP
 
 
-def _targeting_key(given: object) -> str:
-    if not isinstance(given, str):
-        raise MalformedError("targetingKey", f"targetingKey must be text (got {given!r:.60})")
-    return checked_unit(given, "targetingKey")
+def _targeting_key(key: object) -> str:
+    if not isinstance(key, str):
+        raise MalformedError("targetingKey", f"targetingKey must be text (got {key!r:.60})")
+    return checked_unit(key, "targetingKey")
 
 
 class EvaluationContext(BaseModel):

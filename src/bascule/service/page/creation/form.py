@@ -45,17 +45,17 @@ class Form:
     typed: Mapping[str, str]
 
     @classmethod
-    def read(cls, given: Mapping[str, object]) -> Form:
+    def read(cls, fields: Mapping[str, object]) -> Form:
         """Return the form with the fields that are there; a box that is not ticked is not sent."""
         typed = {
             name: value.replace("\r\n", "\n")
-            for name, value in given.items()
+            for name, value in fields.items()
             if name in FORM and isinstance(value, str)
         }
         usual = {name: option.default for name, option in FORM.items()}
         if typed.get("outcome", usual["outcome"]) != usual["outcome"]:
             usual |= dict.fromkeys(CONVERSIONS, "")
-        return cls({**usual, "start": "" if given else usual["start"], **typed})
+        return cls({**usual, "start": "" if fields else usual["start"], **typed})
 
     def __getitem__(self, name: str) -> str:
         return self.typed[name]
@@ -68,7 +68,7 @@ class Form:
     def rules(self) -> tuple[Rule, ...]:
         """The rule from outside that is planned beside the usual ones, if one was chosen."""
         kind = self.typed.get("outside", NO_RULE)
-        given = {
+        values = {
             name.removeprefix(OF_RULE): text
             for name, text in self._given().items()
             if name.startswith(OF_RULE)
@@ -76,7 +76,7 @@ class Form:
         if kind == NO_RULE:
             return ()
         try:
-            return (make(RULES, FORM["outside"].read(kind), given),)
+            return (make(RULES, FORM["outside"].read(kind), values),)
         except InputError as error:
             named = f"{OF_RULE}{error.field}"
             raise InputError(named if named in FORM else error.field, str(error)) from None
@@ -128,25 +128,25 @@ class Form:
 
     def request(self) -> PlanRequest:
         """The question for the planner."""
-        given: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name, option in PLAN.items():
             if name not in FORM or name in ("outcome", "arms", "lift", "metrics", "sample", "cap"):
                 continue
             text = self[name].strip()
             is_unused = name == "window" and self["counts"] != "window"
             if option.kind == "switch":
-                given[name] = text == "yes"
+                values[name] = text == "yes"
             elif not is_unused and (text or (option.default and name != "baseline")):
                 # A field that has a usual value must not be empty.
-                given[name] = option.read(text)
+                values[name] = option.read(text)
         sample = self._sample()
         outcome, lift = self._outcome(sample), self._lift()
         # Names and windows that no design could have are refused before any planning.
-        Design(self.names, outcome, Tilt(1), control=given.get("control"))
+        Design(self.names, outcome, Tilt(1), control=values.get("control"))
         if self["counts"] == "window":
             Measure(self["window"], "any")
         return plan_request(
-            **given,
+            **values,
             outcome=outcome,
             sample=sample,
             arms=self.names,
@@ -166,7 +166,9 @@ class Form:
         design = chosen(plan, self.choice).design
         if self["counts"] != "window":
             return replace(design, reports="always")
-        metrics = [replace(one, measure=self._measure(one.outcome)) for one in design.metrics]
+        metrics = [
+            replace(metric, measure=self._measure(metric.outcome)) for metric in design.metrics
+        ]
         return replace(design, measure=self._measure(design.outcome), metrics=metrics)
 
     def _measure(self, outcome: Outcome) -> Measure:
@@ -194,12 +196,12 @@ class Form:
     def _outcome(self, sample: Sample | None) -> Outcome:
         """Return the outcome model with its parameters; one that does not exist is refused."""
         kind = FORM["outcome"].read(self["outcome"])
-        given = {name: text for name, text in self._given().items() if name in PARAMETERS}
+        values = {name: text for name, text in self._given().items() if name in PARAMETERS}
         cap = self["cap"].strip()
         is_amount = kind == "bounded" and cap and not cap.endswith("%")
         source = "sample" if sample is not None else "cap" if is_amount else None
         if source is not None:
-            for name in given:
+            for name in values:
                 message = f"{name} does not go with {source}: leave one out"
                 raise InputError(name, message, others=(source,))
         if kind == "bounded" and source is None and cap not in ("", FORM["cap"].default):
@@ -210,9 +212,9 @@ class Form:
         if sample is not None:
             assert sample.cap is not None
             return Bounded(min(0.0, sample.low), sample.cap)
-        if "at" in options_of(OUTCOMES.get(kind)) and "at" not in given:
-            given["at"] = self["baseline"]
-        return make(OUTCOMES, kind, given)
+        if "at" in options_of(OUTCOMES.get(kind)) and "at" not in values:
+            values["at"] = self["baseline"]
+        return make(OUTCOMES, kind, values)
 
 
 def chosen(plan: Plan, choice: str) -> Candidate:
@@ -242,7 +244,7 @@ def problem_words(problems: Mapping[str, InputError]) -> dict[str, str]:
     {'baseline': "Baseline must be a number (got 'x')."}
     """
     said = {}
-    for name, one in problems.items():
-        text = one.spelled(lambda field: TITLES.get(field, field))
+    for name, problem in problems.items():
+        text = problem.spelled(lambda field: TITLES.get(field, field))
         said[FIELD.get(name, name)] = f"{text[:1].upper()}{text[1:]}."
     return said

@@ -121,7 +121,7 @@ def _rule_fields() -> dict[str, Option]:
 def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
     """Return whether a rule or an outcome model has a parameter that is called so."""
     options = options_of(registry.get(kind))
-    return any(name == (one.flag or at) for at, one in options.items())
+    return any(name == (option.flag or at) for at, option in options.items())
 
 
 OFFERED = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).recurring)

@@ -73,13 +73,13 @@ class PlannerAnswer:
     def name_of(self, point: Candidate) -> str:
         """The name of a design, with the rule's label where the name alone does not tell it."""
         name, label = rule_name(point.design), point.rule.label
-        same = [other for other in self.plan.points if rule_name(other.design) == name]
+        points = [point for point in self.plan.points if rule_name(point.design) == name]
         # A label has commas where the evidence is informed of an effect or ends at a horizon.
-        return name if len(same) == 1 and "," not in label else f"{name} ({label})"
+        return name if len(points) == 1 and "," not in label else f"{name} ({label})"
 
     def is_chosen(self, point: Candidate, in_table: bool = False) -> bool:
         """Whether a design is the chosen one; in the table only if no card has it."""
-        on_card = any(point is one for _, _, one in self.cards)
+        on_card = any(point is shown for _, _, shown in self.cards)
         return point is self.picked and not (in_table and on_card)
 
 
@@ -88,9 +88,9 @@ def plan_view(plan: Plan, choice: str = "") -> PlannerAnswer:
     points = {value: chosen(plan, value) for value in ROLES}
     cards = []
     for value, point in points.items():
-        same = [other for other, one in points.items() if one is point]
-        if value == ("" if "" in same else same[0]):
-            roles = ", ".join(ROLES[other] for other in same).capitalize()
+        names = [name for name, one in points.items() if one is point]
+        if value == ("" if "" in names else names[0]):
+            roles = ", ".join(ROLES[name] for name in names).capitalize()
             cards.append((value, roles, point))
     said = plan.report({**TITLES, "measure": TITLES["aggregate"]})
     return PlannerAnswer(plan, said, chosen(plan, choice), tuple(cards), words.origin(plan))

@@ -60,10 +60,10 @@ def check_gpu(played: Runs) -> BlockRuns | IntervalRuns:
     try:
         from numba import cuda
 
-        there = bool(cuda.is_available())  # type: ignore[no-untyped-call]
+        is_available = bool(cuda.is_available())  # type: ignore[no-untyped-call]
     except ImportError:
-        there = False
-    if not there:
+        is_available = False
+    if not is_available:
         raise InputError(
             "device",
             'device="cuda" needs an NVIDIA GPU and its driver, which are not here (and '
@@ -135,16 +135,16 @@ def _launch(
         return cuda.to_device(value) if isinstance(value, np.ndarray) else value
 
     units = cuda.device_array(len(numbers), np.int64)
-    there = [cuda.device_array(len(column), np.int64) for column in columns]
+    arrays = [cuda.device_array(len(column), np.int64) for column in columns]
     threads = min(THREADS, len(numbers))
     arguments = (played.seed, on_gpu(numbers), tuple(map(on_gpu, played.settings(endless))))
     asked = time.perf_counter()
     kernel = _kernel(played, draws, by_sums, endless)
-    kernel[-(-len(numbers) // threads), threads](*arguments, *there, units)
+    kernel[-(-len(numbers) // threads), threads](*arguments, *arrays, units)
     started = time.perf_counter()
     cuda.synchronize()  # type: ignore[no-untyped-call]
     ended = time.perf_counter()
-    for column, values in zip(columns, there, strict=True):
+    for column, values in zip(columns, arrays, strict=True):
         values.copy_to_host(column)
     taken: IntArray = units.copy_to_host()
     return taken, started - asked, ended - started

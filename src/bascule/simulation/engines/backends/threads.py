@@ -120,10 +120,10 @@ def _play_all(played: Runs, runs: int, threads: int, progress: Progress | None) 
 
 def _watch(futures: set[Future[None]], controls: list[IntArray], progress: Progress | None) -> None:
     while futures:
-        done, futures = wait(futures, timeout=PROGRESS_SECONDS, return_when=FIRST_COMPLETED)
+        finished, futures = wait(futures, timeout=PROGRESS_SECONDS, return_when=FIRST_COMPLETED)
         if progress is not None:
             progress(sum(int(control[FINISHED]) for control in controls))
-        for future in done:
+        for future in finished:
             future.result()
 
 

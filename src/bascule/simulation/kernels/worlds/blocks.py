@@ -188,17 +188,17 @@ def build(
             ):
                 if dealt == size:
                     if left == 0:
-                        most, delays = terms.tilt, DIFFERENT
+                        tilt, delays = terms.tilt, DIFFERENT
                         if signals:
                             delays = judged(early, arms, count)
-                            most = most_tilt(delays, terms.tilt)
+                            tilt = most_tilt(delays, terms.tilt)
                         if delays == DIFFERENT:
-                            front, share = choose(test, marks, arms, pairs, count, most, terms)
+                            front, share = choose(test, marks, arms, pairs, count, tilt, terms)
                         else:
                             params = terms.usual
                             deviation, scale = spread(arms, count, params), 1.0 / params.precision
                             blend(early.seen, pairs, early.sums, early.sign, deviation, scale)
-                            front, share = choose(test, marks, arms, early.seen, count, most, terms)
+                            front, share = choose(test, marks, arms, early.seen, count, tilt, terms)
                         size = begin(test, marks, arms, count, front, share, terms)
                         begins = may_begin(
                             test, arms, pairs, count, units - counted, pending, terms
@@ -232,10 +232,10 @@ def build(
                         # Nobody is enrolled until the next block is folded in.
                         dealt, size, left = 0, 0, 0
                         if folded < opened or until > clock:
-                            then = blocks[folded & turn, READY] if folded < opened else until
+                            next_time = blocks[folded & turn, READY] if folded < opened else until
                             if until > clock:
-                                then = min(then, until)
-                            clock = max(clock, then - 1)
+                                next_time = min(next_time, until)
+                            clock = max(clock, next_time - 1)
                 if enrols and dealt < size:
                     arm = slots[dealt]
                     mean, gap = mean_and_gap(world, means, arm, clock)
@@ -247,9 +247,9 @@ def build(
                     seen_at, came = arrival(streams, world, clock, value)
                     values[0, units & turn] = value
                     if guarded:
-                        for which in range(len(guards.seeds)):
-                            values[1 + which, units & turn] = outcome_of(
-                                guard_source(guards, which), arm, guards.means[which][arm]
+                        for rail in range(len(guards.seeds)):
+                            values[1 + rail, units & turn] = outcome_of(
+                                guard_source(guards, rail), arm, guards.means[rail][arm]
                             )
                     owners[units & turn] = arm if came else MISSING
                     if signals and came and value == early.event:
@@ -280,8 +280,8 @@ def build(
                     for arm in range(count):
                         arms[arm, BLOCK_UNITS] = 0.0
                         if guarded:
-                            for which in range(len(guards.seeds)):
-                                rails.arms[which][arm][BLOCK_UNITS] = 0.0
+                            for rail in range(len(guards.seeds)):
+                                rails.arms[rail][arm][BLOCK_UNITS] = 0.0
                     if adjusts:
                         coefficients(sums, covariates, ranges, drawn.most, theta)
                     if signals:
@@ -299,10 +299,10 @@ def build(
                                 value = adjusted(value, covariates, theta, xs, at)
                             observe(arms[arm], value)
                             if guarded:
-                                for which in range(len(guards.seeds)):
-                                    rails.arms[which][arm][BLOCK_UNITS] += 1.0
-                                    value = values[1 + which, unit & turn]
-                                    observe_guard(guards, which, arm, value)
+                                for rail in range(len(guards.seeds)):
+                                    rails.arms[rail][arm][BLOCK_UNITS] += 1.0
+                                    value = values[1 + rail, unit & turn]
+                                    observe_guard(guards, rail, arm, value)
                     last, end = blocks[due, FOLLOWING] == 0, blocks[due, END]
                     fold(test, marks, arms, pairs, rails, count, counted, end, last, terms)
                     if adjusts:

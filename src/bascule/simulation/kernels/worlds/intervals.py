@@ -141,7 +141,7 @@ def build(
             for arm in range(arms):
                 assigned[arm] = 0.0
             units, clock, under_way = 0, 0, 0
-            round_size, round_due, whole = 0, 0, True
+            round_size, round_due, is_whole = 0, 0, True
             regret = 0.0
             winner = NOBODY
             while winner == NOBODY and (units < max_units or under_way > 0) and control[STOP] == 0:
@@ -161,14 +161,14 @@ def build(
                         scores[arm] = score(0.0, 0.0, assigned[arm], alpha)
                         round_size += 1
                         round_due = max(round_due, due)
-                        whole = whole and came
+                        is_whole = is_whole and came
                         if round_complete(state, arms):
                             for unit in range(units - round_size, units):
-                                if whole:
+                                if is_whole:
                                     schedule(heads, nexts, dues, unit & turn, round_due)
                                     under_way += 1
                             round_size = 0
-                            whole = True
+                            is_whole = True
                         elif units == max_units:
                             # This round stays open; the rule goes on with those that are not.
                             for unit in range(units - round_size, units):

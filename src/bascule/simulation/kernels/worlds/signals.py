@@ -109,14 +109,14 @@ def set_sizes(sizes: FloatArray, front: int, of_leader: int, of_others: int) -> 
         sizes[arm] = of_leader if arm == front else of_others
 
 
-def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, each: int) -> None:
+def show_events(early: Early, time: int, owners: IntArray, blocks: IntArray, size: int) -> None:
     """Add the events that are known at a moment."""
     turn = early.heads.size - 1
     unit = early.heads[time & turn]
     early.heads[time & turn] = NOTHING
     while unit != NOTHING:
         block = blocks[early.blocks[unit & turn] & turn]
-        set_sizes(early.sizes, block[FRONT], block[SHARE] * each, each)
+        set_sizes(early.sizes, block[FRONT], block[SHARE] * size, size)
         add_events(early.sums, early.sizes, early.sizes.size, owners[unit & turn], 1.0)
         unit = early.nexts[unit & turn]
 

@@ -122,9 +122,9 @@ class Units(NamedTuple):
 
 def source_of(world: World, streams: WordArray | None = None) -> Source:
     """Return what is drawn from in a world whose noise is written out; the stream is as given."""
-    given = np.empty(WORDS, np.uint64) if streams is None else streams
+    words = np.empty(WORDS, np.uint64) if streams is None else streams
     numbers = world_numbers(world), np.array(world.start), *points_of(world)
-    return Source(given, np.empty(1), *numbers, ziggurat_table())
+    return Source(words, np.empty(1), *numbers, ziggurat_table())
 
 
 def drift(world: FloatArray, time: float) -> float:
