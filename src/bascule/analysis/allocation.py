@@ -121,7 +121,8 @@ def logged_ratio(arms: Sequence[str], scores: Scores) -> Check:
         return Check(SAMPLE_RATIO, False, message, p_value)
     message = (
         f"the units of {arms[worst_pair[0]]} and {arms[worst_pair[1]]} do not agree with the "
-        f"logged probabilities ({shown(p_value)}): find out whether these are the ones that were used"
+        f"logged probabilities ({shown(p_value)}): find out whether these are those that "
+        "were used"
     )
     return Check(SAMPLE_RATIO, True, message, p_value)
 
