@@ -22,6 +22,7 @@ from bascule.core.ending import ending
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.effects import effects
+from bascule.core.metrics.metric import DIRECTION
 from bascule.core.options import make, options_of
 from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
 from bascule.core.rules import RULES
@@ -324,9 +325,8 @@ def _agreement(design: Design, means: tuple[float, ...], seed: int) -> bool:
         assert effect.low <= effect.high, f"{effect!r} has its ends in the wrong order"
         assert effect.guarantee == capped.calibration.guarantee
         if last.decision is not None and len(means) == 2:
-            ahead = effect.low if effect.first == last.decision.name else -effect.high
-            if design.goal == "decrease":
-                ahead = -effect.high if effect.first == last.decision.name else effect.low
+            ends = sorted(DIRECTION[design.goal] * end for end in (effect.low, effect.high))
+            ahead = ends[0] if effect.first == last.decision.name else -ends[1]
             assert ahead >= 0.0, f"{effect!r} contradicts the decision for {last.decision.name}"
     assert last.decision is None or ending(capped, last.statistics) is not None
     return True

@@ -24,7 +24,7 @@ from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.evidence.spread import skewness, units_needed
 from bascule.core.metrics.effects import Contrast, Effect, contrasts, signed
-from bascule.core.metrics.metric import Goal
+from bascule.core.metrics.metric import DIRECTION, Goal
 from bascule.core.outcomes import Gaussian
 from bascule.core.statistics import ArmStatistics
 from bascule.core.types import FloatArray
@@ -259,7 +259,7 @@ def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
     means = [arm.mean for arm in arms if arm.mean is not None]
     if len(means) < len(arms):
         return None
-    best = max(means) if goal == "increase" else min(means)
+    best = max(means, key=lambda mean: DIRECTION[goal] * mean)
     return sum(arm.units * abs(best - mean) for arm, mean in zip(arms, means, strict=True))
 
 
@@ -271,7 +271,7 @@ def _saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course, goal: Goal)
     best = arms[decision.arm].mean or 0.0
     later = np.array([day.isoformat() > course.decided for day in sums.days])
     units = sums.units[later].sum(axis=0)
-    up = 1.0 if goal == "increase" else -1.0
+    up = DIRECTION[goal]
     return float(
         sum(n * up * (best - (arm.mean or 0.0)) for n, arm in zip(units, arms, strict=True))
     )

@@ -17,7 +17,7 @@ from bascule.core.inputs.extras import require
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.effects import Contrast, Effect
 from bascule.core.metrics.guardrails import Standing
-from bascule.core.metrics.metric import Decides
+from bascule.core.metrics.metric import DIRECTION, Decides
 from bascule.core.presenter import Reported, presenter
 from bascule.core.procedures.base import Decision
 
@@ -203,10 +203,9 @@ class Analysis(Reported):
         if self.evidence.once:
             control = self.arms[0].name
             bounds = [(one.first, one.low, one.high) for one in self.once if one.second == control]
-        if metric.goal == "decrease":
-            bounds = [(treatment, -high, -low) for treatment, low, high in bounds]
         standings: dict[str, Standing] = {}
-        for treatment, low, high in bounds if metric.margin is not None else ():
+        for treatment, *ends in bounds if metric.margin is not None else ():
+            low, high = sorted(DIRECTION[metric.goal or "increase"] * end for end in ends)
             harmed = metric.harm_line is not None and high < -metric.harm_line
             within = metric.margin is not None and low > -metric.margin
             standings[treatment] = "harmed" if harmed else "within margin" if within else "open"

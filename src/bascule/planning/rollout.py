@@ -23,7 +23,7 @@ from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, tidy
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.metrics.measure import Measure
-from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
 from bascule.core.outcomes import Gaussian, Outcome
 from bascule.core.presenter import Reported, presenter
 from bascule.core.rules import Tilt
@@ -252,7 +252,7 @@ def _worlds(design: Design) -> list[tuple[str, dict[str, tuple[float, ...]]]]:
     unchanged = {metric.name: (metric.baseline or 0.0,) * (1 + new) for metric in design.metrics}
     worlds = [(UNCHANGED, unchanged)]
     for metric in design.guardrails:
-        base, sign = metric.baseline or 0.0, 1.0 if metric.goal == "decrease" else -1.0
+        base, sign = metric.baseline or 0.0, -DIRECTION[metric.goal]
         worlds += [
             (
                 f"{metric.name} {name}",

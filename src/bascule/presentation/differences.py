@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from bascule.core.metrics.metric import DIRECTION, Goal
 from bascule.presentation.guarantees import (
     STANDINGS,
     UNBIASED,
@@ -13,7 +14,7 @@ from bascule.presentation.guarantees import (
     contrast_words,
     difference_words,
 )
-from bascule.presentation.numbers import Amounts, count, percent
+from bascule.presentation.numbers import BETTER, Amounts, count, percent
 
 if TYPE_CHECKING:
     from bascule.core.metrics.effects import Contrast, Effect
@@ -41,7 +42,7 @@ def amounts_of(status: Status) -> Amounts:
     return Amounts(status.binary, status.cost_unit)
 
 
-def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts: Amounts) -> str:
+def effect_words(contrasts: Sequence[Contrast], winner: str, goal: Goal, amounts: Amounts) -> str:
     """Return the winner minus the control, or minus its nearest rival if it is the control."""
     mine = [
         (contrast.difference, contrast.low, contrast.high, "")
@@ -53,8 +54,7 @@ def effect_words(contrasts: Sequence[Contrast], winner: str, goal: str, amounts:
         for contrast in contrasts
         if contrast.control == winner
     ]
-    sign = -1.0 if goal == "decrease" else 1.0
-    shown = mine or sorted(rivals, key=lambda row: sign * row[0])
+    shown = mine or sorted(rivals, key=lambda row: DIRECTION[goal] * row[0])
     if not shown:
         return ""
     difference, low, high, against = shown[0]
@@ -158,9 +158,7 @@ def coverage_words(arms: Sequence[str], shares: Sequence[float | None]) -> str:
 
 def _metric_lines(metric: MetricStatus, arms: Sequence[str]) -> list[str]:
     amounts = Amounts(metric.binary)
-    about: list[str] = [metric.role]
-    if metric.goal == "decrease":
-        about.append("lower is better")
+    about: list[str] = [metric.role, *BETTER[metric.goal]]
     if metric.margin is not None:
         about.append(f"margin {amounts.size(metric.margin)}")
     if values := coverage_words(arms, metric.coverage):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from bascule.core.approximate import UNKNOWN, about, part, percent, size
 from bascule.core.design_parts import cost_unit
+from bascule.core.metrics.metric import Goal
 
 if TYPE_CHECKING:
     from bascule.core.metrics.metric import Goal
@@ -30,6 +31,9 @@ NORMAL_95 = 1.959964
 
 LEAST_ERROR = 1e-4
 """Standard errors below this part of a mean change none of its four digits, and are not shown."""
+
+BETTER: dict[Goal, tuple[str, ...]] = {"increase": (), "decrease": ("lower is better",)}
+"""What is said of a goal that is not the usual one."""
 
 
 @dataclass(frozen=True, slots=True)

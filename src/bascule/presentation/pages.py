@@ -11,7 +11,7 @@ from bascule.core.calendar import DAY
 from bascule.core.ending import winner_promise
 from bascule.core.inputs.extras import missing
 from bascule.presentation.figures import inline
-from bascule.presentation.numbers import Amounts, count, duration
+from bascule.presentation.numbers import BETTER, Amounts, count, duration
 from bascule.presentation.report import Fact, Report
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def design_report(design: Design) -> Report:
 def _about(metric: Metric) -> str:
     """Return what a metric beside the primary one is."""
     amounts, about = Amounts(metric.outcome.binary), [metric.role, metric.outcome.words]
-    if metric.goal == "decrease":
-        about.append("lower is better")
+    about += BETTER[metric.goal]
     if metric.margin is not None:
         about.append(f"margin {amounts.size(metric.margin)}")
     if metric.measure is not None:

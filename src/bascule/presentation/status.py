@@ -20,6 +20,7 @@ from bascule.presentation.differences import (
 from bascule.presentation.figures import Differences, Intervals, has_bounds
 from bascule.presentation.guarantees import harm_words, margin_words
 from bascule.presentation.numbers import (
+    BETTER,
     Amounts,
     amount,
     count,
@@ -420,8 +421,7 @@ def arm_table(status: Status) -> Table:
     amounts, about = amounts_of(status), []
     if status.covariates is not None:
         about.append(f"means {status.covariates.words}")
-    if status.goal == "decrease":
-        about.append("lower is better")
+    about += BETTER[status.goal]
     names = [arm.name for arm in status.arms]
     if values := coverage_words(names, [arm.coverage for arm in status.arms]):
         about.append(values)

@@ -15,6 +15,7 @@ import numpy as np
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.ending import cap_met
+from bascule.core.metrics.metric import DIRECTION
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.procedures.blocks.steps import GOES_ON
 from bascule.core.rounds import (
@@ -103,7 +104,8 @@ def _steered(
     arms, pairs = (np.array(rows) for rows in procedure.rows(procedure.empty()))
     sums: list[ArmStatistics] = [ArmStatistics()] * count
     shares = np.full(count, 1.0 / count)
-    gaps = means.max() - means if design.goal == "increase" else means - means.min()
+    worth = DIRECTION[design.goal] * means
+    gaps = worth.max() - worth
     waiting: list[list[FloatArray]] = []
     lost = 0.0
     for period in range(math.ceil(LONGEST / every)):

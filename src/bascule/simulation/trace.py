@@ -305,11 +305,9 @@ def trace_stages(
             unit.total += value
         statistics = close_stage(design.increasing, _counted(members, statistics))
         reached = procedure.decision(statistics)
-        if design.goal == "increase":
-            yield Stage(joined, values, statistics, reached)
-        else:
-            arms = tuple(arm.reflected(0.0) for arm in statistics.arms)
-            yield Stage(joined, tuple(-x for x in values), replace(statistics, arms=arms), reached)
+        # Statistics that a step shows are in the user's own numbers.
+        own = design.oriented_statistics(statistics)
+        yield Stage(joined, tuple(map(design.oriented, values)), own, reached)
         if reached is not None:
             return
 

@@ -17,6 +17,7 @@ from bascule.core.design import Design
 from bascule.core.evidence.families.known_spread import boundary_for
 from bascule.core.evidence.families.rows import CLOCK, TOTAL, Params, pair_index
 from bascule.core.evidence.normal import log_normal_cdf
+from bascule.core.metrics.metric import DIRECTION
 from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import Statistics
@@ -70,8 +71,7 @@ def unbiased_difference(
     else:
         size = _behind_mixture(total, clock, params._replace(effect=params.effect / spread))
     sign = math.copysign(1.0, pair[TOTAL]) * (1.0 if treatment == first else -1.0)
-    better = 1.0 if design.goal == "increase" else -1.0
-    return better * sign * size * spread * procedure.outcome.scale
+    return DIRECTION[design.goal] * sign * size * spread * procedure.outcome.scale
 
 
 def _spread(procedure: BlockProcedure, statistics: Statistics, first: int, second: int) -> float:

@@ -12,7 +12,7 @@ from bascule.analysis.evidence.pairs import Pair
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import Effect
-from bascule.core.metrics.metric import Goal
+from bascule.core.metrics.metric import DIRECTION, Goal
 from bascule.core.numerics import smallest
 from bascule.core.procedures.base import SAME, Decision
 
@@ -110,15 +110,13 @@ class Judge:
         """The decision, after one more day."""
         if self.decision is not None:
             return self.decision
-        out = set(self.beaten)
+        out, up = set(self.beaten), DIRECTION[self.terms.goal]
         for effect in effects:
-            better, worse = effect.first, effect.second
-            if self.terms.goal == "decrease":
-                better, worse = worse, better
-            if effect.low >= 0.0 and better not in out:
-                self.beaten.add(worse)
-            if effect.high <= 0.0 and worse not in out:
-                self.beaten.add(better)
+            low, high = sorted((up * effect.low, up * effect.high))
+            if low >= 0.0 and effect.first not in out:
+                self.beaten.add(effect.second)
+            if high <= 0.0 and effect.second not in out:
+                self.beaten.add(effect.first)
         terms = self.terms
         left = [arm for arm in terms.arms if arm not in self.beaten]
         if len(left) == 1:
@@ -167,7 +165,7 @@ def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float
     for (first, second), pair in zip(combinations(terms.arms, 2), pairs, strict=False):
         if pair.clock <= 0.0 or not pair.ready:
             return None
-        up = 1.0 if terms.goal == "increase" else -1.0
+        up = DIRECTION[terms.goal]
         for mine, rival, sign in ((first, second, up), (second, first, -up)):
             if mine in ahead and rival in ahead:
                 needed = _times(pair, sign * pair.difference, terms.log_threshold)

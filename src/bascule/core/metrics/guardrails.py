@@ -18,7 +18,7 @@ from bascule.core.design import Design
 from bascule.core.evidence.families.rows import Difference
 from bascule.core.metrics import coverage, guard_rule
 from bascule.core.metrics.effects import Effect
-from bascule.core.metrics.metric import Metric
+from bascule.core.metrics.metric import DIRECTION, Metric
 from bascule.core.procedures.intervals.state import intersected
 from bascule.core.statistics import ArmStatistics, Statistics
 
@@ -145,18 +145,19 @@ def _view(
     control = design.control_index
     now = _advantages(metric_design, statistics)
     bounds = intersected(statistics.bounds, ((low, high) for _, low, high in now))
-    up = 1.0 if metric.goal == "increase" else -1.0
+    up = DIRECTION[metric.goal]
     effects = []
     for arm, (low, high) in enumerate(bounds):
         if arm == control:
             continue
-        oriented = (low, high) if metric.goal == "increase" else (0.0 - high, 0.0 - low)
+        least, most = sorted((0.0 + up * low, 0.0 + up * high))
         effects.append(
             Effect(
                 design.arms[arm],
                 design.arms[control],
                 0.0 + up * now[arm][0],
-                *oriented,
+                least,
+                most,
                 metric_design.procedure.end_error,
                 metric_design.calibration.guarantee,
             )

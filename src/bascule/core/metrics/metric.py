@@ -17,6 +17,9 @@ from bascule.core.outcomes import OUTCOMES, Outcome
 Goal = Literal["increase", "decrease"]
 """Whether the arm with the highest mean is the best, or the one with the lowest."""
 
+DIRECTION: dict[Goal, float] = {"increase": 1.0, "decrease": -1.0}
+"""What outcomes are multiplied by so that more is better."""
+
 Role = Literal["guardrail", "secondary"]
 """A guardrail affects what is shipped; a secondary metric is only shown."""
 

@@ -15,6 +15,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.errors import InputError
 from bascule.core.metrics.effects import Effect, advantages
+from bascule.core.metrics.metric import DIRECTION
 from bascule.core.procedures.base import AnyStatistics
 from bascule.live.steps.folding import with_knob
 from bascule.theory import Prediction
@@ -89,7 +90,7 @@ def shown_means(
     >>> shown_means(design, [2.0, 1.0], "b", [ahead])
     [0.75, 1.0]
     """
-    up = 1.0 if design.goal == "increase" else -1.0
+    up = DIRECTION[design.goal]
     best, shown = means[design.arms.index(leader)], list(means)
     for effect in effects:
         is_known = (

@@ -14,7 +14,7 @@ from bascule.core.evidence.radius import FIRST_UNITS
 from bascule.core.inputs import checks
 from bascule.core.inputs.checks import amount, read_amount, tidy
 from bascule.core.metrics.measure import Measure, seconds
-from bascule.core.metrics.metric import Goal, Metric, check_metrics
+from bascule.core.metrics.metric import DIRECTION, Goal, Metric, check_metrics
 from bascule.planning.request.fields import RequestFields
 from bascule.planning.request.options import Lift
 from bascule.simulation.recurrent.exponential_sum import LONGEST
@@ -69,7 +69,7 @@ def lifts_of(lift: Lift, baseline: float, arms: int, goal: Goal) -> tuple[float,
         return tuple(lift_of(part, baseline) for part in lift)
     single = lift_of(lift, baseline)
     # If the others stayed at the baseline there would be no single best arm to find.
-    rest = single if (single < 0) == (goal == "increase") else 0.0
+    rest = single if DIRECTION[goal] * single < 0 else 0.0
     return (single, *(rest for _ in range(arms - 2)))
 
 

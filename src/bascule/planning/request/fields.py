@@ -9,6 +9,7 @@ from bascule.core.calendar import DAY
 from bascule.core.design import MOST_UNITS
 from bascule.core.gaps import rival_gaps
 from bascule.core.inputs.checks import tidy
+from bascule.core.metrics.metric import DIRECTION
 from bascule.core.outcomes import Outcome, Recurrent
 from bascule.planning.request.options import PlanFields
 from bascule.planning.request.traffic import Traffic
@@ -40,10 +41,14 @@ class RequestFields(PlanFields):
         """The mean of each arm if the lift is as requested."""
         return (self.baseline, *(tidy(self.baseline + lift) for lift in self.lifts))
 
+    def loss_of(self, mean: float) -> float:
+        """Return a mean so that a lower one is better."""
+        return -DIRECTION[self.goal] * mean
+
     @property
     def gaps(self) -> tuple[float, ...]:
         """How much worse than the best each other arm is."""
-        return rival_gaps([mean if self.goal == "increase" else -mean for mean in self.means])
+        return rival_gaps([-self.loss_of(mean) for mean in self.means])
 
     @property
     def gap(self) -> float:
@@ -53,12 +58,12 @@ class RequestFields(PlanFields):
     @property
     def best(self) -> float:
         """The mean of the best arm."""
-        return max(self.means) if self.goal == "increase" else min(self.means)
+        return min(self.means, key=self.loss_of)
 
     @property
     def rival(self) -> float:
         """The mean of the best arm's nearest rival."""
-        return self.best - self.gap if self.goal == "increase" else self.best + self.gap
+        return self.best - DIRECTION[self.goal] * self.gap
 
     @property
     def max_units(self) -> int:

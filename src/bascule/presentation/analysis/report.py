@@ -18,6 +18,7 @@ from bascule.presentation.analysis.figure import (
 from bascule.presentation.analysis.headline import metric_words
 from bascule.presentation.guarantees import STANDINGS, bound_words, interval_name, unbiased_lines
 from bascule.presentation.numbers import (
+    BETTER,
     UNKNOWN,
     Amounts,
     bounds_words,
@@ -170,7 +171,7 @@ def _arm_table(analysis: Analysis) -> Table:
     ]
     winner = None if analysis.decision is None else analysis.decision.name
     strong = tuple(at for at, arm in enumerate(analysis.arms) if arm.name == winner)
-    better = "lower is better" if analysis.design.goal == "decrease" else ""
+    better = "".join(BETTER[analysis.design.goal])
     return Table((("arm", "units", "counted", "mean", "deviation"), *rows), better, strong)
 
 

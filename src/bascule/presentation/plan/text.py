@@ -218,7 +218,7 @@ def limits(plan: Plan) -> list[str]:
     request, reach = plan.request, plan.reach
     lift = None if reach.lift is None else lift_words(request.outcome, reach.lift)
     # Where both best arms have a lift, what is to be found is the lead of one over the other.
-    two_best = sorted(request.means, reverse=request.goal == "increase")[:2]
+    two_best = sorted(request.means, key=request.loss_of)[:2]
     name = "lift" if request.baseline in two_best else "lead over the next best arm"
     if plan.possible:
         said = []
