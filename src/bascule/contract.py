@@ -22,9 +22,9 @@ from bascule.core.ending import ending
 from bascule.core.errors import InfeasibleError, InputError
 from bascule.core.gaps import checked_means
 from bascule.core.metrics.effects import effects
-from bascule.core.metrics.metric import DIRECTION
+from bascule.core.metrics.metric import DIRECTION, Metric
 from bascule.core.options import make, options_of
-from bascule.core.outcomes import OUTCOMES, Noise, Normal, Outcome
+from bascule.core.outcomes import OUTCOMES, Gaussian, Noise, Normal, Outcome
 from bascule.core.rules import RULES
 from bascule.core.statistics import Statistics
 from bascule.live import open as open_store
@@ -54,6 +54,9 @@ outcomes that recur."""
 
 SPREADS = (0.02, 1.0, 50.0)
 """Spreads of outcomes that have one as a parameter."""
+
+LEAST_DAYS = 2.0
+"""Days that the planned test lasts at least."""
 
 PLACES = (0.05, 0.5)
 """Means of other outcomes, as parts of the width of their limits; the spread follows."""
@@ -366,13 +369,27 @@ def _covariates(design: Design, i: int) -> dict[str, float] | None:
 
 
 def _plan(design: Design, means: tuple[float, ...], seed: int) -> bool:
-    """A plan for such outcomes has a design, or says in an `InputError` what is missing."""
+    """A plan has a design: for the outcomes alone, and with the rule, a calendar and a guardrail.
+
+    A rule that is not in blocks has no calendar, and a test of stages no other metric: the plan
+    says so in an `InputError` that names the option.
+    """
     worst, best = min(means, key=design.oriented), max(means, key=design.oriented)
     asked = {"baseline": worst, "lift": best - worst, "goal": design.goal, "runs": 40, "seed": seed}
     asked["units_per_day"] = 500.0
     made = plan(design.outcome, **asked)  # type: ignore[arg-type]
     assert made.design.outcome == design.outcome
     assert made.design.calibration.guarantee in ("proven", "gaussian", "asymptotic")
+    guard = Metric("contract", Gaussian(1.0), margin=1.0)
+    full = {**asked, "rules": [design.rule], "min_days": LEAST_DAYS, "metrics": [guard]}
+    try:
+        made = plan(design.outcome, **full)  # type: ignore[arg-type]
+    except InputError as problem:
+        if design.procedure.counts == "blocks" or problem.field not in full:
+            raise AssertionError(f"{design.rule.label} cannot be planned: {problem}") from None
+        return True
+    assert any(point.rule == design.rule for point in made.points), f"{design.rule!r} is left out"
+    assert made.shipping.p50_days >= LEAST_DAYS, "the calendar is left out of the plan"
     return True
 
 

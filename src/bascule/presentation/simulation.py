@@ -115,18 +115,13 @@ def rows(simulation: Simulation) -> list[tuple[str, str]]:
 
 def not_played(simulation: Simulation) -> str:
     """Return what the design has that was not played, and what to do; empty if there is nothing."""
-    design, world = simulation.design, simulation.world
-    window, parts = design.matures(0.0), []
-    if window and world.delay is None:
-        parts.append(f"the window of {duration(window / DAY)} (outcomes are known at once)")
-    if design.withholds and (design.metrics or world.units_per_day is None):
-        parts.append("the calendar (a decision is announced at once)")
-    if not parts:
-        return ""
-    remedy = "simulations of designs with other metrics have neither windows nor a calendar"
-    if not design.metrics:
-        remedy = "give the units per day"
-    return f"{' and '.join(parts)}: {remedy}"
+    window = duration((simulation.design.matures(0.0) or 0.0) / DAY)
+    words = {
+        "window": f"the window of {window} (outcomes are known at once)",
+        "calendar": "the calendar (a decision is announced at once)",
+    }
+    parts = [words[part] for part in simulation.unplayed]
+    return f"{' and '.join(parts)}: give the units per day" if parts else ""
 
 
 def guarded_rows(simulation: Simulation, guarded: GuardedRuns) -> list[tuple[str, str]]:

@@ -262,6 +262,13 @@ class Simulation(Reported):
             return None
         return None if math.isnan(bound) else bound
 
+    @property
+    def unplayed(self) -> tuple[str, ...]:
+        """The parts of the design that were not played, as the world has no units per day."""
+        has_window = bool(self.design.matures(0.0)) and self.world.delay is None
+        has_calendar = self.design.withholds and self.world.units_per_day is None
+        return ("window",) * has_window + ("calendar",) * has_calendar
+
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain data; `bascule simulate --json` prints it."""
         summary = self.summary()
@@ -286,6 +293,8 @@ class Simulation(Reported):
             data.update(engine=self.engine, accuracy=self.accuracy)
         if self.world.units_per_day is not None:
             data["days"] = finite_data(self.days)
+        if self.unplayed:
+            data["not_played"] = list(self.unplayed)
         if self.world.extras or self.world.units_per_day is not None:
             data["world"] = self.world.to_dict()
         if self.guarded is not None:

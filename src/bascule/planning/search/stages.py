@@ -173,12 +173,8 @@ class _Planning:
         Guardrails of unknown spread are not played, nor are designs without a compiled loop.
         """
         request, known = self.request, all(map(metric_spread, answer.design.metrics))
-        if request.window is not None or request.withholds:
-            # The loop with guardrails plays outcomes that are known at once, without a calendar.
-            return None
         design = replace(answer.design, outcome=request.played_outcome)
-        plain = request.world.plain_for(design.outcome) and design.covariates is None
-        if not known or not plain or not can_compile(design.increasing):
+        if not known or design.covariates is not None or not can_compile(design.increasing):
             return None
         self.progress("simulating the guardrails", self.done, PARTS)
         days = max(answer.expected_days.mean, *(need or 0.0 for need in answer.guardrails.values()))

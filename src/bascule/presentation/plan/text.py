@@ -195,13 +195,7 @@ def guardrail_lines(plan: Plan) -> list[str]:
             f"Guardrail {name} (margin {margin}): about {duration(days)} until an unchanged arm "
             f"is shown to be within its margin; {wait}."
         )
-    shown, request = plan.guarded, plan.request
-    if said and shown is None and plan.complete and (request.window or request.withholds):
-        reason = "a conversion window" if request.window else "a calendar"
-        said.append(
-            f"Guardrails are not simulated together with {reason}: the days of the design are "
-            "those of its primary metric."
-        )
+    shown = plan.guarded
     if shown is not None:
         said.append(
             "With its guardrails, every arm unchanged on them, the test ends after "
