@@ -17,6 +17,12 @@ import typer
 
 import bascule
 from bascule.cli.main import app
+from bascule.core.design import Design
+from bascule.core.metrics.measure import Measure
+from bascule.core.options import options_of
+from bascule.core.outcomes import OUTCOMES
+from bascule.core.rules import RULES
+from bascule.research import static
 from bascule.service.page.words import terms
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -198,3 +204,19 @@ def test_reference_covers_every_public_name() -> None:
 
 def test_an_everyday_namespace_is_short() -> None:
     assert len(bascule.__all__) <= 50
+
+
+def test_the_page_of_the_design_file_has_every_field() -> None:
+    text = (DOCS / "using" / "design-file.md").read_text(encoding="utf-8")
+    rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| `")]
+    listed = {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+    fields = {*options_of(Design)} | {f"measure.{name}" for name in options_of(Measure)}
+    for part, registry in (("outcome", OUTCOMES), ("rule", RULES)):
+        fields.add(f"{part}.kind")
+        words = next(line for line in text.splitlines() if line.startswith(f"| `{part}.kind`"))
+        for kind in registry.kinds:
+            # Tests and other modules of research register more.
+            if registry.get(kind).__module__.startswith(("bascule.core.", static.__name__)):
+                assert f'"{kind}"' in words
+                fields |= {f"{part}.{name}" for name in options_of(registry.get(kind))}
+    assert listed == fields
