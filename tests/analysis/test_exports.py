@@ -63,6 +63,31 @@ def test_two_tables_that_match_in_part_say_so_first_and_not_at_all_is_an_error()
         bs.analyze(others, "amount", assignments=exposures)
 
 
+@pytest.mark.parametrize("names", [("anonymous_id",) * 2, ("user_id", "visitor_id")])
+def test_the_unit_is_the_column_whose_entries_match(names: tuple[str, str]) -> None:
+    """Both tables also have an `id` of their own, of messages and of orders."""
+    mine, theirs = names
+    exposures = pd.DataFrame(
+        {"id": np.arange(N) + 9000, theirs: USERS, "variant": LOG.arm, "sent_at": TIME}
+    )
+    buyers = np.flatnonzero(BOUGHT)
+    orders = pd.DataFrame(
+        {"id": np.arange(len(buyers)), mine: np.take(USERS, buyers), "amount": 1.0}
+    )
+    found = bs.analyze(orders, "amount", assignments=exposures)
+    assert (found.reading.unit, found.reading.assignments_unit) == names
+    assert means_of(found) == pytest.approx(SHARES)
+
+
+def test_times_until_an_event_are_refused_with_what_to_do() -> None:
+    survival = LOG.rename(columns={"y": "status", "ts": "entered"}).assign(futime=RNG.random(N))
+    with pytest.raises(bs.InputError, match=r"log-rank test or a Cox model"):
+        bs.analyze(survival)
+    rows = pd.concat([LOG.assign(start=0, stop=5), LOG.assign(start=5, stop=9)])
+    with pytest.raises(bs.InputError, match="start and the stop of a time at risk"):
+        bs.analyze(rows.drop(columns="ts"), "y")
+
+
 @pytest.mark.parametrize("metric", [(), ("event_name=purchase",)])
 def test_exposures_and_events_in_one_table(metric: tuple[str, ...]) -> None:
     seen = pd.DataFrame(

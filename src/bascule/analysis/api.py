@@ -219,6 +219,16 @@ def one_line() -> Iterator[None]:
         raise
     except Exception as problem:
         module = type(problem).__module__.split(".")[0]
-        if module not in ("ibis", "duckdb", "_duckdb", "psycopg", "pyarrow", "sqlglot"):
+        if module in ("bascule", "builtins"):
             raise
-        raise InputError("events", f"the log cannot be read: {first_line(problem)}") from None
+        if type(problem).__name__ in ("OperationNotDefinedError", "UnsupportedOperationError"):
+            raise InputError(
+                "events",
+                f"the database lacks a function that is needed ({first_line(problem)}): export the "
+                "rows to Parquet or CSV, and analyse the file",
+            ) from None
+        raise InputError(
+            "events",
+            f"the log cannot be read: {first_line(problem)}: check that the database answers the "
+            "query, or export the rows to a file",
+        ) from None

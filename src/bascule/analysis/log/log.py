@@ -106,7 +106,9 @@ def read_log(
         columns = replace(columns, arm=arm, **about)
     else:
         assert asked.assignments is not None
-        assigned_unit = _assigned_unit(assignments, asked.assignments.unit, unit, arm)
+        assigned_unit = _assigned_unit(
+            assignments, asked.assignments.unit or used.assignments_unit, unit, arm
+        )
         forms = _written(assignments, [about["covariate"]], asked.log.decimal)
         words = unit_words(assignments, assigned_unit)
         assignment_columns = Columns(

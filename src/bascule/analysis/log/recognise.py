@@ -28,7 +28,7 @@ from bascule.analysis.log.naming import (
     usual,
 )
 from bascule.analysis.log.reading import Question, Reading
-from bascule.analysis.log.sample import MOSTLY, Roles
+from bascule.analysis.log.sample import MOSTLY, Roles, Sample
 from bascule.analysis.log.times import FORMAT_HINT
 
 DAY_NAMES = ("day", "date")
@@ -94,6 +94,7 @@ def recognised(
         arm=roles.columns["arm"],
         time=roles.columns.get("time"),
         value=roles.columns.get("metric"),
+        assignments_unit=roles.assigned_unit,
         other_values=candidates,
         notes=tuple(roles.notes),
         wholes=tuple(wholes),
@@ -103,6 +104,8 @@ def recognised(
 
 def _find_unit(roles: Roles) -> None:
     sample = roles.events
+    if not roles.alone and _find_unit_of_both(roles):
+        return
     free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
     identities = [c for c in free if re.search(IDENTITY, plain(c))]
     # Identities of few things, or of groups with several rows, are not those of units.
@@ -119,6 +122,43 @@ def _find_unit(roles: Roles) -> None:
     if not roles.alone or (likely and not shapes.counts_of_units(roles)):
         columns = likely or free
         roles.ask("unit", f"unit could be {listed(columns, 'or')}", next(iter(columns), "COLUMN"))
+
+
+def _find_unit_of_both(roles: Roles) -> bool:
+    """Take the identity whose entries match between two tables; return whether there is one.
+
+    Names of units come before other identities, and these before `id`, which numbers messages or
+    orders in many tables. Of columns that match, only those that match best could be meant.
+    """
+    sample, beside = roles.events, roles.arms
+    stated = roles.asked.assignments.unit if roles.asked.assignments is not None else None
+    theirs = [named("unit", stated, list(beside.table.columns))] if stated else _identities(beside)
+    tiers: list[dict[str, str]] = [{}, {}, {}]
+    for name in _identities(sample):
+        same = [c for c in theirs if plain(c) == plain(name)] or theirs[: bool(stated)]
+        others = [c for c in theirs if usual("unit", [c])] if usual("unit", [name]) else []
+        tier = 0 if usual("unit", [name]) else 2 if plain(name) == "id" else 1
+        if same or len(others) == 1:
+            tiers[tier][name] = (same or others)[0]
+    for tier in tiers:
+        matched = {c: sample.matched(c, beside.table[other]) for c, other in tier.items()}
+        most = max(matched.values(), default=0.0)
+        names = [c for c in tier if matched[c] > 0.0 and matched[c] >= MOSTLY * most]
+        if names:
+            roles.choose("unit", sample, [names], finest=True)
+            roles.assigned_unit = tier[str(roles.meant("unit"))]
+            return True
+    return False
+
+
+def _identities(sample: Sample) -> list[str]:
+    """The columns of a table that have the name of a unit or of another identity."""
+    free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
+    kinds = {c: sample.table[c].type() for c in free}
+    free = [c for c in free if kinds[c].is_string() or kinds[c].is_integer()]
+    return [*usual("unit", free)] + [
+        c for c in free if re.search(IDENTITY, plain(c)) and not usual("unit", [c])
+    ]
 
 
 def _is_group(roles: Roles, name: str) -> bool:

@@ -189,6 +189,13 @@ class Sample:
             return {}
         return {field: f"json_extract_string({column}, '$.{field}')" for field in fields}
 
+    def matched(self, name: str, others: Any) -> float:
+        """The share of the first rows whose entry another column, of another table, has as well."""
+        mine = self._first.select(entry=self._first[name].cast("string"))
+        known = others.name("entry").as_table()
+        both = mine.semi_join(known.select(entry=known.entry.cast("string")), "entry")
+        return float(run(both.agg(rows=both.count()))[0]["rows"]) / max(self.rows, 1)
+
     def without(self, arm: str, unit: str) -> float:
         """The share of rows without an arm whose units have one in other rows."""
         table = self.table
@@ -354,6 +361,7 @@ class Roles:
         # Rows that count units, or are units, have no column of identities.
         self.no_unit = asked.log.row_is_unit or asked.log.count is not None
         self.columns: dict[str, str] = {}
+        self.assigned_unit: str | None = None
         self.unclear: list[str] = []
         self.options: dict[str, Any] = {}
         self.notes: list[str] = []

@@ -98,6 +98,7 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
         elif source.is_ibis:
             if source.query is not None:
                 raise InputError("query", "query goes with a file, a frame or a database")
+            refuse_others(source.place.get_backend().name, source.field)
             tables.append(source.place)
         else:
             if isinstance(source.place, (str, Path)):
@@ -194,6 +195,7 @@ def _of_frame(opened: Connections, source: Source, *, elsewhere: bool) -> tuple[
 def _of_database(opened: Connections, source: Source) -> Any:
     """The answer of a database to a query, which may also be the name of a table."""
     url, query, field = str(source.place), source.query, source.field
+    refuse_others(source.scheme or "", field)
     is_file = source.scheme is None
     if is_file and not Path(url).exists():
         raise InputError(field, f"{field}: there is no file {url}: check the path")
@@ -223,15 +225,49 @@ def _of_database(opened: Connections, source: Source) -> Any:
             return remote.table(f"bascule_{field}")
         if remote.name != "postgres":
             return remote.sql(query)
-        # A view of this session alone: some versions of Ibis cannot describe a query otherwise.
-        remote.raw_sql(f"CREATE TEMPORARY VIEW bascule_{field} AS {query}").close()
-        return remote.table(f"bascule_{field}")
+        return remote.sql(query, schema=_schema(remote, query))
     except InputError:
         raise
     except load_ibis().common.exceptions.TableNotFound:
         raise InputError("query", f"query: there is no table {query}") from None
     except Exception as problem:
         raise InputError("query", f"query: {first_line(problem)}") from None
+
+
+def _schema(remote: Any, query: str) -> dict[str, Any]:
+    """The columns of a query to PostgreSQL, found without creating anything.
+
+    Ibis would create a view for it, which roles that may only read cannot do.
+    """
+    with remote.con.transaction(), remote.con.cursor() as cursor:
+        # On lines of its own, since a query may end in a comment.
+        cursor.execute(f"SELECT * FROM (\n{query}\n) AS bascule_rows LIMIT 0")  # nosec B608
+        columns = [(column.name, column.type_code) for column in cursor.description]
+        kinds = {}
+        for code in {code for _, code in columns}:
+            (kinds[code],) = cursor.execute("SELECT format_type(%s, NULL)", [code]).fetchone()
+    read = remote.compiler.type_mapper.from_string
+    repeated = [name for name, times in Counter(name for name, _ in columns).items() if times > 1]
+    if repeated:
+        raise InputError("query", f"query: two columns are called {repeated[0]}: rename one")
+    return {name: read(kinds[code]) for name, code in columns}
+
+
+UNTRIED = {
+    **{"clickhouse": "ClickHouse", "mysql": "MySQL", "mariadb": "MariaDB"},
+    **{"mssql": "SQL Server", "oracle": "Oracle"},
+}
+"""Databases whose SQL lacks what is needed, or computes something else."""
+
+
+def refuse_others(kind: str, field: str) -> None:
+    """Refuse databases that are not supported, before any connection is made."""
+    if kind in UNTRIED:
+        raise InputError(
+            field,
+            f"{field}: {UNTRIED[kind]} is not supported: export the rows to Parquet or CSV, and "
+            "analyse the file",
+        )
 
 
 def _only_table(remote: Any, url: str) -> str:
