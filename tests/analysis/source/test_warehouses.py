@@ -25,7 +25,7 @@ def recording(log: Any, seen: list[Any]) -> Any:
     class Warehouse(DuckDB):
         """The dialect of that name."""
 
-    class Recorder(Backend):
+    class Recorder(Backend):  # type: ignore[misc]
         name = "warehouse"
 
         def to_pyarrow(self, expression: Any, /, **options: Any) -> Any:

@@ -137,9 +137,9 @@ def _find_unit_of_both(roles: Roles) -> bool:
     for name in _identities(sample):
         same = [c for c in theirs if plain(c) == plain(name)] or theirs[: bool(stated)]
         others = [c for c in theirs if usual("unit", [c])] if usual("unit", [name]) else []
-        tier = 0 if usual("unit", [name]) else 2 if plain(name) == "id" else 1
+        rank = 0 if usual("unit", [name]) else 2 if plain(name) == "id" else 1
         if same or len(others) == 1:
-            tiers[tier][name] = (same or others)[0]
+            tiers[rank][name] = (same or others)[0]
     for tier in tiers:
         matched = {c: sample.matched(c, beside.table[other]) for c, other in tier.items()}
         most = max(matched.values(), default=0.0)

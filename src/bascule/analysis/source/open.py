@@ -98,8 +98,9 @@ def open_tables(opened: Connections, sources: Sequence[Source]) -> list[Any]:
         elif source.is_ibis:
             if source.query is not None:
                 raise InputError("query", "query goes with a file, a frame or a database")
-            refuse_others(source.place.get_backend().name, source.field)
-            tables.append(source.place)
+            table: Any = source.place
+            refuse_others(table.get_backend().name, source.field)
+            tables.append(table)
         else:
             if isinstance(source.place, (str, Path)):
                 names, form = files_of(Path(source.place), source.field)
