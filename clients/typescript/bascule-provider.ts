@@ -25,15 +25,17 @@ interface Outcome {
   [attribute: string]: unknown;
 }
 
-interface Receipt {
-  accepted: boolean;
-  reason?: string;
-  detail?: string;
+interface Receipts {
+  /** How many outcomes were rejected, by reason. */
+  reasons?: Record<string, number>;
+  outcomes: { reason?: string; detail?: string }[];
 }
 
 const WAITING = 10_000;
 const AT_ONCE = 500;
 const PAUSES = [500, 1000, 2000, 4000, 8000];
+/** The status of an answer in which no outcome counts. */
+const ALL_REJECTED = 422;
 const SENT_ALONG = ["id", "at", "exposed", "metric"];
 
 /** A tracked event as the service takes it; its value is the number that is tracked, or 1. */
@@ -46,6 +48,16 @@ export function outcomeOf(unit: string, details: TrackingEventDetails = {}): Out
   }
   if (details.per !== undefined) outcome.value = [value, details.per];
   return outcome;
+}
+
+/**
+ * Fetch, so that the reason of a refused key reaches the caller: the OFREP client drops the body of a 401 or 403, and
+ * passes on the `errorDetails` of a 400.
+ */
+async function fetchWithReason(...request: Parameters<typeof fetch>): Promise<Response> {
+  const answer = await fetch(...request);
+  if (answer.status !== 401 && answer.status !== 403) return answer;
+  return new Response(answer.body, { status: 400, headers: answer.headers });
 }
 
 /**
@@ -62,7 +74,7 @@ export class BasculeProvider extends OFREPProvider {
 
   constructor(options: BasculeOptions) {
     const headers: Record<string, string> = options.key ? { Authorization: `Bearer ${options.key}` } : {};
-    super({ baseUrl: options.baseUrl, headers: Object.entries(headers) });
+    super({ baseUrl: options.baseUrl, headers: Object.entries(headers), fetchImplementation: fetchWithReason });
     this.#options = options;
     this.#headers = headers;
   }
@@ -110,11 +122,12 @@ export class BasculeProvider extends OFREPProvider {
           body: JSON.stringify({ outcomes }),
           signal: AbortSignal.timeout(this.#options.timeoutMs ?? 5000),
         });
-        if (answer.ok) {
-          this.#warn(test, ((await answer.json()) as { outcomes: Receipt[] }).outcomes);
+        const text = await answer.text();
+        if (answer.ok || answer.status === ALL_REJECTED) {
+          this.#warn(test, text);
           return;
         }
-        problem = `${answer.status}: ${(await answer.text()).slice(0, 200)}`;
+        problem = `${answer.status}: ${text.slice(0, 200)}`;
         if (answer.status !== 429 && answer.status < 500) break;
       } catch (failed) {
         problem = String(failed);
@@ -124,11 +137,13 @@ export class BasculeProvider extends OFREPProvider {
     console.warn(`bascule: ${outcomes.length} outcomes of ${test} were not sent: ${problem}`);
   }
 
-  #warn(test: string, receipts: Receipt[]): void {
-    for (const { accepted, reason, detail } of receipts) {
-      if (!accepted && reason !== "duplicate") {
-        console.warn(`bascule: an outcome of ${test} does not count: ${detail}`);
-      }
+  /** Warn of rejected outcomes, once for each reason. */
+  #warn(test: string, text: string): void {
+    const answer = JSON.parse(text) as Receipts;
+    if (!answer.outcomes) console.warn(`bascule: outcomes of ${test} were refused: ${text.slice(0, 200)}`);
+    for (const [reason, count] of Object.entries(answer.reasons ?? {})) {
+      const detail = answer.outcomes.find((receipt) => receipt.reason === reason)?.detail;
+      console.warn(`bascule: ${count} outcomes of ${test} do not count (${reason}): ${detail}`);
     }
   }
 }

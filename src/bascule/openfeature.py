@@ -39,6 +39,9 @@ AT_ONCE = 500
 PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between two attempts to send."""
 
+ALL_REJECTED = 422
+"""The status of an answer in which no outcome counts."""
+
 Sent = tuple[str, dict[str, Any]]
 
 
@@ -142,8 +145,8 @@ class BasculeProvider(OFREPProvider):
             except requests.RequestException as failed:
                 problem = str(failed)
             else:
-                if answer.ok:
-                    _warn(test, answer.json()["outcomes"])
+                if answer.ok or answer.status_code == ALL_REJECTED:
+                    _warn(test, answer)
                     return
                 problem = f"{answer.status_code}: {answer.text[:200]}"
                 if answer.status_code != 429 and answer.status_code < 500:
@@ -174,7 +177,12 @@ def outcome_of(unit: str, details: TrackingEventDetails | None) -> dict[str, Any
     return outcome
 
 
-def _warn(test: str, receipts: list[dict[str, Any]]) -> None:
-    for receipt in receipts:
-        if not receipt["accepted"] and receipt["reason"] != "duplicate":
-            LOGGER.warning("an outcome of %s does not count: %s", test, receipt["detail"])
+def _warn(test: str, answer: requests.Response) -> None:
+    """Log the rejected outcomes, one line for each reason."""
+    body = answer.json()
+    if "reasons" not in body:
+        LOGGER.warning("outcomes of %s were refused: %s", test, answer.text[:200])
+        return
+    for reason, count in body["reasons"].items():
+        detail = next(one["detail"] for one in body["outcomes"] if one["reason"] == reason)
+        LOGGER.warning("%d outcomes of %s do not count (%s): %s", count, test, reason, detail)

@@ -80,7 +80,7 @@ def test_arms_and_outcomes(shop: Shop, folder: Path) -> None:
     out, warnings = run(folder, lines, shop.url, shop.keys["client"])
     assert out.strip() in DESIGN["arms"]
     assert shop.recorded("user-60") == ["order-60"]
-    assert warnings.count("does not count") == 1
+    assert warnings.count("1 outcomes of checkout-button do not count (unknown unit)") == 1
     assert "'stranger' was never assigned" in warnings
     assert "purchase was not tracked: the context has no targeting key" in warnings
 
@@ -89,6 +89,24 @@ def test_a_service_that_refuses_is_reported(shop: Shop, folder: Path) -> None:
     lines = 'client.track("purchase", { targetingKey: "u" }, { id: "x" });'
     _, warnings = run(folder, lines, shop.url, "bsc_wrong")
     assert f"1 outcomes of {TEST} were not sent: 401" in warnings
+
+
+def test_a_wrong_key_has_its_reason(shop: Shop, folder: Path) -> None:
+    lines = """
+    const user = { targetingKey: "user-62" };
+    const found = await client.getStringDetails("checkout-button", "none", user);
+    console.log(JSON.stringify([found.value, found.errorMessage]));
+    """
+    out, _ = run(folder, lines, shop.url, "bsc_wrong")
+    value, message = json.loads(out)
+    assert value == "none"
+    assert "invalid or revoked API key" in message
+
+
+def test_a_call_whose_outcomes_are_all_rejected_is_reported(shop: Shop, folder: Path) -> None:
+    lines = 'client.track("purchase", { targetingKey: "nobody" }, { id: "y" });'
+    _, warnings = run(folder, lines, shop.url, shop.keys["client"])
+    assert "1 outcomes of checkout-button do not count (unknown unit): unit 'nobody'" in warnings
 
 
 class Slow(BaseHTTPRequestHandler):

@@ -124,6 +124,19 @@ def late_lines(status: Status) -> list[str]:
     ]
 
 
+def unassigned_lines(status: Status) -> list[str]:
+    """Say how many outcomes belong to no assigned unit, and what to do about it."""
+    if not status.unassigned:
+        return []
+    outcomes = (
+        "1 outcome does" if status.unassigned == 1 else f"{count(status.unassigned)} outcomes do"
+    )
+    return [
+        f"{outcomes} not count, because no unit of that name had been assigned before: assign a "
+        "unit before its outcome, and use the same name for both"
+    ]
+
+
 def unlisted_lines(status: Status) -> list[str]:
     """Say how many excluded outcomes are not listed, where there are too many."""
     if not status.unlisted:
@@ -255,6 +268,7 @@ def report(status: Status, mismatch: bool = False) -> Report:
         *difference_lines(status, all_pairs=True),
         *clipped_lines(status),
         *late_lines(status),
+        *unassigned_lines(status),
         *unlisted_lines(status),
         *signal_lines(status),
         f"Guarantee: {status.promise}",

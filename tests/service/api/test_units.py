@@ -48,11 +48,30 @@ def test_each_outcome_is_answered_for_itself(admin: httpx.Client, name: str) -> 
     ]
     answer = admin.post(path(name, "outcomes"), json={"outcomes": sent})
     assert answer.status_code == 200
+    body = answer.json()
+    assert list(body)[:4] == ["accepted", "rejected", "duplicates", "reasons"]
+    assert (body["accepted"], body["rejected"], body["duplicates"]) == (1, 8, 1)
+    assert body["reasons"] == {"invalid": 7, "unknown unit": 1}
     reasons = [one["reason"] for one in answer.json()["outcomes"]]
     assert reasons == [None, "duplicate", "unknown unit", *["invalid"] * 7]
-    again = admin.post(path(name, "outcomes"), json={"outcomes": [good]}).json()["outcomes"]
+    retried = admin.post(path(name, "outcomes"), json={"outcomes": [good]})
+    assert retried.status_code == 200
+    again = retried.json()["outcomes"]
     assert again == [{"accepted": False, "reason": "duplicate", "detail": "it was counted before"}]
     assert admin.get(path(name, "status")).json()["matured"] == 1
+
+
+def test_a_call_whose_outcomes_are_all_rejected_is_refused(admin: httpx.Client, name: str) -> None:
+    sent = [{"unit": "nobody", "value": 1}, {"unit": "nobody else", "value": 1}]
+    answer = admin.post(path(name, "outcomes"), json={"outcomes": sent})
+    assert answer.status_code == 422
+    assert answer.headers["content-type"] == "application/problem+json"
+    body = answer.json()
+    assert body["reasons"] == {"unknown unit": 2}
+    assert body["detail"].startswith("none of the outcomes counts (2 unknown unit); the first: ")
+    assert [one["accepted"] for one in body["outcomes"]] == [False, False]
+    assert admin.get(path(name, "status")).json()["unassigned"] == 2
+    assert "2 outcomes do not count, because no unit" in admin.get(path(name, "report")).text
 
 
 def test_an_event_of_a_rate_is_0_or_1(admin: httpx.Client) -> None:

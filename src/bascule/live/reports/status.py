@@ -158,6 +158,8 @@ class Status(Reported):
     """Number of outcomes within the windows of units that have counted."""
     late: int = 0
     """Number of outcomes after the windows of units that have counted."""
+    unassigned: int = 0
+    """Number of outcomes that came before their unit was assigned, or whose unit never was."""
     unlisted: int = 0
     """Number of excluded outcomes that are counted and not listed, since the list is full."""
     stalled: str | None = None
@@ -288,6 +290,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         places_left=places_left(phase, state),
         events=state.counts.events,
         late=state.counts.late,
+        unassigned=state.counts.unassigned,
         unlisted=state.counts.unlisted,
         stalled=stalled_since(test, now),
         early_signals=_signal_use(design, state) if phase in OPEN else None,

@@ -87,11 +87,23 @@ class Receipt:
     """Whether an outcome counts, and if not, why; what was excluded can be listed.
 
     A retry of an outcome that was accepted is a `duplicate`: it was counted the first time.
+    `bool(receipt)` is `accepted`.
+
+    >>> bool(Receipt(True)), bool(Receipt(False, "late"))
+    (True, False)
     """
 
     accepted: bool
     reason: Reason | None = None
     detail: str = ""
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the outcome does not count, now or before."""
+        return not self.accepted and self.reason != "duplicate"
 
 
 ACCEPTED = Receipt(True)

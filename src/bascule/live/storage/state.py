@@ -263,6 +263,8 @@ class Counts(NamedTuple):
     """Events that came after the windows of their units."""
     unenrolled: int = 0
     """Outcomes of units that are not in the test."""
+    unassigned: int = 0
+    """Outcomes of units that were not assigned before: unknown ones, and those that came later."""
     excluded: int = 0
     """Outcomes that were excluded, or that count otherwise than they were given."""
 

@@ -13,6 +13,7 @@ from bascule.live.clock import TOLERANCE
 from bascule.live.steps.maturity import (
     ACCEPTED,
     Event,
+    Reason,
     Receipt,
     judge_time,
     judge_value,
@@ -27,6 +28,13 @@ from bascule.live.transactions.unit_of_work import UnitOfWork
 
 NOBODY = ""
 """In place of the unit of an event that names none, with an id that no outcome had before."""
+
+UNTIMELY: dict[Reason | None, str] = {
+    "late": "late",
+    "early": "unassigned",
+    "unknown unit": "unassigned",
+}
+"""The count of the state to which each reason adds."""
 
 NOT_EXPOSED = Receipt(True, "not exposed", "it counts for the arm that its unit was given")
 
@@ -100,15 +108,16 @@ def record(work: UnitOfWork, events: Sequence[Event]) -> list[Receipt]:
     for event, receipt in refused:
         if (event.id, receipt.reason, event.metric) not in listed:
             work.exclude(event, receipt)
-            if receipt.reason == "late":
-                work.state = _with_late(work.state)
+            if receipt.reason in UNTIMELY:
+                work.state = _with_one_more(work.state, UNTIMELY[receipt.reason])
     settle(work)
     return receipts
 
 
-def _with_late(state: ExperimentState) -> ExperimentState:
-    """Return the state with one more event that came after the window of its unit."""
-    return state._replace(counts=state.counts._replace(late=state.counts.late + 1))
+def _with_one_more(state: ExperimentState, count: str) -> ExperimentState:
+    """Return the state with one more event in a count."""
+    more = {count: getattr(state.counts, count) + 1}
+    return state._replace(counts=state.counts._replace(**more))
 
 
 def _show_events(work: UnitOfWork, rows: Sequence[tuple[object, ...]]) -> None:

@@ -6,8 +6,10 @@ Names of units are sent in bodies, not in paths, which proxies write to their lo
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from pydantic import ValidationError
@@ -31,7 +33,7 @@ from bascule.service.api.schemas import requests as models
 from bascule.service.api.schemas.openapi import described
 from bascule.service.auth.access import allow, client
 from bascule.service.reading.store_calls import StoreCalls
-from bascule.service.responses import DataResponse, Problem
+from bascule.service.responses import MEDIA_TYPE, DataResponse, Problem
 
 PART = 200
 """Outcomes of a batch that are committed together: others write between two parts."""
@@ -93,7 +95,11 @@ async def link(request: Request) -> Response:
     **described(sent=models.NewOutcomes),
 )
 async def record(request: Request) -> Response:
-    """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless."""
+    """Record outcomes; each has a receipt of its own, and its `id` makes a retry harmless.
+
+    If all outcomes are rejected, the status is 422 and the body is problem details with the same
+    counts, reasons and receipts.
+    """
     name, caller = request.path_params["name"], await client(request)
     allow(caller, name)
     limit = request.app.state.settings.largest_batch
@@ -105,7 +111,30 @@ async def record(request: Request) -> Response:
     )
     for result, count in results.items():
         request.app.state.metrics.outcomes.labels(result).inc(count)
-    return DataResponse({"outcomes": [asdict(receipt) for receipt in receipts]})
+    return receipts_response(receipts)
+
+
+def receipts_response(receipts: Sequence[Receipt]) -> Response:
+    """Return the answer to outcomes: counts and reasons, then a receipt for each.
+
+    >>> receipts_response([Receipt(False, "late", "it came after the window")]).status_code
+    422
+    """
+    reasons = Counter(str(one.reason) for one in receipts if one.is_rejected)
+    accepted, rejected = sum(map(bool, receipts)), reasons.total()
+    data: dict[str, Any] = {
+        "accepted": accepted,
+        "rejected": rejected,
+        "duplicates": len(receipts) - accepted - rejected,
+        "reasons": dict(reasons.most_common()),
+        "outcomes": [asdict(receipt) for receipt in receipts],
+    }
+    if not rejected or rejected < len(receipts):
+        return DataResponse(data)
+    listed = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+    words = f"none of the outcomes counts ({listed}); the first: {receipts[0].detail}"
+    problem = Problem(422, words, field="outcomes")
+    return DataResponse({**problem.to_dict(), **data}, 422, media_type=MEDIA_TYPE)
 
 
 @router.post(

@@ -73,8 +73,15 @@ class Linked(BaseModel):
 
 
 class Receipts(BaseModel):
-    """The receipts of outcomes, in the order in which these were sent."""
+    """How many outcomes count, and their receipts in the order in which these were sent.
 
+    `duplicates` were accepted before. `reasons` counts the rejected ones by their reason.
+    """
+
+    accepted: int
+    rejected: int
+    duplicates: int
+    reasons: dict[str, int]
     outcomes: list[Receipt]
 
 
