@@ -18,6 +18,7 @@ from bascule.core.evidence.betting import (
     log_shifted_wealth,
     log_wealth,
     log_wealth_of_sums,
+    never_ruled_out,
     shift_ruled_out,
     sums_may_reach,
 )
@@ -113,3 +114,20 @@ def test_shifts_of_many_pairs_are_those_found_one_by_one(monkeypatch: pytest.Mon
 
         one_by_one = turning_point(ruled_out, -0.999, numbers[1] / numbers[0])
         assert shift_ruled_out(*numbers, 5.0) == pytest.approx(one_by_one, abs=1e-11)
+
+
+def test_what_is_never_ruled_out_is_not() -> None:
+    rng = np.random.default_rng(1)
+    hopeless = 0
+    for _ in range(300):
+        blocks = int(10 ** rng.uniform(0.7, 2.5))
+        gaps = rng.choice([-1.0, 0.0, 1.0], blocks, p=[0.2, 0.5, 0.3])
+        numbers = (float(blocks), gaps.sum(), (gaps**2).sum())
+        least = never_ruled_out(blocks, blocks * gaps.var(), 5.0)
+        reachable = 1.0 + gaps.mean()
+        for below in np.linspace(0.0, min(least, reachable), 50)[:-1]:
+            assert log_shifted_wealth(*numbers, gaps.mean() - below) < 5.0
+        if least >= reachable:
+            hopeless += 1
+            assert shift_ruled_out(*numbers, 5.0) == -1.0
+    assert hopeless > 50

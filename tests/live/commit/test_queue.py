@@ -107,3 +107,15 @@ def test_the_thread_that_writes_for_others_ends_when_nobody_comes(
         while groups._thread is not None:
             sleep(0.01)
     assert [one.job.experiment for one in done] == [0, 1, 2]
+
+
+def test_who_assigns_one_unit_does_not_wait_for_the_batches_of_others() -> None:
+    batches = [reply_of(number, items=200) for number in range(10)]
+    one = reply_of(10)
+    group, waiting = queue.next_group([*batches, one])
+    assert group == [*batches[:3], one]
+    assert waiting == batches[3:]
+    most = [reply_of(number) for number in range(queue.LARGEST_GROUP + 5)]
+    group, waiting = queue.next_group([*most, batches[0]])
+    assert group == [*most[: queue.LARGEST_GROUP], batches[0]]
+    assert waiting == most[queue.LARGEST_GROUP :]

@@ -47,6 +47,10 @@ FOURTHS = tuple(-math.log1p(-s) - s - 0.5 * s * s - s**3 / 3.0 for s in BETS)
 HALVINGS, CLOSE = 200, 1e-13
 """The most steps of a search; it ends sooner, once they are this small beside what is found."""
 
+AT_LIMIT = 1e-3
+"""The part of the way to the smallest difference that is left to it, so that a search in vain ends:
+what no bet has ruled out as far as that is taken not to be ruled out at all."""
+
 SMALL = 2.0**-6
 """Below this the first terms of its series give a logarithm to full precision."""
 
@@ -174,7 +178,8 @@ def shift_ruled_out(
     """Return the largest shift that bets have ruled out, below the mean difference.
 
     It is where `log_shifted_wealth` reaches the threshold, found by Newton's method, and by halving
-    where that would leave the interval known to hold it.
+    where that would leave the interval known to hold it; -1, the smallest difference, where it
+    does not.
 
     >>> round(shift_ruled_out(1000.0, 100.0, 200.0, 3.0), 4)
     0.0558
@@ -182,6 +187,9 @@ def shift_ruled_out(
     mean = differences / blocks
     # How far below the mean: nothing is ruled out at `near`, and no difference lies below -1.
     near, far = 0.0, 1.0 + mean
+    smallest = far
+    if never_ruled_out(blocks, max(0.0, squares - differences * mean), threshold) >= far:
+        return -1.0
     below = min(math.sqrt(2.0 * (threshold + 2.0) * squares) / blocks, 0.5 * far)
     for _ in range(HALVINGS):
         excess, slope = math.inf, 0.0
@@ -200,9 +208,25 @@ def shift_ruled_out(
             after = 0.5 * (near + far)
         moved = abs(after - below)
         below = after
+        if far == smallest and far - below <= AT_LIMIT * far:
+            return -1.0
         if moved <= CLOSE * after:
             break
     return mean - below
+
+
+def never_ruled_out(blocks: float, deviations: float, threshold: float) -> float:
+    """Return how far below the mean a shift has to be before bets can have ruled it out.
+
+    `deviations` is the sum of squared deviations from the mean. A share s gains s g and is charged
+    at least s^2 c / 2, so that all bets together have won g^2 / (2 c) at the most: at a distance b
+    that is (n b)^2 / (2 (deviations + n b^2)), which never exceeds n / 2.
+
+    >>> never_ruled_out(17.0, 1.0, 9.0), round(never_ruled_out(1000.0, 190.0, 3.0), 4)
+    (inf, 0.0339)
+    """
+    spare = blocks - 2.0 * threshold
+    return math.sqrt(2.0 * threshold * deviations / (blocks * spare)) if spare > 0.0 else math.inf
 
 
 def log_wealth_of_sums(differences: float, squares: float, cubes: float, fourths: float) -> float:

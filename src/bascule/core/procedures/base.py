@@ -230,7 +230,7 @@ class Procedure(ABC):
 
     @property
     def quick_differences(self) -> bool:
-        """Whether `differences` is quick enough to be called at every look."""
+        """Whether `differences` is quick enough to be called at every look at few arms."""
         return False
 
     @property
@@ -362,18 +362,21 @@ class Procedure(ABC):
         if not self.keeps_bounds:
             return ()
         newly = after.dropped - before.dropped
-        if not newly and not self.quick_differences and not self._is_due(before, after):
+        if not newly and not self._is_due(before, after):
             return before.bounds
         current = ((low, high) for _, low, high in self.known_differences(after))
         bounds = intersected(before.bounds, current)
         return with_dropped(bounds, self.arms, sorted(newly), after.removed)
 
     def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
+        """Return whether all intervals are kept now: those of many arms are kept less often."""
+        pairs, steps = self.arms * (self.arms - 1) // 2, STEPS_PER_E_FOLD
+        if self.quick_differences and pairs <= FEW_PAIRS:
+            return True
         if isinstance(after, CohortStatistics):
             return is_due(after.stage - 1, after.stage)
-        # All intervals are computed when they are kept: those of many arms are kept less often.
-        pairs = self.arms * (self.arms - 1) // 2
-        steps = max(1, STEPS_PER_E_FOLD * FEW_PAIRS // max(FEW_PAIRS, pairs))
+        if not self.quick_differences:
+            steps = max(1, steps * FEW_PAIRS // max(FEW_PAIRS, pairs))
         return is_due(before.units, after.units, steps)
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:

@@ -148,14 +148,37 @@ def _resolve(futures: list[Future[None]]) -> None:
             future.set_result(None)
 
 
-LARGEST_GROUP, HEAVIEST_GROUP = 512, 20_000
-"""Most jobs of a group, and most items that they may have together unless it is one job."""
+LARGEST_GROUP = 512
+"""Most items of a group beside its first heavy job: others wait while a transaction is written."""
+
+LIGHT = 8
+"""Items up to which a job goes before heavier ones that wait."""
 
 PATIENCE, LONGEST_PATIENCE = 0.002, 0.005
 """Seconds that a group waits for one more caller of the last group, and for all of them."""
 
 IDLE = 5.0
 """Seconds without work after which the thread of the queue ends."""
+
+
+def next_group(queue: list[Reply[Any]]) -> tuple[list[Reply[Any]], list[Reply[Any]]]:
+    """Return the jobs that share the next transaction, and those that wait for a later one.
+
+    Light jobs go first, so that nobody who assigns a unit waits for the batches of others; the
+    heavy job that has waited longest goes with them, so that it does not wait for ever.
+    """
+    heavy = [at for at, reply in enumerate(queue) if len(reply.items) > LIGHT]
+    light = [at for at, reply in enumerate(queue) if len(reply.items) <= LIGHT]
+    chosen, weight = set(heavy[:1]), 0
+    for at in light + heavy[1:]:
+        weight += len(queue[at].items)
+        if weight > LARGEST_GROUP:
+            break
+        chosen.add(at)
+    places = range(len(queue))
+    return [queue[at] for at in places if at in chosen], [
+        queue[at] for at in places if at not in chosen
+    ]
 
 
 class CommitQueue:
@@ -210,8 +233,7 @@ class CommitQueue:
         try:
             self._wait_for_company()
             with self._lock:
-                size = self._fitting()
-                group, self._queue = self._queue[:size], self._queue[size:]
+                group, self._queue = next_group(self._queue)
             self._work(group)
         except BaseException as problem:
             failure = problem
@@ -226,16 +248,6 @@ class CommitQueue:
         if failure is not None and not group:
             # Ctrl-C while it waited for others: the thread writes what is queued.
             raise failure
-
-    def _fitting(self) -> int:
-        """How many queued jobs make a group: fewer where each has many items."""
-        size, weight = 0, 0
-        for reply in self._queue[:LARGEST_GROUP]:
-            weight += len(reply.items)
-            if size and weight > HEAVIEST_GROUP:
-                break
-            size += 1
-        return size
 
     def _wait_for_company(self) -> None:
         until, waiting = perf_counter() + LONGEST_PATIENCE, 0
