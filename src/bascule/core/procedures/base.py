@@ -370,14 +370,12 @@ class Procedure(ABC):
 
     def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
         """Return whether all intervals are kept now: those of many arms are kept less often."""
-        pairs, steps = self.arms * (self.arms - 1) // 2, STEPS_PER_E_FOLD
-        if self.quick_differences and pairs <= FEW_PAIRS:
-            return True
+        many = max(1.0, self.arms * (self.arms - 1) / 2 / FEW_PAIRS)
         if isinstance(after, CohortStatistics):
             return is_due(after.stage - 1, after.stage)
-        if not self.quick_differences:
-            steps = max(1, steps * FEW_PAIRS // max(FEW_PAIRS, pairs))
-        return is_due(before.units, after.units, steps)
+        often = STEPS_PER_E_FOLD if self.quick_differences else int(STEPS_PER_E_FOLD / many)
+        is_quick = self.quick_differences and many == 1.0
+        return is_quick or is_due(before.units, after.units, max(1, often))
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""
