@@ -229,9 +229,9 @@ class Procedure(ABC):
         return 2 < self.arms <= MOST_ARMS
 
     @property
-    def quick_differences(self) -> bool:
-        """Whether `differences` is quick enough to be called at every look at few arms."""
-        return False
+    def steps_kept(self) -> float:
+        """How often intervals are kept while units grow by a factor of e; less with many arms."""
+        return STEPS_PER_E_FOLD / max(1.0, math.comb(self.arms, 2) / FEW_PAIRS)
 
     @property
     def even(self) -> bool:
@@ -369,13 +369,9 @@ class Procedure(ABC):
         return with_dropped(bounds, self.arms, sorted(newly), after.removed)
 
     def _is_due(self, before: AnyStatistics, after: AnyStatistics) -> bool:
-        """Return whether all intervals are kept now: those of many arms are kept less often."""
-        many = max(1.0, self.arms * (self.arms - 1) / 2 / FEW_PAIRS)
         if isinstance(after, CohortStatistics):
-            return is_due(after.stage - 1, after.stage)
-        often = STEPS_PER_E_FOLD if self.quick_differences else int(STEPS_PER_E_FOLD / many)
-        is_quick = self.quick_differences and many == 1.0
-        return is_quick or is_due(before.units, after.units, max(1, often))
+            return is_due(after.stage - 1, after.stage, self.steps_kept)
+        return is_due(before.units, after.units, self.steps_kept)
 
     def compared(self, statistics: AnyStatistics) -> list[tuple[int, int]]:
         """Return the pairs of arms whose intervals are listed: all, unless there are many arms."""

@@ -15,11 +15,18 @@ from bascule.core.evidence.families.rows import Difference
 from bascule.core.evidence.normal import mixture_boundary
 from bascule.core.evidence.radius import FIRST_UNITS, Radius, radius
 from bascule.core.evidence.two_arms import ceiling, least_product
-from bascule.core.procedures.base import UNKNOWN, AnyStatistics, Interval, Procedure
+from bascule.core.procedures.base import (
+    FEW_PAIRS,
+    UNKNOWN,
+    AnyStatistics,
+    Interval,
+    Procedure,
+)
 from bascule.core.procedures.intervals.state import (
     MOST_ARMS,
     ROWS,
     SCORES,
+    STEPS_PER_E_FOLD,
     UPPERS,
     Steps,
     Within,
@@ -136,9 +143,12 @@ class ArmProcedure(Procedure):
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property
-    def quick_differences(self) -> bool:
-        """Whether an interval is no more than a sum of radii."""
-        return not self.pairwise
+    def steps_kept(self) -> float:
+        """Where an interval is a sum of radii those of few arms are kept at every look."""
+        many = math.comb(self.arms, 2) / FEW_PAIRS
+        if self.pairwise:
+            return STEPS_PER_E_FOLD / max(1.0, many)
+        return math.inf if many <= 1.0 else STEPS_PER_E_FOLD
 
     @property
     def even(self) -> bool:

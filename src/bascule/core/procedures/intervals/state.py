@@ -154,7 +154,7 @@ STEPS_PER_E_FOLD = 20
 """Intervals that are expensive to compute are kept once in 5 % more units."""
 
 
-def is_due(before: int, after: int, steps: int = STEPS_PER_E_FOLD) -> bool:
+def is_due(before: int, after: int, steps: float = STEPS_PER_E_FOLD) -> bool:
     """Return whether enough units have come to keep the intervals again.
 
     That is `steps` times while the units grow by a factor of e, and always at the start.
