@@ -180,7 +180,7 @@ def test_a_rule_that_holds_for_any_split_keeps_its_own_intervals() -> None:
         for a in found.arms
     )
     (wanted,) = bs.progress.effects(design, bs.progress.Statistics(arms))
-    assert found.effects[0].low == pytest.approx(-wanted.high, rel=1e-9)
+    assert found.effects[0].low == pytest.approx(wanted.low, rel=1e-9)
 
 
 def test_the_answer_as_plain_data_and_as_a_frame() -> None:
