@@ -25,7 +25,7 @@ from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.moments import Scores
-from bascule.analysis.reduce.sums import Growth, Sums, Table
+from bascule.analysis.reduce.sums import Growth, ReducedTable, Sums
 from bascule.analysis.request import Reduced, Request
 from bascule.core.outcomes import Outcome
 from bascule.core.types import FloatArray
@@ -75,7 +75,7 @@ def answered(asked: Request, sums: Sums) -> Answer:
     """What `analyze` answers once a log has been reduced, without all that it says besides."""
     arms = tuple("abcdefgh"[: sums.units.shape[1]])
     count = int(sums.units.sum())
-    table = Table({"": sums}, {}, count)
+    table = ReducedTable({"": sums}, {}, count)
     reduced = Reduced(Arms(arms, (), {}), table, Reading(arm="arm"), final=sums.growth is None)
     evidence = chosen_evidence(asked, reduced, sums)
     course = course_by(evidence, asked, reduced, sums, sums.days, asked.error)

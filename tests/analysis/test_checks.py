@@ -18,10 +18,10 @@ from bascule.analysis.checks import (
     late_events,
     missing_outcomes,
 )
-from bascule.analysis.evidence.course import Terms
+from bascule.analysis.evidence.course import DecisionTerms
 from bascule.analysis.reduce.blocks import days_between
 from bascule.analysis.reduce.moments import PLACE
-from bascule.analysis.reduce.sums import Sums, Table
+from bascule.analysis.reduce.sums import ReducedTable, Sums
 from bascule.analysis.request import Valueless
 from bascule.analysis.result import Check
 
@@ -175,7 +175,7 @@ def test_days_without_anybody_are_gaps() -> None:
 
 def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
     sums = even(np.full(14, 0.1))
-    effects = Terms(ARMS, 0.05, "proven").effects_with([(0.0, -0.01, 0.01)])
+    effects = DecisionTerms(ARMS, 0.05, "proven").effects_with([(0.0, -0.01, 0.01)])
     assert not extremes(sums, ARMS, effects).flagged
     highs = sums.highs.copy()
     highs[3, 1] = 1e4
@@ -185,7 +185,7 @@ def test_one_outcome_that_carries_a_difference_is_extreme() -> None:
 
 
 def test_much_that_comes_after_the_windows_is_told() -> None:
-    table = Table({}, {}, 100, late=10)
+    table = ReducedTable({}, {}, 100, late=10)
     assert late_events(replace(table, events=20)).flagged
     assert not late_events(replace(table, events=20_000)).flagged
 

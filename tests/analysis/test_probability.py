@@ -11,7 +11,7 @@ from bench.peeking import World, asked, measure, rare
 
 import bascule as bs
 from bascule.analysis.call import call_of
-from bascule.analysis.evidence.course import Terms
+from bascule.analysis.evidence.course import DecisionTerms
 from bascule.analysis.evidence.pairs import scored_days
 from bascule.analysis.reduce.blocks import days_between
 from bascule.analysis.reduce.moments import Scores
@@ -139,7 +139,7 @@ def test_the_interval_covers_the_truth_under_an_allocation_that_follows_the_outc
                 rows.append((day, arm, value, p if arm else 1 - p))
                 # Greedy within the day: the other arm after every failure, with little chance left.
                 p = 0.95 if value == arm else 0.05
-        terms = Terms(("a", "b"), 0.05, "proven", widest=1.0)
+        terms = DecisionTerms(("a", "b"), 0.05, "proven", widest=1.0)
         effects = [
             terms.effects_of(pairs)[0] for pairs in scored_days(sums_of(rows), bs.Bernoulli())
         ]

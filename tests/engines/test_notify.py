@@ -25,11 +25,11 @@ import bascule as bs
 from bascule.service.notifications.notify import (
     LONGEST_TEXT,
     LONGEST_TITLE,
-    Target,
+    NotificationTarget,
     check_targets,
     message,
 )
-from bascule.service.notifications.webhooks import Delivery
+from bascule.service.notifications.webhooks import EventDelivery
 from bascule.service.reading.store_calls import StoreCalls
 
 pytest.importorskip("apprise")
@@ -129,10 +129,10 @@ def test_a_target_that_hangs_takes_one_process_and_gets_each_message_once(
     monkeypatch.setattr("bascule.service.notifications.notify.DEADLINE", 0.5)
 
     async def use(store: bs.Store) -> None:
-        calls, target = StoreCalls(), Target(slow.address)
+        calls, target = StoreCalls(), NotificationTarget(slow.address)
 
         async def attempt(entry: int) -> str | None:
-            return await target.deliver(store, calls, Delivery("key", entry, 1, MESSAGE))
+            return await target.deliver(store, calls, EventDelivery("key", entry, 1, MESSAGE))
 
         async def until_taken(entry: int) -> None:
             async with asyncio.timeout(60):
@@ -193,9 +193,9 @@ def test_a_target_s_answer_fills_no_memory_and_leads_nowhere(
         address = f"json://ann:secret-word@127.0.0.1:{server.getsockname()[1]}/"
 
         async def use(store: bs.Store) -> list[str | None]:
-            calls, target = StoreCalls(), Target(address)
+            calls, target = StoreCalls(), NotificationTarget(address)
             problems = [
-                await target.deliver(store, calls, Delivery("key", entry, 1, MESSAGE))
+                await target.deliver(store, calls, EventDelivery("key", entry, 1, MESSAGE))
                 for entry in range(len(answers))
             ]
             await calls.close()
@@ -277,7 +277,9 @@ def test_a_target_that_fails_is_described_without_its_address(tmp_path: Path) ->
 
     async def use(store: bs.Store) -> str | None:
         calls = StoreCalls()
-        problem = await Target(address).deliver(store, calls, Delivery("key", 1, 1, MESSAGE))
+        problem = await NotificationTarget(address).deliver(
+            store, calls, EventDelivery("key", 1, 1, MESSAGE)
+        )
         await calls.close()
         return problem
 

@@ -118,7 +118,7 @@ def simulated(case: Case, seed: int) -> Played:
         dealt = [arm for arm in range(count) for _ in range(int(arms[arm][BLOCK_UNITS]))]
         slots[: len(dealt)] = dealt
 
-    def units_of(world: World) -> unit.Units:
+    def units_of(world: World) -> unit.UnitSteps:
         drawn, mean_and_gap, arrival = unit.units_of(world)
 
         def draw(source: Any, arm: int, mean: float) -> float:
@@ -131,7 +131,7 @@ def simulated(case: Case, seed: int) -> Played:
             played.clocks.append(int(clock))
             return arrival(streams, numbers, clock, value)
 
-        return unit.Units(draw, mean_and_gap, arrives)
+        return unit.UnitSteps(draw, mean_and_gap, arrives)
 
     def outcome_of(source: Any, arm: int, mean: float) -> float:
         value = float(unit.outcome_of(source, arm, mean))

@@ -250,7 +250,7 @@ QUICK, SLOW = (400, 2_000, 20_000), (400, 16_000, 800_000)
 )
 def test_the_status_says_how_early_signals_are_used(mode: Any, delays: Any, use: Any) -> None:
     design = design_of(mode)
-    state = ExperimentState.empty(design)._replace(signals=deals.Signals((), delays))
+    state = ExperimentState.empty(design)._replace(signals=deals.StoredSignals((), delays))
     test = Loaded(1, "signals", 0.0, design, "running", state, 0)
     status = status_of(test, 0.0)
     assert status.early_signals == use

@@ -13,13 +13,13 @@ import pytest
 import bascule as bs
 from bascule.cli.main import main
 from bascule.core.errors import InputError
-from bascule.steering.sync import Columns, sync
+from bascule.steering.sync import QueryColumns, sync
 
 START = datetime(2026, 3, 2, 6, tzinfo=UTC)
 DESIGN = bs.Design(
     ["a", "b"], bs.Bernoulli(), bs.Tilt(3), measure=bs.Measure("1d", "any", grace="1d")
 )
-COLUMNS = Columns("order_id")
+COLUMNS = QueryColumns("order_id")
 
 
 def warehouse(folder: Path, rows: Sequence[tuple[str, str | None, datetime]]) -> str:
@@ -74,7 +74,7 @@ def test_values_and_metrics_come_from_their_columns(tmp_path: Path) -> None:
             test.assign(f"user-{unit}")
         clock.advance("3h")
         url = warehouse(tmp_path, [("1", "user-1", START + timedelta(hours=1))])
-        columns = Columns("order_id", value="total")
+        columns = QueryColumns("order_id", value="total")
         done = sync(test, url, columns, query="orders", metric="revenue")
         assert done.recorded == 1
 
@@ -86,7 +86,7 @@ def test_rows_that_lack_something_are_refused(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="row 1 has no unit, so that nothing was recorded"):
             sync(test, url, COLUMNS, query="orders")
         with pytest.raises(InputError, match="there is no column 'order'"):
-            sync(test, url, Columns("order"), query="orders")
+            sync(test, url, QueryColumns("order"), query="orders")
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

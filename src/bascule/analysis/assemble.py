@@ -11,7 +11,7 @@ import numpy as np
 
 from bascule.analysis import allocation, checks, split
 from bascule.analysis.assigned import Assigned
-from bascule.analysis.evidence.course import Course, Terms
+from bascule.analysis.evidence.course import DailyCourse, DecisionTerms
 from bascule.analysis.evidence.kinds import Evidence
 from bascule.analysis.log.rows import TIME_UNREADABLE
 from bascule.analysis.log.times import FORMAT_HINT
@@ -127,7 +127,7 @@ def answer(
     course, evidence = part.course, part.evidence.within(block, times)
     unknown = [(math.nan, -math.inf, math.inf)] * math.comb(len(arms), 2)
     now = course.days[-1].effects if course.days else None
-    effects = now or Terms(arms, error, evidence.guarantee).effects_with(unknown)
+    effects = now or DecisionTerms(arms, error, evidence.guarantee).effects_with(unknown)
     # Outcomes that grow can be compared between days at the same age only.
     same_age = reduced.final or sums.growth is not None
     made = [_ratio(request, arms, sums, reduced.table.periods[name], weights, changed=between)]
@@ -263,7 +263,9 @@ def _cost_of(arms: Sequence[ArmAnswer], goal: Goal) -> float | None:
     return sum(arm.units * abs(best - mean) for arm, mean in zip(arms, means, strict=True))
 
 
-def _saved_by(arms: Sequence[ArmAnswer], sums: Sums, course: Course, goal: Goal) -> float | None:
+def _saved_by(
+    arms: Sequence[ArmAnswer], sums: Sums, course: DailyCourse, goal: Goal
+) -> float | None:
     """What the units that came after the decision lost against the winner."""
     decision = course.decision
     if decision is None or decision.arm is None or course.decided is None:

@@ -11,7 +11,7 @@ from bascule.analysis.log.rows import OF_ASSIGNMENTS, REASONS
 from bascule.analysis.log.times import TimeKind
 from bascule.analysis.reduce.blocks import Block
 from bascule.analysis.reduce.moments import PLACE
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, Sums, Table
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, ReducedTable, Sums
 from bascule.analysis.request import Reduced, Unfit, Valueless
 from bascule.analysis.result import Check
 from bascule.analysis.source.places import RAGGED_LINE
@@ -404,7 +404,7 @@ def of_single_outcomes(sums: Sums) -> list[Check]:
     return made
 
 
-def late_events(table: Table) -> Check:
+def late_events(table: ReducedTable) -> Check:
     """How many of the events of units came after their windows had closed."""
     if table.late == 0:
         return Check("late outcomes", False, "no events after the windows of their units")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 
 from bascule.analysis.evidence import kinds
-from bascule.analysis.evidence.course import Course, Day, Judge, Terms, course_of_looks
+from bascule.analysis.evidence.course import DailyCourse, Day, DecisionTerms, Judge, course_of_looks
 from bascule.analysis.evidence.fixed import Mean, OneLook, adjusted_look, one_look
 from bascule.analysis.evidence.kinds import Evidence, chosen_evidence, course_by
 from bascule.analysis.evidence.pairs import adjusted
@@ -35,7 +35,7 @@ class Part:
 
     evidence: Evidence
     design: Design
-    course: Course
+    course: DailyCourse
     arms: tuple[ArmAnswer, ...]
     blocks: Sums
     known: int
@@ -45,7 +45,7 @@ class Part:
     def without_answer(self) -> Part:
         """Return the part of a log that allows no answer: its arms alone, and nothing proven."""
         evidence = replace(self.evidence, guarantee=NO_GUARANTEE)
-        return replace(self, evidence=evidence, course=Course(()), days_left=None, once=())
+        return replace(self, evidence=evidence, course=DailyCourse(()), days_left=None, once=())
 
     @property
     def counted(self) -> Sums:
@@ -100,7 +100,7 @@ def _at_one_look(
     once: tuple[OneLook, ...],
     evidence: Evidence,
     error: float,
-) -> tuple[Evidence, Course]:
+) -> tuple[Evidence, DailyCourse]:
     """The evidence and the course of a test with a fixed sample alone."""
     if len(once) < math.comb(len(arms), 2):
         raise InputError(
@@ -109,7 +109,7 @@ def _at_one_look(
             "without regard to outcomes: leave looks out",
         )
     fixed = kinds.fixed_sample(once[0].test, evidence.outcome)
-    terms = Terms(arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
+    terms = DecisionTerms(arms, error, fixed.guarantee, request.min_effect, goal=request.goal)
     effects = terms.effects_with((-effect.difference, -effect.high, -effect.low) for effect in once)
     last = len(counted.days) - 1
     day = Day(counted.days[last].isoformat(), *counted.at_end_of(last), effects)
@@ -153,7 +153,7 @@ def _design_of(
     )
 
 
-def _days_left(course: Course, counted: Sums, first: date) -> float | None:
+def _days_left(course: DailyCourse, counted: Sums, first: date) -> float | None:
     """How long a decision is expected to take from here, at the pace so far."""
     if course.decision is not None or course.times is None:
         return None

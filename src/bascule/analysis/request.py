@@ -11,7 +11,7 @@ from bascule.analysis.call import Asked, LogMetric
 from bascule.analysis.log.reading import Reading
 from bascule.analysis.log.rows import Arms
 from bascule.analysis.reduce.blocks import PERIOD, Block, Blocks, block_hours
-from bascule.analysis.reduce.sums import Table
+from bascule.analysis.reduce.sums import ReducedTable
 from bascule.core.design import Design
 from bascule.core.design_parts import DEFAULT_ERROR, INCREASE, check_kind, checked_sides
 from bascule.core.errors import InputError
@@ -173,7 +173,7 @@ class Reduced:
     """
 
     spelled: Arms
-    table: Table
+    table: ReducedTable
     reading: Reading
     final: bool = True
     log_end: datetime | None = None

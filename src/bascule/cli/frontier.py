@@ -54,12 +54,12 @@ OUT = named(
 def command(**options: Any) -> None:
     """Compare every rule on one problem, at the same one-sided error: its cost and its time."""
     from bascule.core.inputs.files import prepare_folder
-    from bascule.research.comparison.contenders import USUAL, Family
+    from bascule.research.comparison.contenders import USUAL, RuleFamily
     from bascule.research.comparison.frontier import frontier
 
     model = designs.described_outcome(options)
     asked = read({**MEANS, **OF_DESIGN, **COMPARED, **RUNS}, options)
-    families = (*USUAL, Family.PEERS) if asked.pop("peers", False) else USUAL
+    families = (*USUAL, RuleFamily.PEERS) if asked.pop("peers", False) else USUAL
     own = [named_rule(text, "rule") for text in asked.pop("rule", ())]
     if "out" in options:
         prepare_folder(options["out"])

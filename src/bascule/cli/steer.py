@@ -79,9 +79,11 @@ WAREHOUSE = named(
 @declared(WAREHOUSE, JSON)
 def sync_command(name: str = NAME, store: str = STORE, **options: Any) -> None:
     """Record the outcomes that a query returns, each once; for cron, daily or hourly."""
-    from bascule.steering.sync import Columns, sync
+    from bascule.steering.sync import QueryColumns, sync
 
-    columns = Columns(options["id"], *(options.get(part) for part in ("unit", "value", "time")))
+    columns = QueryColumns(
+        options["id"], *(options.get(part) for part in ("unit", "value", "time"))
+    )
     with store_at(store, there=True) as opened:
         synced = sync(
             opened.get(name),

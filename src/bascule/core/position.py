@@ -270,7 +270,7 @@ def _held(
 # Steps
 
 
-class Step(NamedTuple):
+class BlockStep(NamedTuple):
     """A block, or a unit, that is complete."""
 
     advance: Advance
@@ -285,7 +285,9 @@ class Step(NamedTuple):
     """Whether arms are compared now: no more of the same batch follows."""
 
 
-def folded(design: Design, statistics: Statistics, step: Step, is_held: bool = False) -> Statistics:
+def folded(
+    design: Design, statistics: Statistics, step: BlockStep, is_held: bool = False
+) -> Statistics:
     """Return the statistics after a step; no arm is dropped while a decision is held."""
     known = list(statistics.metrics or empty_metrics(design))
     if step.lacking:

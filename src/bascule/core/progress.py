@@ -16,8 +16,8 @@ from bascule.core.errors import InputError
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.guardrails import Blocks, harmed
 from bascule.core.position import (
+    BlockStep,
     Judgement,
-    Step,
     folded,
     folded_ahead,
     position_of,
@@ -99,7 +99,7 @@ def record(
     units = [int(other_arm == arm) for other_arm in range(len(design.arms))]
     counts = [[int(lacks) * unit for unit in units] for lacks in lacking]
     others = {which: _recorded(arm, other) for which, other in enumerate(metrics)}
-    return folded(design, statistics, Step(advance, others, units, counts), is_held)
+    return folded(design, statistics, BlockStep(advance, others, units, counts), is_held)
 
 
 def _recorded(arm: int, value: float) -> Advance:
@@ -161,7 +161,7 @@ def fold_block(
         return replace(after, covariates=design.adjustment.folded(before.covariates, covariates))
 
     units = [arm.units for arm in block]
-    step = Step(advance, _blocks(design, dict(enumerate(metrics))), units, lacking, look)
+    step = BlockStep(advance, _blocks(design, dict(enumerate(metrics))), units, lacking, look)
     return folded(design, statistics, step, is_held)
 
 

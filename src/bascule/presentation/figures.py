@@ -238,7 +238,7 @@ class Intervals:
         return figure
 
 
-class Moment(Protocol):
+class HistoryMoment(Protocol):
     """What was known of a test at a time."""
 
     @property
@@ -254,7 +254,7 @@ class Moment(Protocol):
 class Differences:
     """Differences with their intervals, from the first units to the last."""
 
-    points: tuple[Moment, ...]
+    points: tuple[HistoryMoment, ...]
     amounts: Amounts
 
     def plot(self) -> Figure:

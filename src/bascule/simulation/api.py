@@ -16,7 +16,7 @@ from bascule.core.gaps import checked_means
 from bascule.core.inputs import checks
 from bascule.core.inputs.names import with_article
 from bascule.simulation.engines.backends.cluster import (
-    Columns,
+    PlayedColumns,
     Task,
     chunk_answers,
     current_executor,
@@ -156,7 +156,7 @@ def simulate(
             raise InputError("device", "a GPU plays designs of one metric: leave device out here")
         guarded = GuardedRuns.empty(design.increasing, metric_means(design, metrics), runs)
         played = runs_of(*task.increasing, task.seed, runs, engine, guarded)
-        columns = Columns.of(played, play_all(played, runs, threads, progress))
+        columns = PlayedColumns.of(played, play_all(played, runs, threads, progress))
         made = Simulation.of(task, columns, time.perf_counter() - started)
         return replace(made, guarded=replace(guarded, design=design))
     if executor is not None:
@@ -167,12 +167,14 @@ def simulate(
             effort = play_on_gpu(check_gpu(played), runs, precision, progress)
         else:
             effort = play_all(played, runs, threads, progress)
-        result = Columns.of(played, effort)
+        result = PlayedColumns.of(played, effort)
     taken = time.perf_counter() - started - result.effort.compile_seconds
     return Simulation.of(task, result, max(0.0, taken))
 
 
-def _collected(task: Task, runs: int, executor: Executor, progress: Progress | None) -> Columns:
+def _collected(
+    task: Task, runs: int, executor: Executor, progress: Progress | None
+) -> PlayedColumns:
     """Return the columns that workers sent back, put together."""
     arms = len(task.design.arms)
     winners, times = np.empty(runs, np.int64), np.empty(runs, np.int64)
@@ -186,7 +188,7 @@ def _collected(task: Task, runs: int, executor: Executor, progress: Progress | N
         compile_seconds = max(compile_seconds, part.effort.compile_seconds)
         accuracy, engine = max(accuracy, part.accuracy), part.engine
     effort = Effort(steps, compile_seconds)
-    return Columns(winners, times, regret, units, effort, engine, accuracy)
+    return PlayedColumns(winners, times, regret, units, effort, engine, accuracy)
 
 
 def world_of(

@@ -15,7 +15,7 @@ from bascule.core.gaps import rival_gaps
 from bascule.core.inputs.serialization import finite_data
 from bascule.core.presenter import Reported, presenter
 from bascule.core.types import NO_DIFFERENCE, NOBODY, FloatArray, IntArray
-from bascule.simulation.engines.backends.cluster import Columns, Task
+from bascule.simulation.engines.backends.cluster import PlayedColumns, Task
 from bascule.simulation.guardrails import BoolArray, GuardedRuns
 from bascule.simulation.recurrent.runs import EngineName
 from bascule.simulation.worlds.world import World
@@ -84,7 +84,7 @@ class Simulation(Reported):
     guarded: GuardedRuns | None = None
 
     @classmethod
-    def of(cls, task: Task, columns: Columns, seconds: float) -> Simulation:
+    def of(cls, task: Task, columns: PlayedColumns, seconds: float) -> Simulation:
         """Return the simulation whose runs gave these columns."""
         return cls(
             task.design,

@@ -25,7 +25,7 @@ from bascule.steering.reading import Counts
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class SteeringEvidence:
     """What the blocks of a test have shown, up to a decision or an end if there is one."""
 
     statistics: Statistics
@@ -50,7 +50,7 @@ def ordered(values: dict[float, int], generator: np.random.Generator) -> FloatAr
     return outcomes[generator.permutation(len(outcomes))]
 
 
-def fold_blocks(design: Design, blocks: Sequence[Counts], name: str) -> Evidence:
+def fold_blocks(design: Design, blocks: Sequence[Counts], name: str) -> SteeringEvidence:
     """Fold all blocks of a test, in order, until it is decided or over."""
     procedure = cast("BlockProcedure", design.procedure)
     count, params = procedure.arms, procedure.params
@@ -83,7 +83,9 @@ def fold_blocks(design: Design, blocks: Sequence[Counts], name: str) -> Evidence
         if decision is not None or reason is not None:
             at = number
             break
-    return Evidence(statistics_of(sums, arms, pairs), decision, reason, at, clipped, unpaired)
+    return SteeringEvidence(
+        statistics_of(sums, arms, pairs), decision, reason, at, clipped, unpaired
+    )
 
 
 def _outcomes(design: Design, block: Counts, label: str) -> list[FloatArray]:

@@ -43,7 +43,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CountedPart:
     """A part of a period whose units have counted, with their sums by arm: units and total."""
 
     since: datetime
@@ -108,11 +108,11 @@ class Ledger:
         return row is not None and row.get("by") == HAND
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[CountedPart]:
         """What was counted, in order, with the sums that were last read."""
         latest = {row["number"]: row for row in self.rows if row["what"] == "block"}
         return [
-            Block(
+            CountedPart(
                 read_time(row["since"]),
                 read_time(row["until"]),
                 row["shares"],

@@ -18,7 +18,7 @@ from bascule.analysis.source.open import MEMORY, connections, open_tables
 from bascule.analysis.source.places import run, stored, uncollected
 from bascule.core.errors import InputError
 from bascule.steering.definition import SteeredTest
-from bascule.steering.ledger import Block, Period
+from bascule.steering.ledger import CountedPart, Period
 
 Counts = dict[str, dict[float, int]]
 """For each arm how many units have which outcome."""
@@ -38,7 +38,7 @@ class SteeredLog:
     rows: int
     excluded: dict[str, int]
 
-    def counts(self, blocks: Sequence[Block]) -> tuple[list[Counts], int]:
+    def counts(self, blocks: Sequence[CountedPart]) -> tuple[list[Counts], int]:
         """Return what each block has, and how many units are in none of them."""
         import ibis
 
@@ -115,7 +115,9 @@ def _first_exposures(rows: Any) -> Any:
     return units.filter(units.code == units.highest).select("unit", "first", "code")
 
 
-def new_blocks(periods: Sequence[Period], blocks: Sequence[Block], closed: datetime) -> list[Block]:
+def new_blocks(
+    periods: Sequence[Period], blocks: Sequence[CountedPart], closed: datetime
+) -> list[CountedPart]:
     """Return the parts of periods, after the last block, in which all windows have closed.
 
     `closed` is the arrival of the first unit whose window is open. A block never holds two splits.
@@ -126,7 +128,7 @@ def new_blocks(periods: Sequence[Period], blocks: Sequence[Block], closed: datet
         since = max(period.since, counted)
         until = closed if period.until is None else min(period.until, closed)
         if since < until:
-            found.append(Block(since, until, period.shares))
+            found.append(CountedPart(since, until, period.shares))
     return found
 
 

@@ -16,7 +16,7 @@ from bascule.presentation.guarantees import contrast_words
 from bascule.presentation.numbers import Amounts, count
 from bascule.presentation.report import Fact, Report, Table
 from bascule.steering.definition import SteeredTest
-from bascule.steering.evidence import Evidence
+from bascule.steering.evidence import SteeringEvidence
 from bascule.steering.ledger import Row, Shares
 
 State = Literal["running", "decided"]
@@ -40,7 +40,7 @@ class SteeringRun(Reported):
     """Shares that the run found."""
     after: Shares
     """Shares that it left."""
-    evidence: Evidence | None = None
+    evidence: SteeringEvidence | None = None
     """What the log shows; None at the start, and after a decision."""
     newest: datetime | None = None
     """Up to when both tables of the log have rows."""

@@ -20,8 +20,8 @@ from bascule.core.metrics.effects import effects
 from bascule.core.rounds import next_shares
 from bascule.core.types import NOBODY
 from bascule.steering.definition import SteeredTest
-from bascule.steering.evidence import Evidence, fold_blocks
-from bascule.steering.ledger import HAND, Block, Ledger, Row, Shares, open_ledger, read_time
+from bascule.steering.evidence import SteeringEvidence, fold_blocks
+from bascule.steering.ledger import HAND, CountedPart, Ledger, Row, Shares, open_ledger, read_time
 from bascule.steering.reading import Counts, SteeredLog, closed_by, new_blocks, opened_log
 from bascule.steering.result import SteeringRun
 from bascule.steering.targets import WRITE_SECONDS, failed
@@ -227,7 +227,7 @@ class _Run:
 
     # Log
 
-    def _counted(self, log: SteeredLog) -> tuple[list[Block], list[Counts], int]:
+    def _counted(self, log: SteeredLog) -> tuple[list[CountedPart], list[Counts], int]:
         """Count all blocks again, and note those that are new or have changed."""
         test, ledger = self.test, self.ledger
         known = ledger.blocks
@@ -273,7 +273,7 @@ class _Run:
             )
         return read, counts, elsewhere
 
-    def _check_ratio(self, blocks: Sequence[Block]) -> None:
+    def _check_ratio(self, blocks: Sequence[CountedPart]) -> None:
         """Stop if the units of the arms do not fit the shares that were in force."""
         seen, arms = None, self.test.design.arms
         for block in blocks:
@@ -310,7 +310,7 @@ class _Run:
 
     # Shares
 
-    def _act(self, run: SteeringRun, blocks: Sequence[Block]) -> SteeringRun:
+    def _act(self, run: SteeringRun, blocks: Sequence[CountedPart]) -> SteeringRun:
         """Decide, or set the next shares."""
         design, evidence = self.test.design, run.evidence
         assert evidence is not None
@@ -334,7 +334,9 @@ class _Run:
         deadline = self.test.design.deadline
         return deadline is not None and run.newest is not None and run.newest >= deadline
 
-    def _withheld(self, evidence: Evidence, blocks: Sequence[Block]) -> datetime | None:
+    def _withheld(
+        self, evidence: SteeringEvidence, blocks: Sequence[CountedPart]
+    ) -> datetime | None:
         """Return when a decision may be announced, where that is later than now."""
         if not self.test.design.withholds or evidence.block is None:
             return None
@@ -343,7 +345,9 @@ class _Run:
         at = datetime.fromtimestamp(self.test.design.announces(first, reached), UTC)
         return at if at > self.now else None
 
-    def _decide(self, run: SteeringRun, evidence: Evidence, reason: str | None) -> SteeringRun:
+    def _decide(
+        self, run: SteeringRun, evidence: SteeringEvidence, reason: str | None
+    ) -> SteeringRun:
         """Note the decision with its differences, and give everyone the arm that stays."""
         design, statistics = self.test.design, evidence.statistics
         arm = NOBODY if evidence.decision is None else evidence.decision.arm

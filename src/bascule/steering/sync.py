@@ -21,7 +21,7 @@ DUPLICATE = "duplicate"
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class QueryColumns:
     """The columns of a query; usual names of `unit` and `time` are found.
 
     Without a `value` every row counts as 1. `id` makes a row count once, however often it is read.
@@ -69,7 +69,7 @@ class Synced:
 def sync(
     test: Experiment,
     source: object,
-    columns: Columns,
+    columns: QueryColumns,
     *,
     query: str | None = None,
     metric: str | None = None,
@@ -94,7 +94,7 @@ def sync(
     return Synced(len(rows), recorded, before, len(rows) - len(outcomes), refused)
 
 
-def _rows(source: Source, columns: Columns) -> list[dict[str, Any]]:
+def _rows(source: Source, columns: QueryColumns) -> list[dict[str, Any]]:
     """The rows of a query: unit, value, time and id; refuse those that lack one of them."""
     with connections(MEMORY) as opened, one_line():
         (table,) = open_tables(opened, [source])

@@ -22,7 +22,7 @@ from bascule.core.numerics import smallest
 from bascule.core.procedures.blocks.procedure import BlockProcedure
 from bascule.core.statistics import Statistics
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.passage import Limits, first_passage
+from bascule.theory.prediction.passage import PassageLimits, first_passage
 
 CLOSE = 1e-4
 """How near to one half the probability has to be."""
@@ -111,7 +111,7 @@ def _behind_mixture(total: float, clock: float, params: Params) -> float:
         return scale * np.array([boundary_for(clock, 1.0, params) for clock in clocks.tolist()])
 
     def share(drift: float) -> float:
-        until = Limits(clock=clock)
+        until = PassageLimits(clock=clock)
         return float(
             first_passage(drift, line, min(0.5, clock), 0.0, None, STRIDE, until).above.sum()
         )

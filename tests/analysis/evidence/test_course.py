@@ -10,7 +10,7 @@ import pytest
 from bench.peeking import two_arm_scores
 
 import bascule as bs
-from bascule.analysis.evidence.course import Judge, Terms, course_of
+from bascule.analysis.evidence.course import DecisionTerms, Judge, course_of
 from bascule.analysis.evidence.pairs import (
     bounded_days,
     estimated_days,
@@ -67,7 +67,7 @@ def test_the_expected_days_left_are_those_of_a_test_that_goes_on_alike() -> None
     # Every day is like the first, so what is expected can be counted.
     units, hits = np.full((30, 2), 300.0), np.tile([30.0, 39.0], (30, 1))
     sums = Sums(DAYS, units, hits, hits, 0 * units, 0 * units + 1)
-    terms = Terms(("a", "b"), 0.05, "proven")
+    terms = DecisionTerms(("a", "b"), 0.05, "proven")
     whole = course_of(terms, sums, bounded_days(sums, bs.Bernoulli()), DAYS)
     assert whole.decided is not None
     needed = (date.fromisoformat(whole.decided) - DAYS[0]).days + 1
@@ -78,7 +78,7 @@ def test_the_expected_days_left_are_those_of_a_test_that_goes_on_alike() -> None
 
 
 def test_without_a_difference_there_are_few_decisions() -> None:
-    terms = Terms(("a", "b"), 0.05, "proven")
+    terms = DecisionTerms(("a", "b"), 0.05, "proven")
     wrong = 0
     for seed in range(100):
         sums = coins([0.1, 0.1], 200, seed)
@@ -98,7 +98,7 @@ def test_three_arms_are_dropped_one_after_the_other() -> None:
 
 
 def test_an_arm_that_was_beaten_beats_nobody_any_more() -> None:
-    terms = Terms(("a", "b", "c"), 0.05, "proven")
+    terms = DecisionTerms(("a", "b", "c"), 0.05, "proven")
     judge = Judge(terms)
     open_end, above, below = (0.0, -1.0, 1.0), (1.0, 0.5, 1.5), (-1.0, -1.5, -0.5)
     assert judge.see(terms.effects_with([above, open_end, open_end])) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bascule as bs
 from bascule.live.steps.folding import fold_unit, take_out, with_knob
 from bascule.live.steps.maturity import Matured
-from bascule.live.steps.replay import Change, Replay
+from bascule.live.steps.replay import ManualChange, Replay
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.state import ExperimentState
 
@@ -29,7 +29,7 @@ def test_units_are_folded_as_the_live_test_folds_them() -> None:
 
 
 def test_a_knob_is_turned_back_at_first_and_again_where_it_was_turned() -> None:
-    changes = [Change(2, "alpha", 2.0, 5.0), Change(4, "alpha", 5.0, 3.0)]
+    changes = [ManualChange(2, "alpha", 2.0, 5.0), ManualChange(4, "alpha", 5.0, 3.0)]
     replay = Replay.start(with_knob(BY_UNIT, "alpha", 3.0), no_block, changes)
     alphas = []
     for i in range(6):
@@ -41,7 +41,7 @@ def test_a_knob_is_turned_back_at_first_and_again_where_it_was_turned() -> None:
 def test_an_arm_dropped_within_a_block_gets_no_slot_that_was_left_in_it() -> None:
     """The store has the block as it is after the change; before it, all its slots were there."""
     stored = Deal(1, BLOCK, struck=((2, 1),))
-    change = Change(1, arm="c", deal=1, handed=1)
+    change = ManualChange(1, arm="c", deal=1, handed=1)
     replay = Replay.start(TILTED, {1: stored}.__getitem__, [change]).fold(Matured(0, 0.5), 1)
     assert replay.state.statistics.removed == frozenset()
     replay = replay.fold(Matured(1, 0.25), 1)
@@ -61,7 +61,7 @@ def test_an_arm_dropped_within_a_block_gets_no_slot_that_was_left_in_it() -> Non
 
 
 def test_many_changes_at_one_place_are_made_in_their_order() -> None:
-    turns = [Change(0, "tilt", 1.0 + i, 2.0 + i) for i in range(2000)]
+    turns = [ManualChange(0, "tilt", 1.0 + i, 2.0 + i) for i in range(2000)]
     replay = Replay.start(with_knob(TILTED, "tilt", 2001.0), no_block, turns)
     assert replay.design.rule == bs.Tilt(1)
     assert replay.changed().design.rule == bs.Tilt(2001)

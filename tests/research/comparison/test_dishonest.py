@@ -15,7 +15,7 @@ from bascule.core.rules import Rule
 from bascule.core.statistics import Statistics
 from bascule.core.types import NOBODY
 from bascule.research.comparison import frontier_report
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.research.comparison.frontier import Frontier
 
 pytestmark = pytest.mark.slow
@@ -60,7 +60,7 @@ def test_a_dishonest_rule_is_cheap_and_early_and_still_dominates_nothing(
     compared: Frontier,
 ) -> None:
     *others, hasty = compared.points
-    assert hasty.family is Family.STATED
+    assert hasty.family is RuleFamily.STATED
     for point in others:
         assert hasty.regret.mean < point.regret.mean
         assert hasty.decision_time.mean < point.decision_time.mean
@@ -115,6 +115,6 @@ def test_a_weaker_guarantee_dominates_no_stronger_one() -> None:
     result = bs.research.frontier([0.0, 1.0], design, runs=400, rules=["published", "tilt"])
     given = result.points[-1]
     assert given.calibration.guarantee == "gaussian"
-    assert given.decision_time.mean < result.of(Family.PUBLISHED)[0].decision_time.mean
+    assert given.decision_time.mean < result.of(RuleFamily.PUBLISHED)[0].decision_time.mean
     assert not any(given.label in point.dominated_by for point in result.points)
     assert given not in result.beyond_the_paper

@@ -12,14 +12,14 @@ import pytest
 
 import bascule as bs
 from bascule.research.comparison import frontier as comparison
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.research.comparison.frontier import Frontier
 from bascule.research.comparison.point import Point
 from bascule.theory import corollary_delta, delta_tilde, oracle_information
 
 pytestmark = pytest.mark.slow
 
-PUBLISHED_AND_TILT = (Family.PUBLISHED, Family.TILT)
+PUBLISHED_AND_TILT = (RuleFamily.PUBLISHED, RuleFamily.TILT)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def test_tilt_three_dominates_every_published_rule(error: float, gap: float) -> 
     result = bs.research.frontier(
         [0.0, gap], error=error, tilts=[3.0], runs=100, rules=PUBLISHED_AND_TILT
     )
-    published = result.of(Family.PUBLISHED)
+    published = result.of(RuleFamily.PUBLISHED)
     assert len(published) == 7
     assert all("Tilt_3" in point.dominated_by for point in published)
     assert [point.label for point in result.beyond_the_paper] == ["Tilt_3"]
@@ -90,7 +90,7 @@ def test_the_knob_buys_time_with_regret() -> None:
     result = bs.research.frontier(
         [0.0, 1.0], alphas=[1.5, 2.0, 4.0], tilts=[1.0, 3.0, 10.0], runs=400
     )
-    for family, knob in ((Family.PUBLISHED, bs.UCB), (Family.TILT, bs.Tilt)):
+    for family, knob in ((RuleFamily.PUBLISHED, bs.UCB), (RuleFamily.TILT, bs.Tilt)):
         points = [p for p in result.of(family) if isinstance(p.design.rule, knob)]
         pairs = sorted((p.regret.mean, p.decision_time.mean) for p in points)
         assert len(pairs) == 3
@@ -129,7 +129,7 @@ def test_the_informed_rule_needs_little_more_than_an_oracle(
     error: float, known: float, known_se: float, at_full_tilt: float
 ) -> None:
     result = bs.research.frontier(
-        [0.0, 1.0], error=error, effect=1.0, tilts=[3.0], runs=4000, rules=[Family.EFFECT]
+        [0.0, 1.0], error=error, effect=1.0, tilts=[3.0], runs=4000, rules=[RuleFamily.EFFECT]
     )
     (point,) = result.points
     assert result.oracle == pytest.approx(2 * math.log(1 / error))
@@ -189,7 +189,7 @@ def test_progress_is_told_up_to_the_last_run() -> None:
         [0.0, 1.0],
         tilts=[3.0],
         runs=20,
-        rules=[Family.TILT],
+        rules=[RuleFamily.TILT],
         progress=lambda what, done, total: told.append((what, done, total)),
     )
     assert told[-1] == ("simulating Tilt_3", 20, 20)

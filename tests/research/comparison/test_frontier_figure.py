@@ -9,7 +9,7 @@ from matplotlib.transforms import Bbox
 
 import bascule as bs
 from bascule.presentation.figures import rendered
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.research.comparison.frontier import Frontier
 from bascule.research.comparison.frontier_report import draw_frontier
 
@@ -50,7 +50,7 @@ def test_efficient_points_are_filled_and_the_others_hollow(full: Frontier) -> No
 def test_the_legend_names_each_family(full: Frontier) -> None:
     legend = draw_frontier(full).axes[0].get_legend()
     assert legend is not None
-    drawn = [family.words for family in Family if full.of(family)]
+    drawn = [family.words for family in RuleFamily if full.of(family)]
     assert [text.get_text() for text in legend.get_texts()] == drawn
 
 

@@ -6,7 +6,7 @@ import pytest
 
 import bascule as bs
 from bascule.research.comparison import frontier_report as words
-from bascule.research.comparison.contenders import Family, LeftOut
+from bascule.research.comparison.contenders import LeftOut, RuleFamily
 from bascule.research.comparison.frontier import Frontier
 
 pytestmark = pytest.mark.slow
@@ -15,7 +15,11 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def played() -> Frontier:
     return bs.research.frontier(
-        [0.0, 1.0], alphas=[2.0], tilts=[3.0], runs=200, rules=[Family.PUBLISHED, Family.TILT]
+        [0.0, 1.0],
+        alphas=[2.0],
+        tilts=[3.0],
+        runs=200,
+        rules=[RuleFamily.PUBLISHED, RuleFamily.TILT],
     )
 
 
@@ -46,13 +50,13 @@ def test_rules_that_only_together_dominate_the_paper(played: Frontier) -> None:
 
 
 def test_a_verdict_does_not_speak_for_rules_that_were_not_played(played: Frontier) -> None:
-    missing = LeftOut("UCB_1.2 as published", Family.PUBLISHED, "about 10,000,000 units a run")
+    missing = LeftOut("UCB_1.2 as published", RuleFamily.PUBLISHED, "about 10,000,000 units a run")
     partial = replace(played, left_out=(missing,))
     assert words.verdict(partial).endswith("as published that was played.")
     assert words.notes(partial)[-1] == (
         "Left out: UCB_1.2 as published (about 10,000,000 units a run)."
     )
-    alone = replace(played, points=played.of(Family.TILT))
+    alone = replace(played, points=played.of(RuleFamily.TILT))
     assert words.verdict(alone) == "No rule of the paper was played as published."
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import bascule as bs
 from bascule.cli.main import main
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.research.comparison.frontier import Frontier
 
 pytestmark = pytest.mark.slow
@@ -22,18 +22,18 @@ def compared() -> Frontier:
 
 
 def test_every_family_for_units_takes_part(compared: Frontier) -> None:
-    labels = {family: [one.label for one in compared.of(family)] for family in Family}
+    labels = {family: [one.label for one in compared.of(family)] for family in RuleFamily}
     assert labels == {
-        Family.PUBLISHED: ["UCB_2 as published", "ETC' as published", "ETC as published"],
-        Family.PEELING: [],
-        Family.RADIUS: ["UCB_2 mixture radius"],
-        Family.STOP: ["UCB_2 mixture radius and stop", "ETC mixture"],
-        Family.LOOKS: ["UCB_2 planned looks"],
-        Family.TILT: [],
-        Family.EFFECT: [],
-        Family.PEERS: [],
-        Family.GIVEN: [],
-        Family.STATED: [],
+        RuleFamily.PUBLISHED: ["UCB_2 as published", "ETC' as published", "ETC as published"],
+        RuleFamily.PEELING: [],
+        RuleFamily.RADIUS: ["UCB_2 mixture radius"],
+        RuleFamily.STOP: ["UCB_2 mixture radius and stop", "ETC mixture"],
+        RuleFamily.LOOKS: ["UCB_2 planned looks"],
+        RuleFamily.TILT: [],
+        RuleFamily.EFFECT: [],
+        RuleFamily.PEERS: [],
+        RuleFamily.GIVEN: [],
+        RuleFamily.STATED: [],
     }
 
 

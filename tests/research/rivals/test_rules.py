@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import bascule as bs
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.research.rivals import RIVALS, MixtureAdaptive, Thompson, TrackAndStop
 
 pytestmark = pytest.mark.slow
@@ -47,9 +47,9 @@ def test_an_audit_says_that_nothing_covers_a_rival() -> None:
 
 def test_a_frontier_shows_peers_and_lets_them_dominate_nobody() -> None:
     result = bs.research.frontier([0.0, 1.0], tilts=[3.0], runs=60, rules=["tilt", "peers"])
-    peers = result.of(Family.PEERS)
+    peers = result.of(RuleFamily.PEERS)
     assert len(peers) == 5
     assert not any(point.efficient for point in peers)
-    assert result.of(Family.TILT)[0].efficient
-    assert result.of(Family.TILT)[0].dominated_by == ()
+    assert result.of(RuleFamily.TILT)[0].efficient
+    assert result.of(RuleFamily.TILT)[0].dominated_by == ()
     assert "wrong" in repr(result)

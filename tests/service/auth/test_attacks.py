@@ -19,7 +19,7 @@ import bascule as bs
 from bascule.service.api.schemas.requests import NewPlan
 from bascule.service.auth.keys import create_key
 from bascule.service.auth.oidc import role_of
-from bascule.service.notifications.webhooks import Delivery, send
+from bascule.service.notifications.webhooks import EventDelivery, send
 from bascule.service.planner import MOST_ASKED, MOST_OF_ONE, Planner
 from bascule.service.planner_process import plan_json
 from bascule.service.reading.store_calls import SHORT_THREADS
@@ -185,7 +185,7 @@ def test_a_webhook_goes_where_its_url_says_and_no_further() -> None:
 
     async def use(hook: str) -> str | None:
         async with httpx.AsyncClient(trust_env=False) as client:
-            return await send(client, hook, Delivery("key", 1, 1, b"{}"), "of the shop", 0.0)
+            return await send(client, hook, EventDelivery("key", 1, 1, b"{}"), "of the shop", 0.0)
 
     with (
         socket.create_server(("127.0.0.1", 0)) as inside,

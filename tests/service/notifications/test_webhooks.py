@@ -22,7 +22,7 @@ from bascule.live.storage.statements import fetch
 from bascule.service.notifications.notify import message
 from bascule.service.notifications.webhooks import (
     WAITS,
-    Delivery,
+    EventDelivery,
     Webhook,
     attempt,
     claim,
@@ -184,7 +184,7 @@ def test_a_failed_attempt_is_described_without_the_url(
         for url in (f"http://{host}/SECRET", "http://127.0.0.1:1/SECRET", "http://[/SECRET"):
 
             async def tried(url: str = url) -> str | None:
-                calls, event = StoreCalls(), Delivery("key", 1, 1, b"{}")
+                calls, event = StoreCalls(), EventDelivery("key", 1, 1, b"{}")
                 with bs.open(":memory:") as store:
                     return await attempt(
                         Webhook(url, SECRET, httpx.create_ssl_context()), store, calls, event

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from itertools import combinations
 
-from bascule.analysis.evidence.pairs import Pair
+from bascule.analysis.evidence.pairs import PairEvidence
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.calibration import Guarantee
 from bascule.core.metrics.effects import Effect
@@ -36,7 +36,7 @@ class Day:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class DailyCourse:
     """All days, the decision, and when it was first allowed; `times` as much data may do."""
 
     days: tuple[Day, ...]
@@ -46,7 +46,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DecisionTerms:
     """What a decision is held to: arms, error, what kind of proof, and what difference matters.
 
     `widest` is the largest difference that the outcomes allow, and `goal` says which arm is better.
@@ -66,7 +66,7 @@ class Terms:
         """The log evidence at which an arm is beaten."""
         return math.log((len(self.arms) - 1) / self.error)
 
-    def effects_of(self, pairs: Iterable[Pair]) -> tuple[Effect, ...]:
+    def effects_of(self, pairs: Iterable[PairEvidence]) -> tuple[Effect, ...]:
         """Effects from what pairs of arms have shown."""
         return self.effects_with(pair.interval(self.log_threshold, self.widest) for pair in pairs)
 
@@ -83,7 +83,7 @@ Look = tuple[Day, Decision | None]
 """What a test shows at the end of a day, and the decision that this day alone allows."""
 
 
-def course_of_looks(looks: Iterable[Look]) -> Course:
+def course_of_looks(looks: Iterable[Look]) -> DailyCourse:
     """The course of a test that is looked at day after day: the first decision stands."""
     days: list[Day] = []
     reached: Decision | None = None
@@ -95,13 +95,13 @@ def course_of_looks(looks: Iterable[Look]) -> Course:
             # Of the blocks of a day, the last one says where the test stood at its end.
             days.pop()
         days.append(day if reached is None else replace(day, decision=reached.name))
-    return Course(tuple(days), reached, decided)
+    return DailyCourse(tuple(days), reached, decided)
 
 
 class Judge:
     """Drops beaten arms day after day; what is decided once stands."""
 
-    def __init__(self, terms: Terms) -> None:
+    def __init__(self, terms: DecisionTerms) -> None:
         self.terms = terms
         self.beaten: set[str] = set()
         self.decision: Decision | None = None
@@ -132,19 +132,19 @@ class Judge:
 
 
 def course_of(
-    terms: Terms,
+    terms: DecisionTerms,
     sums: Sums,
-    pairs: Iterable[tuple[Pair, ...]],
+    pairs: Iterable[tuple[PairEvidence, ...]],
     dates: Sequence[date],
     first: int = 0,
-) -> Course:
+) -> DailyCourse:
     """The course of a test whose outcomes come once a unit, or grow.
 
     `dates` has for each day of arrival, from `first` on, the day at whose end its outcomes were
     known, and `pairs` what the pairs of arms showed then.
     """
     judge = Judge(terms)
-    last: tuple[Pair, ...] = ()
+    last: tuple[PairEvidence, ...] = ()
 
     def looks() -> Iterator[Look]:
         nonlocal last
@@ -158,7 +158,9 @@ def course_of(
     return replace(course, times=times_needed(terms, last, judge.beaten))
 
 
-def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float | None:
+def times_needed(
+    terms: DecisionTerms, pairs: Sequence[PairEvidence], beaten: set[str]
+) -> float | None:
     """How many times the data the leader is expected to need, if all goes on as it is."""
     left = [arm for arm in terms.arms if arm not in beaten]
     ahead = dict.fromkeys(left, 0.0)
@@ -174,7 +176,7 @@ def times_needed(terms: Terms, pairs: Sequence[Pair], beaten: set[str]) -> float
     return best if math.isfinite(best) and best > 0.0 else None
 
 
-def _times(pair: Pair, difference: float, log_threshold: float) -> float:
+def _times(pair: PairEvidence, difference: float, log_threshold: float) -> float:
     """The smallest multiple of the data at which a difference is more than it may be off."""
     if difference <= 0.0 or pair.reach(log_threshold, MOST_TIMES) > difference:
         return math.inf

@@ -11,7 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from bascule.analysis.evidence import pairs
-from bascule.analysis.evidence.course import Course, Day, Look, Terms, course_of, course_of_looks
+from bascule.analysis.evidence.course import (
+    DailyCourse,
+    Day,
+    DecisionTerms,
+    Look,
+    course_of,
+    course_of_looks,
+)
 from bascule.analysis.reduce.blocks import PERIOD
 from bascule.analysis.reduce.sums import Sums
 from bascule.analysis.request import Reduced, Request
@@ -203,7 +210,7 @@ def course_by(
     sums: Sums,
     dates: Sequence[date],
     error: float,
-) -> Course:
+) -> DailyCourse:
     """The course of a test whose outcomes come once a unit, or grow.
 
     `sums` has the days of arrival whose outcomes are known, and `dates` when each became known.
@@ -211,7 +218,7 @@ def course_by(
     model = request.outcome or evidence.outcome
     widest = model.high - model.low if model is not None else float("inf")
     margin, ahead = request.min_effect, not request.brief
-    terms = Terms(
+    terms = DecisionTerms(
         reduced.arms, error, evidence.guarantee, margin, widest, request.goal, forecast=ahead
     )
     if evidence.by_rule:
@@ -224,7 +231,9 @@ def course_by(
     return course_of(terms, shown, pairs_of(evidence, sums, first), dates[first:], first=first)
 
 
-def pairs_of(evidence: Evidence, sums: Sums, first: int) -> Iterable[tuple[pairs.Pair, ...]]:
+def pairs_of(
+    evidence: Evidence, sums: Sums, first: int
+) -> Iterable[tuple[pairs.PairEvidence, ...]]:
     """What the pairs of arms have shown, day after day; final outcomes from the first day on."""
     model = evidence.outcome
     if sums.moments is not None:

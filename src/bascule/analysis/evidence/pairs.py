@@ -17,7 +17,15 @@ from itertools import combinations, product
 
 import numpy as np
 
-from bascule.analysis.reduce.moments import PER, PLACE, POWERS, UNITS, VALUE, Adjustment, Centre
+from bascule.analysis.reduce.moments import (
+    PER,
+    PLACE,
+    POWERS,
+    UNITS,
+    VALUE,
+    Centre,
+    RatioAdjustment,
+)
 from bascule.analysis.reduce.sums import Sums
 from bascule.core.evidence.days import SLOPES, day_charges, lines_boundary, weighted_charges
 from bascule.core.evidence.families.rows import Difference
@@ -35,7 +43,7 @@ from bascule.core.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pair:
+class PairEvidence:
     """A total and its clock, in units of `scale`; with `charges` lines decide, else a mixture.
 
     `total / clock` is the difference of the arms, the earlier minus the later one: the centre of
@@ -61,11 +69,11 @@ class Pair:
         clock: float,
         charges: FloatArray | None = None,
         estimate: float | None = None,
-    ) -> Pair:
+    ) -> PairEvidence:
         """Return the pair after one more day, by what that day adds."""
         if self.charges is not None and charges is not None:
             charges = self.charges + charges
-        return Pair(self.total + total, self.clock + clock, self.scale, charges, estimate)
+        return PairEvidence(self.total + total, self.clock + clock, self.scale, charges, estimate)
 
     def interval(self, log_threshold: float, widest: float = math.inf) -> Difference:
         """The difference as it is shown, and the ends of its interval, within what is possible.
@@ -73,7 +81,7 @@ class Pair:
         `widest` is the largest difference that two means can have. The difference of arms that
         were not compared yet is unknown: NaN.
 
-        >>> [round(end, 4) for end in Pair(50.0, 100.0).interval(math.log(20), widest=0.7)]
+        >>> [round(end, 4) for end in PairEvidence(50.0, 100.0).interval(math.log(20), widest=0.7)]
         [0.5, 0.1858, 0.7]
         """
         if self.clock <= 0.0 and self.estimate is None:
@@ -89,7 +97,7 @@ class Pair:
     def reach(self, log_threshold: float, times: float = 1.0) -> float:
         """How far the difference may be off; with `times` as much data of the same kind.
 
-        >>> round(Pair(0.0, 100.0).reach(math.log(20)), 4)
+        >>> round(PairEvidence(0.0, 100.0).reach(math.log(20)), 4)
         0.3142
         """
         if self.clock <= 0.0 or not self.ready:
@@ -101,13 +109,13 @@ class Pair:
         return self.scale * boundary / (times * self.clock)
 
 
-UNKNOWN = Pair()
+UNKNOWN = PairEvidence()
 
 
-def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
+def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
     """Day after day, the pairs of arms whose outcomes have a known spread."""
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=outcome.sigma)] * math.comb(arms, 2)
+    pairs = [PairEvidence(scale=outcome.sigma)] * math.comb(arms, 2)
     for units, totals in zip(sums.units, sums.totals, strict=True):
         for place, (i, j) in enumerate(combinations(range(arms), 2)):
             weight, difference = weight_and_difference(units, totals, i, j)
@@ -115,11 +123,11 @@ def normal_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
         yield tuple(pairs)
 
 
-def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
+def bounded_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
     """Day after day, the pairs of arms whose outcomes lie within known limits."""
     low, width = outcome.low, outcome.scale
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
+    pairs = [PairEvidence(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
     past_units, past_total = 0.0, 0.0
     for units, raw, raw_squares in zip(sums.units, sums.totals, sums.squares, strict=True):
         totals = (raw - low * units) / width
@@ -152,7 +160,7 @@ def squares_about(
     return [max(0.0, float(square)) for square in about]
 
 
-def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
+def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[PairEvidence, ...]]:
     """Day after day, the pairs of arms by outcomes that are weighted with assignment probabilities.
 
     What is bet against is an outcome that was expected before the day. What is shown as estimate is
@@ -162,7 +170,7 @@ def scored_days(sums: Sums, outcome: Outcome) -> Iterator[tuple[Pair, ...]]:
     assert scores is not None
     low, width = outcome.low, outcome.scale
     arms = sums.units.shape[1]
-    pairs = [Pair(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
+    pairs = [PairEvidence(scale=width, charges=np.zeros(len(SLOPES)))] * math.comb(arms, 2)
     past_units, past_total = 0.0, 0.0
     for day in range(len(sums.days)):
         guess = low + width * expected(past_units, past_total, 0.0, 1.0)
@@ -212,7 +220,7 @@ def _estimate(sums: Sums, day: int, i: int, j: int) -> float | None:
     return (scored[0] - scored[1] - average * (weights[0] - weights[1])) / clock
 
 
-def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
+def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, ...]]:
     """Day after day, the pairs of arms with a spread that is estimated: right in the long run.
 
     Where outcomes grow, each day has the outcomes as they stood at its end, and the units are
@@ -230,7 +238,7 @@ def estimated_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
 
 def estimated_pairs(
     units: FloatArray, totals: FloatArray, squares: FloatArray, cubes: FloatArray | None
-) -> tuple[Pair, ...]:
+) -> tuple[PairEvidence, ...]:
     """All pairs of arms over the days of arrival, with a spread that is estimated."""
     pairs = combinations(range(units.shape[1]), 2)
     return tuple(estimated_pair(units, totals, squares, cubes, i, j) for i, j in pairs)
@@ -243,7 +251,7 @@ def estimated_pair(
     cubes: FloatArray | None,
     i: int,
     j: int,
-) -> Pair:
+) -> PairEvidence:
     """Two arms over the days of arrival, with a variance that is estimated from their outcomes.
 
     The variance of an arm is the larger of its own and of both together, and nothing is said of
@@ -268,14 +276,14 @@ def estimated_pair(
         for size, centre in zip((n, m), about, strict=True)
     )
     if noise <= 0.0:
-        return Pair(estimate=float(weights @ differences) / clock)
+        return PairEvidence(estimate=float(weights @ differences) / clock)
     spread = math.sqrt(noise / clock)
     if cubes is None:
         ready = bool(units[:, [i, j]].sum(axis=0).min() >= FEWEST_UNITS)
     else:
         sums = (part[:, [i, j]].sum(axis=0) for part in (units, totals, squares, cubes))
         ready = enough_units(*sums)
-    return Pair(float(weights @ differences) / spread, clock, spread, ready=ready)
+    return PairEvidence(float(weights @ differences) / spread, clock, spread, ready=ready)
 
 
 def weight_and_difference(
@@ -306,7 +314,7 @@ def adjusted(sums: Sums) -> Sums:
     return replace(sums, totals=totals, squares=squares, cubes=cubes, lows=unknown, highs=unknown)
 
 
-def _linearised(moments: FloatArray, adjustment: Adjustment) -> FloatArray:
+def _linearised(moments: FloatArray, adjustment: RatioAdjustment) -> FloatArray:
     """Sums of the linear combination over units, of its squares and of its cubes, day by day."""
     weights = np.zeros((3, len(POWERS)))
     for degree in (1, 2, 3):
@@ -317,7 +325,7 @@ def _linearised(moments: FloatArray, adjustment: Adjustment) -> FloatArray:
     return np.asarray(weights @ moments.T)
 
 
-def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
+def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[PairEvidence, ...]]:
     """Day after day, the pairs of arms, adjusted by all that was known by then."""
     arms = range(sums.units.shape[1])
     for day in range(first, len(sums.days)):
@@ -325,7 +333,7 @@ def adjusted_days(sums: Sums, first: int = 0) -> Iterator[tuple[Pair, ...]]:
         yield tuple(_adjusted_pair(so_far, i, j) for i, j in combinations(arms, 2))
 
 
-def _adjusted_pair(sums: Sums, i: int, j: int) -> Pair:
+def _adjusted_pair(sums: Sums, i: int, j: int) -> PairEvidence:
     """Two arms, each around its own ratio, with the same days in the means of both.
 
     A ratio's numerator and denominator are means over days, weighted as the difference of the arms

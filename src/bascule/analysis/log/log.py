@@ -32,7 +32,7 @@ MOST_PAIRED_ARMS = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class ResolvedLog:
     """The tables of a log with their arms and columns, and what of them is used.
 
     `unreadable` lines were left out. `table` has the other events as they are, `rows` and
@@ -67,7 +67,7 @@ def read_log(
     events: Any,
     assignments: Any = None,
     used: Reading | None = None,
-) -> Log:
+) -> ResolvedLog:
     """Clean the rows of the tables, by the columns that are used or else recognised."""
     events = with_kind(events, metric.value)
     alone = assignments is None
@@ -134,7 +134,9 @@ def read_log(
     )
     rows = clean(events, columns, arms, request.until, text=text)
     cumulative = asked.log.cumulative
-    return Log(arms, columns, events, rows, reading, assigned, assignment_columns, cumulative)
+    return ResolvedLog(
+        arms, columns, events, rows, reading, assigned, assignment_columns, cumulative
+    )
 
 
 def _check_roles(used: Reading, covariate: str | None, *, alone: bool) -> None:

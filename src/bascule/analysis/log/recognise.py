@@ -28,7 +28,7 @@ from bascule.analysis.log.naming import (
     usual,
 )
 from bascule.analysis.log.reading import Question, Reading
-from bascule.analysis.log.sample import MOSTLY, Roles, Sample
+from bascule.analysis.log.sample import MOSTLY, ColumnSample, Roles
 from bascule.analysis.log.times import FORMAT_HINT
 
 DAY_NAMES = ("day", "date")
@@ -151,7 +151,7 @@ def _find_unit_of_both(roles: Roles) -> bool:
     return False
 
 
-def _identities(sample: Sample) -> list[str]:
+def _identities(sample: ColumnSample) -> list[str]:
     """The columns of a table that have the name of a unit or of another identity."""
     free = [c for c in sample.free if not re.search(TESTS, plain(c)) and not usual("arm", [c])]
     kinds = {c: sample.table[c].type() for c in free}

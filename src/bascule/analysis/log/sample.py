@@ -52,7 +52,7 @@ def rise(arms: Collection[Sequence[float]]) -> bool:
 
 
 @dataclass
-class Sample:
+class ColumnSample:
     """The first rows of a table, and what its columns hold; `taken` ones have a role already."""
 
     table: Any
@@ -355,8 +355,8 @@ class Roles:
         self.asked, self.metric, self.test = asked, metric, test
         self.alone = assignments is None
         taken = set(naming.other_roles(events if self.alone else assignments, asked, metric, per))
-        self.events = Sample(events, set(taken))
-        self.arms = self.events if self.alone else Sample(assignments, set(taken))
+        self.events = ColumnSample(events, set(taken))
+        self.arms = self.events if self.alone else ColumnSample(assignments, set(taken))
         self.covariate = naming.column(self.arms.table, "covariate", asked.covariate)
         # Rows that count units, or are units, have no column of identities.
         self.no_unit = asked.log.row_is_unit or asked.log.count is not None
@@ -366,7 +366,7 @@ class Roles:
         self.options: dict[str, Any] = {}
         self.notes: list[str] = []
 
-    def take(self, role: str, name: str, sample: Sample) -> None:
+    def take(self, role: str, name: str, sample: ColumnSample) -> None:
         """Use a column for a role."""
         self.columns[role] = name
         sample.taken.add(name)
@@ -377,7 +377,12 @@ class Roles:
         self.options[role] = example
 
     def choose(
-        self, role: str, sample: Sample, candidates: Iterable[list[str]], *, finest: bool = False
+        self,
+        role: str,
+        sample: ColumnSample,
+        candidates: Iterable[list[str]],
+        *,
+        finest: bool = False,
     ) -> bool:
         """Take the only candidate of the first group that has any; ask if it has several.
 

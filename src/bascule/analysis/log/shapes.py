@@ -28,7 +28,7 @@ from bascule.analysis.log.naming import (
 )
 from bascule.analysis.log.numbers import written_of
 from bascule.analysis.log.reading import COUNTS_RISE, OTHER_SUMS, UNITS_OF_SUMS
-from bascule.analysis.log.sample import Roles, Sample
+from bascule.analysis.log.sample import ColumnSample, Roles
 from bascule.analysis.log.times import times_of
 from bascule.core.errors import InputError
 
@@ -54,7 +54,7 @@ IN_ASSIGNMENTS = (
 )
 
 
-def several(sample: Sample, pattern: str) -> list[str]:
+def several(sample: ColumnSample, pattern: str) -> list[str]:
     """The columns without a role whose names have a pattern, with more than one entry."""
     named = [c for c in sample.free if re.search(pattern, plain(c))]
     return [c for c in named if sample.different(c) > 1]

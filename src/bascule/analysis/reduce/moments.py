@@ -94,7 +94,7 @@ def moments_of(row: dict[str, Any]) -> FloatArray:
     return products
 
 
-class Adjustment(NamedTuple):
+class RatioAdjustment(NamedTuple):
     """The ratio, the mean denominator, the coefficient of the covariate, and its mean."""
 
     ratio: float
@@ -165,13 +165,13 @@ class Centre(NamedTuple):
         return float((self.spread[0, 2] - self.ratio * self.spread[1, 2]) / self.per)
 
     @property
-    def adjustment(self) -> Adjustment:
+    def adjustment(self) -> RatioAdjustment:
         """The adjustment that these units suggest."""
         if self.per <= 0.0:
             raise InputError("per", "per: all denominators are 0: is it the right column?")
         variance = float(self.spread[2, 2])
         theta = self.with_covariate / variance if variance > 0.0 else 0.0
-        return Adjustment(self.ratio, self.per, theta, self.covariate)
+        return RatioAdjustment(self.ratio, self.per, theta, self.covariate)
 
 
 def adjusted_mean(arm: Centre, pooled: Centre) -> tuple[float, float]:

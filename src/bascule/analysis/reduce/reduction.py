@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from datetime import time as time_of_day
 from typing import Any, TypeVar
 
-from bascule.analysis.log.log import Log
+from bascule.analysis.log.log import ResolvedLog
 from bascule.analysis.log.reading import OTHER_SUMS
 from bascule.analysis.log.rows import BLANK, OF_ASSIGNMENTS, complete
 from bascule.analysis.reduce import query, tables
 from bascule.analysis.reduce.moments import PROBABILITY
-from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, Table, table_of
+from bascule.analysis.reduce.sums import IN_TWO_ARMS, WITHOUT_VALUE, ReducedTable, table_of
 from bascule.analysis.request import Reduced, Request
 from bascule.analysis.source.places import RAGGED_LINE, is_opened_here, run, stored
 from bascule.core.errors import InputError
@@ -42,7 +42,7 @@ BY_ONE = (
 )
 
 
-def reduced(request: Request, log: Log) -> Reduced:
+def reduced(request: Request, log: ResolvedLog) -> Reduced:
     """Reduce a log to sums per arm and day, and to what is to be said of how it was read."""
     if request.outcome is not None and request.outcome.pairs:
         raise InputError(
@@ -95,7 +95,7 @@ def reduced(request: Request, log: Log) -> Reduced:
     )
 
 
-def _surveyed(request: Request, log: Log) -> tuple[Log, tables.Survey]:
+def _surveyed(request: Request, log: ResolvedLog) -> tuple[ResolvedLog, tables.Survey]:
     """Look at the rows of a log, and make the work on them as little as they allow."""
     if (
         request.until is None
@@ -113,7 +113,7 @@ def _surveyed(request: Request, log: Log) -> tuple[Log, tables.Survey]:
     return log, tables.surveyed(log.rows)
 
 
-def _counted(request: Request, log: Log) -> Reduced:
+def _counted(request: Request, log: ResolvedLog) -> Reduced:
     """Rows that are sums: what a table of their units would add up to."""
     if request.measure is not None:
         raise InputError("design", "design: a window needs units, and rows are sums")
@@ -136,7 +136,7 @@ def _counted(request: Request, log: Log) -> Reduced:
 
 
 def _of_units(
-    request: Request, log: Log, survey: tables.Survey, assigned: tables.Survey | None
+    request: Request, log: ResolvedLog, survey: tables.Survey, assigned: tables.Survey | None
 ) -> Reduced:
     """Outcomes that come once a unit, or grow: from either shape of a log."""
     rows, columns, arms = log.rows, log.columns, len(log.arms.names)
@@ -185,7 +185,7 @@ def _of_units(
     )
 
 
-def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> None:
+def _check_final(request: Request, log: ResolvedLog, *, final: bool, at_once: bool) -> None:
     """Refuse what needs outcomes that do not grow any more."""
     if not final and any(name.startswith(PROBABILITY) for name in log.arrivals.columns):
         raise InputError(
@@ -200,7 +200,7 @@ def _check_final(request: Request, log: Log, *, final: bool, at_once: bool) -> N
         )
 
 
-def _grown(request: Request, log: Log) -> Table:
+def _grown(request: Request, log: ResolvedLog) -> ReducedTable:
     """The sums of outcomes that grow from the units' assignment on."""
     units = tables.units_of(log.arrivals, log.rows, exclude_moved=request.exclude_moved)
     units = stored(units, "bascule_units")

@@ -228,7 +228,7 @@ def added(parts: Iterable[Sums]) -> Sums:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ReducedTable:
     """The reduced table: the sums of each segment, and what was excluded, by reason.
 
     Of the `events` of known units, `late` came after the windows of their units. `clipped` counts
@@ -267,7 +267,7 @@ EXCLUDED = {
 """Reasons why units or events do not count, by the column of the reduced rows that counts them."""
 
 
-def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> Table:
+def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> ReducedTable:
     """Lay reduced rows out, a segment at a time, by day, and by block if blocks are shorter.
 
     Rows of outcomes that grow have an arrival and a day, others a day only.
@@ -285,7 +285,7 @@ def table_of(rows: Sequence[Record], arms: int, blocks: Blocks = DAYS) -> Table:
         return int(sum(row.get(name) or 0 for row in usable if arm in (None, row["arm"])))
 
     excluded |= {reason: total(name) for name, reason in EXCLUDED.items()}
-    return Table(
+    return ReducedTable(
         {name: _laid_out(kept[name], arms) for name in sorted(kept)},
         {reason: n for reason, n in excluded.items() if n},
         total("events") if any("events" in row for row in usable) else total("rows"),

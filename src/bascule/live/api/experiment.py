@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from bascule.core.diagnostics import Diagnostic
 from bascule.core.errors import InputError
 from bascule.core.presenter import presenter
-from bascule.live.api.units import Units
+from bascule.live.api.units import ExperimentUnits
 from bascule.live.clock import moment
 from bascule.live.reports.diagnostics import diagnostics_of, drift_of, put_into_log, raised
 from bascule.live.reports.forecast import Turn, even_split, turns
@@ -34,7 +34,7 @@ MOST_POINTS = 400
 """The most points of the history that a report has."""
 
 
-class Experiment(Units):
+class Experiment(ExperimentUnits):
     """A live test; `Store.create` makes it, and `Store.get` returns it again.
 
     >>> import bascule as bs

@@ -251,11 +251,11 @@ _COUNTS = (
 
 def _running(
     build: Callable[Concatenate[Calls, Given], Reply[Result]],
-) -> Callable[Concatenate[Units, Given], Result]:
+) -> Callable[Concatenate[ExperimentUnits, Given], Result]:
     """Return a method that waits for the result of a method of `Calls`."""
 
     @wraps(build)
-    def run(self: Units, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
+    def run(self: ExperimentUnits, /, *arguments: Given.args, **named: Given.kwargs) -> Result:
         return build(self.calls, *arguments, **named).result()
 
     shown = signature(build)
@@ -265,7 +265,7 @@ def _running(
     return run
 
 
-class Units(Handle):
+class ExperimentUnits(Handle):
     """The units of an experiment."""
 
     def __init__(

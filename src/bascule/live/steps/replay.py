@@ -26,7 +26,7 @@ from bascule.live.storage.deals import Deal, with_blocks
 from bascule.live.storage.state import ExperimentState
 
 
-class Change(NamedTuple):
+class ManualChange(NamedTuple):
     """A change by hand, and after how much progress it was made: a knob turned or an arm dropped.
 
     `deal` is the last block that was dealt by then, and `handed` how many of its slots were handed
@@ -60,7 +60,7 @@ class Replay:
     design: Design
     state: ExperimentState
     deal_of: Callable[[int], Deal]
-    changes: Sequence[Change]
+    changes: Sequence[ManualChange]
     struck: Mapping[int, Deal]
     faults: tuple[str, ...] = ()
 
@@ -69,7 +69,7 @@ class Replay:
         cls,
         design: Design,
         deal_of: Callable[[int], Deal],
-        changes: Sequence[Change] = (),
+        changes: Sequence[ManualChange] = (),
         origin: float | None = None,
     ) -> Replay:
         """Return a replay before the first unit of a test whose design is now `design`.

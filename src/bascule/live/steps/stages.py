@@ -22,7 +22,7 @@ from bascule.core.metrics.measure import Measure
 from bascule.core.metrics.metric import Metric
 from bascule.core.progress import close_stage
 from bascule.live.steps.folding import announced
-from bascule.live.storage.state import Crowd, Enrolment, ExperimentState
+from bascule.live.storage.state import Enrolment, ExperimentState, StageUnits
 
 Sums = dict[tuple[int, int, int], tuple[int, float]]
 """Of the units of an arm that came in a stage, late in it or not: those with events, their sum."""
@@ -145,7 +145,7 @@ def joined(design: Design, enrolment: Enrolment, arms: Iterable[int], now: float
     crowds = {crowd[:3]: crowd for crowd in enrolment.crowd}
     for arm in arms:
         key = (arm, stage, late)
-        before = crowds.get(key, Crowd(*key, 0, 0.0))
+        before = crowds.get(key, StageUnits(*key, 0, 0.0))
         crowds[key] = before._replace(units=before.units + 1)
     return enrolment._replace(origin=origin, crowd=tuple(crowds.values()))
 
@@ -175,7 +175,7 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
     assert isinstance(statistics, CohortStatistics)
     assert measure is not None
     stage = statistics.stage + 1
-    crowd, arms = [], [defaultdict[int, list[Crowd]](list) for _ in design.arms]
+    crowd, arms = [], [defaultdict[int, list[StageUnits]](list) for _ in design.arms]
     for joiners in state.enrolment.crowd:
         outcomes = stage - joiners.stage + 1 - joiners.late
         if outcomes < 1:
@@ -198,5 +198,5 @@ def closed(design: Design, state: ExperimentState, sums: Sums, now: float) -> Ex
     return announced(design, after, now)
 
 
-def _cohort(outcomes: int, parts: list[Crowd]) -> Cohort:
+def _cohort(outcomes: int, parts: list[StageUnits]) -> Cohort:
     return Cohort(outcomes, sum(p.units for p in parts), math.fsum(p.total for p in parts))

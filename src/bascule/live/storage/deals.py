@@ -17,7 +17,7 @@ Delays = tuple[tuple[int, int, int], ...]
 these, in hundredths of the window."""
 
 
-class Signals(NamedTuple):
+class StoredSignals(NamedTuple):
     """Early signals of a test: events of open blocks, and delays of matured units."""
 
     early: Early = ()
@@ -29,7 +29,7 @@ class Used(NamedTuple):
 
     folded: int
     knob: float
-    signals: Signals = Signals()
+    signals: StoredSignals = StoredSignals()
 
 
 Parts = tuple[tuple[int, ...], ...]

@@ -15,7 +15,7 @@ from bascule.core.cohorts import CohortStatistics
 from bascule.core.design import Design
 from bascule.core.procedures.base import AnyStatistics, Decision
 from bascule.core.statistics import ArmStatistics, Statistics
-from bascule.live.storage.deals import Signals, UnderWay
+from bascule.live.storage.deals import StoredSignals, UnderWay
 
 Phase = Literal["ready", "running", "paused", "decided", "over", "stopped"]
 """`over` is the end without a decision, at a cap or a deadline; `stopped` the end by hand."""
@@ -81,7 +81,7 @@ class Verdict:
         return cls(*named, units, time, decision.harm, keep, decision.by)
 
 
-class Crowd(NamedTuple):
+class StageUnits(NamedTuple):
     """Units of an arm that came in one stage, and the sum of their outcomes that have counted.
 
     `late` is 0 for those who came the moment at which it began, and 1 for all others: these give
@@ -134,7 +134,7 @@ class Enrolment(NamedTuple):
     """Marks at each growth by a hundredth in the last twentieth, or since traffic was changed."""
     origin: float | None = None
     """When the first unit came, where a calendar or stages begin with it."""
-    crowd: tuple[Crowd, ...] = ()
+    crowd: tuple[StageUnits, ...] = ()
     """Who came in each stage, where outcomes recur."""
     deal: int = 0
     """The number of the block that was dealt last."""
@@ -221,7 +221,7 @@ class Folding(NamedTuple):
     """How far metrics have counted whose windows close before those of their units."""
 
 
-class Ending(NamedTuple):
+class Conclusion(NamedTuple):
     """The decision, and what counts after it."""
 
     verdict: Verdict | None = None
@@ -282,8 +282,8 @@ class ExperimentState(NamedTuple):
     enrolment: Enrolment
     block: OpenBlock
     folding: Folding = Folding()
-    signals: Signals = Signals()
-    ending: Ending = Ending()
+    signals: StoredSignals = StoredSignals()
+    ending: Conclusion = Conclusion()
     names: Names = Names()
     counts: Counts = Counts()
     control: Control = Control()

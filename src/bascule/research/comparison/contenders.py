@@ -21,7 +21,7 @@ TILTS = (1.0, 2.0, 3.0, 5.0, 10.0)
 LEADERS = (0.5, 0.8)
 
 
-class Family(StrEnum):
+class RuleFamily(StrEnum):
     """Rules that differ by their knob only."""
 
     PUBLISHED = "published"
@@ -42,19 +42,21 @@ class Family(StrEnum):
 
 
 WORDS = {
-    Family.PUBLISHED: "the paper's rules as published",
-    Family.PEELING: "the paper's rules, delta by peeling",
-    Family.RADIUS: "UCB with a mixture radius",
-    Family.STOP: "UCB and ETC with a mixture stop",
-    Family.LOOKS: "UCB at planned looks",
-    Family.TILT: "tilted blocks",
-    Family.EFFECT: "tilted blocks, informed of the effect",
-    Family.PEERS: "rules of other tools and papers, compared apart",
-    Family.GIVEN: "rules that were given",
-    Family.STATED: "rules whose error their authors state, compared apart",
+    RuleFamily.PUBLISHED: "the paper's rules as published",
+    RuleFamily.PEELING: "the paper's rules, delta by peeling",
+    RuleFamily.RADIUS: "UCB with a mixture radius",
+    RuleFamily.STOP: "UCB and ETC with a mixture stop",
+    RuleFamily.LOOKS: "UCB at planned looks",
+    RuleFamily.TILT: "tilted blocks",
+    RuleFamily.EFFECT: "tilted blocks, informed of the effect",
+    RuleFamily.PEERS: "rules of other tools and papers, compared apart",
+    RuleFamily.GIVEN: "rules that were given",
+    RuleFamily.STATED: "rules whose error their authors state, compared apart",
 }
 
-USUAL = tuple(family for family in Family if family not in (Family.PEERS, Family.STATED))
+USUAL = tuple(
+    family for family in RuleFamily if family not in (RuleFamily.PEERS, RuleFamily.STATED)
+)
 """The families of a comparison that names none."""
 
 
@@ -63,22 +65,22 @@ class Contender:
     """A rule at the delta that its family's proof asks for."""
 
     design: Design
-    family: Family
+    family: RuleFamily
     error: float
 
     @property
     def label(self) -> str:
         """What no other rule of a comparison is called."""
         label = self.design.rule.label
-        if self.family is Family.EFFECT:
+        if self.family is RuleFamily.EFFECT:
             return f"{short_name(label)} informed"
-        return f"{label} as published" if self.family is Family.PUBLISHED else label
+        return f"{label} as published" if self.family is RuleFamily.PUBLISHED else label
 
     @property
     def calibration(self) -> Calibration:
         """The delta in use and the error that the family's own proof gives it."""
         calibration = self.design.calibration
-        if self.family is Family.PUBLISHED and not self.design.outcome.recurring:
+        if self.family is RuleFamily.PUBLISHED and not self.design.outcome.recurring:
             return Calibration(calibration.delta, self.error, "proven")
         return calibration
 
@@ -97,7 +99,7 @@ class LeftOut:
     """A rule that was not played, and why."""
 
     label: str
-    family: Family
+    family: RuleFamily
     reason: str
 
 
@@ -108,7 +110,7 @@ def contenders(
     effect: float | None = None,
     alphas: Sequence[float] = ALPHAS,
     tilts: Sequence[float] = TILTS,
-    families: Sequence[Family] = USUAL,
+    families: Sequence[RuleFamily] = USUAL,
     rules: Sequence[Rule] = (),
 ) -> list[Contender]:
     """Return every rule of these families that ends without a cap, along its knob.
@@ -135,7 +137,7 @@ def contenders(
         for rule in listed(family, alphas, tilts, effect):
             design = Design(names, outcome, rule, error=error, sides=1)
             # The paper has no corollary on its error for units: what its theorems state is used.
-            if family is Family.PUBLISHED and not outcome.recurring:
+            if family is RuleFamily.PUBLISHED and not outcome.recurring:
                 design = Design(names, outcome, rule, delta=corollary_delta(error, design))
             entries.append(Contender(design, family, error))
     known = {entry.design for entry in entries}
@@ -143,11 +145,13 @@ def contenders(
         design = Design(names, outcome, rule, error=error, sides=1)
         if design not in known:
             stated = design.calibration.guarantee == STATED
-            entries.append(Contender(design, Family.STATED if stated else Family.GIVEN, error))
+            entries.append(
+                Contender(design, RuleFamily.STATED if stated else RuleFamily.GIVEN, error)
+            )
     return entries
 
 
-def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tuple[Rule, ...]]:
+def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[RuleFamily, ...], tuple[Rule, ...]]:
     """Return the families with these names, and the rules among them.
 
     Without a name they are all families of this package. Any other name is an `InputError`.
@@ -155,7 +159,7 @@ def checked_rules(rules: Iterable[Rule | str]) -> tuple[tuple[Family, ...], tupl
     >>> checked_rules(["tilt", ETC()])
     ((<Family.TILT: 'tilt'>,), (ETC(stop='intervals'),))
     """
-    known = {family.value: family for family in Family}
+    known = {family.value: family for family in RuleFamily}
     asked = [rules] if isinstance(rules, str) else list(rules)
     names = [rule for rule in asked if isinstance(rule, str)]
     for name in names:
@@ -197,48 +201,48 @@ def stalling(alphas: Sequence[float]) -> list[LeftOut]:
     """
     reason = f"can stall below alpha {STALLS_BELOW:g}"
     return [
-        LeftOut(UCB(alpha, stop="mixture").label, Family.STOP, reason)
+        LeftOut(UCB(alpha, stop="mixture").label, RuleFamily.STOP, reason)
         for alpha in alphas
         if alpha < STALLS_BELOW
     ]
 
 
 def _rules(
-    family: Family,
+    family: RuleFamily,
     alphas: Sequence[float],
     tilts: Sequence[float],
     effect: float | None,
 ) -> list[Rule]:
-    if family is Family.RADIUS:
+    if family is RuleFamily.RADIUS:
         return [UCB(alpha, radius="mixture") for alpha in alphas]
-    if family is Family.STOP:
+    if family is RuleFamily.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
         return [*(UCB(alpha, stop="mixture") for alpha in ending), ETC(stop="mixture")]
-    if family is Family.TILT:
+    if family is RuleFamily.TILT:
         return [Tilt(tilt) for tilt in tilts]
-    if family is Family.EFFECT:
+    if family is RuleFamily.EFFECT:
         return [] if effect is None else [Tilt(tilt, effect) for tilt in tilts]
-    if family is Family.PEERS:
+    if family is RuleFamily.PEERS:
         top_two = [TopTwo(leader) for leader in LEADERS]
         return [TrackAndStop(), Thompson(), *top_two, MixtureAdaptive()]
-    if family in (Family.GIVEN, Family.STATED, Family.LOOKS):
+    if family in (RuleFamily.GIVEN, RuleFamily.STATED, RuleFamily.LOOKS):
         return []
     return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
 
 
 def _recurring_rules(
-    family: Family,
+    family: RuleFamily,
     alphas: Sequence[float],
     tilts: Sequence[float],  # noqa: ARG001
     effect: float | None,  # noqa: ARG001
 ) -> list[Rule]:
     """Return the rules of a family for outcomes that recur."""
-    if family is Family.PUBLISHED:
+    if family is RuleFamily.PUBLISHED:
         return [*(UCB(alpha) for alpha in alphas), ETCPrime(), ETC()]
-    if family is Family.RADIUS:
+    if family is RuleFamily.RADIUS:
         return [UCB(alpha, radius="mixture") for alpha in alphas]
-    if family is Family.STOP:
+    if family is RuleFamily.STOP:
         ending = [alpha for alpha in alphas if alpha >= STALLS_BELOW]
         mixtures = [UCB(alpha, radius="mixture", stop="mixture") for alpha in ending]
         return [*mixtures, ETC(stop="mixture")]
-    return [UCB(alpha, radius="looks") for alpha in alphas] if family is Family.LOOKS else []
+    return [UCB(alpha, radius="looks") for alpha in alphas] if family is RuleFamily.LOOKS else []

@@ -28,8 +28,8 @@ from bascule.research.comparison.contenders import (
     ALPHAS,
     TILTS,
     Contender,
-    Family,
     LeftOut,
+    RuleFamily,
     checked_knobs,
     checked_rules,
     contenders,
@@ -90,7 +90,7 @@ class Frontier(Reported):
     cap_not_applied: int | None = None
     sides: int = 1
 
-    def of(self, family: Family) -> tuple[Point, ...]:
+    def of(self, family: RuleFamily) -> tuple[Point, ...]:
         """The points of one family, along its knob."""
         return tuple(point for point in self.points if point.family is family)
 
@@ -102,7 +102,7 @@ class Frontier(Reported):
     @property
     def beyond_the_paper(self) -> tuple[Point, ...]:
         """The rules that dominate every rule of the paper as published; efficient ones first."""
-        published = self.of(Family.PUBLISHED)
+        published = self.of(RuleFamily.PUBLISHED)
         if not published:
             return ()
         first, *rest = (rule.dominated_by for rule in published)
@@ -256,7 +256,7 @@ def frontier(
     if not any(counts):
         raise _nothing_to_play(entries, efforts, means)
     total, played = sum(counts), 0
-    left_out = stalling(alphas) if Family.STOP in asked and not outcome.recurring else []
+    left_out = stalling(alphas) if RuleFamily.STOP in asked and not outcome.recurring else []
     points = []
     for entry, count, effort in zip(entries, counts, efforts, strict=True):
         if not count:

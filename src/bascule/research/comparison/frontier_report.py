@@ -29,7 +29,7 @@ from bascule.presentation.numbers import (
     shown,
 )
 from bascule.presentation.report import Cells, Report, Table
-from bascule.research.comparison.contenders import Family, short_name
+from bascule.research.comparison.contenders import RuleFamily, short_name
 from bascule.research.comparison.point import STANDARD_ERRORS
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def _dominators(point: Point) -> str:
 
 def verdict(frontier: Frontier) -> str:
     """Say which rules cost less and decide sooner than every rule of the paper, if some do."""
-    published = frontier.of(Family.PUBLISHED)
+    published = frontier.of(RuleFamily.PUBLISHED)
     if not published:
         return "No rule of the paper was played as published."
     every = "every rule of the paper as published"
-    if any(entry.family is Family.PUBLISHED for entry in frontier.left_out):
+    if any(entry.family is RuleFamily.PUBLISHED for entry in frontier.left_out):
         every += " that was played"
     beaters = frontier.beyond_the_paper
     names = [point.label for point in beaters if point.efficient is beaters[0].efficient]
@@ -146,7 +146,7 @@ def report(frontier: Frontier) -> Report:
     """Return a frontier as a report: the verdict, and a row for each rule under its family."""
     rows: list[Cells] = []
     strong: list[int] = []
-    family: Family | None = None
+    family: RuleFamily | None = None
     for point in frontier.points:
         if point.family is not family:
             family = point.family
@@ -159,20 +159,20 @@ def report(frontier: Frontier) -> Report:
     return Report(verdict(frontier), question, (), (table,), notes(frontier), (frontier,))
 
 
-LOOKS: dict[Family, Series] = {
-    Family.PUBLISHED: Series("#000000", "solid", "o"),
-    Family.PEELING: SERIES[1],
-    Family.RADIUS: SERIES[2],
-    Family.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
-    Family.LOOKS: Series(SERIES[4].colour, SERIES[4].dash, "s"),
-    Family.TILT: Series(SERIES[5].colour, "solid", "D"),
-    Family.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),
-    Family.PEERS: Series("#7a7a7a", "none", "X"),
-    Family.GIVEN: Series("#8a2be2", "solid", "*"),
-    Family.STATED: Series("#7a7a7a", "none", "P"),
+LOOKS: dict[RuleFamily, Series] = {
+    RuleFamily.PUBLISHED: Series("#000000", "solid", "o"),
+    RuleFamily.PEELING: SERIES[1],
+    RuleFamily.RADIUS: SERIES[2],
+    RuleFamily.STOP: Series(SERIES[3].colour, SERIES[3].dash, "v"),
+    RuleFamily.LOOKS: Series(SERIES[4].colour, SERIES[4].dash, "s"),
+    RuleFamily.TILT: Series(SERIES[5].colour, "solid", "D"),
+    RuleFamily.EFFECT: Series(SERIES[0].colour, (0, (4.0, 1.2)), "p"),
+    RuleFamily.PEERS: Series("#7a7a7a", "none", "X"),
+    RuleFamily.GIVEN: Series("#8a2be2", "solid", "*"),
+    RuleFamily.STATED: Series("#7a7a7a", "none", "P"),
 }
 
-UNJOINED = (Family.GIVEN, Family.STATED)
+UNJOINED = (RuleFamily.GIVEN, RuleFamily.STATED)
 """Families whose rules are not along one curve."""
 
 LOG_FROM = 6.0
@@ -209,7 +209,7 @@ def draw_frontier(frontier: Frontier) -> Figure:
     'units until the decision (log scale)'
     """
     figure, (axis,) = new_figure(width=8.4, height=5.6)
-    drawn = [family for family in Family if frontier.of(family)]
+    drawn = [family for family in RuleFamily if frontier.of(family)]
     _scale(axis, frontier)
     _shade(axis, frontier)
     for family in drawn:
@@ -225,7 +225,7 @@ def draw_frontier(frontier: Frontier) -> Figure:
     return figure
 
 
-def _reading(drawn: Sequence[Family]) -> str:
+def _reading(drawn: Sequence[RuleFamily]) -> str:
     """Explain the labels of the points and how they are filled."""
     knobs = "" if len(drawn) <= FEW_CURVES else "numbers: alpha or tilt; "
     return f"{knobs}filled: efficient; shaded: dominated; bars: ± 2 standard errors"
@@ -301,7 +301,7 @@ def _name(point: Point, full: bool) -> str:
     knob = point.design.rule.knob
     if point.stated:
         return f"{pretty(_shown_name(point))}, {percent(point.error_rate)} wrong"
-    if knob is None or full or point.family is Family.GIVEN:
+    if knob is None or full or point.family is RuleFamily.GIVEN:
         return pretty(_shown_name(point))
     return f"{knob.value:g}"
 
@@ -323,7 +323,8 @@ def _name_points(figure: Figure, axis: Axes, frontier: Frontier) -> None:
     taken += [Bbox([[x - half, y - half], [x + half, y + half]]) for x, y in spots]
     full = len({point.family for point in frontier.points}) <= FEW_CURVES
     for point in sorted(
-        frontier.points, key=lambda point: not (point.efficient or point.family is Family.PUBLISHED)
+        frontier.points,
+        key=lambda point: not (point.efficient or point.family is RuleFamily.PUBLISHED),
     ):
         style: dict[str, Any] = {"fontsize": NAME_SIZE, "ha": "center", "va": "center"}
         style["color"] = LOOKS[point.family].colour

@@ -8,7 +8,7 @@ from typing import Any
 
 from bascule.core.design import Design
 from bascule.core.evidence.calibration import STATED, Calibration, Guarantee
-from bascule.research.comparison.contenders import Family
+from bascule.research.comparison.contenders import RuleFamily
 from bascule.simulation import Estimate
 from bascule.simulation.shares import wilson
 
@@ -30,7 +30,7 @@ class Point:
     """
 
     design: Design
-    family: Family
+    family: RuleFamily
     label: str
     calibration: Calibration
     runs: int

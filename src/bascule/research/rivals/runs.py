@@ -27,7 +27,7 @@ from bascule.simulation.kernels.compiled import (
 )
 from bascule.simulation.kernels.worlds.intervals import EMPTY, schedule, wipe
 from bascule.simulation.kernels.worlds.unit import (
-    Source,
+    NoiseSource,
     arrival,
     mean_and_gap,
     outcome_of,
@@ -57,7 +57,7 @@ def build(fingerprint: str) -> Kernel:
         arms: int,
         chunk: Chunk,
         max_units: int,
-        source: Source,
+        source: NoiseSource,
         kind: int,
         error: float,
         knob: float,

@@ -28,7 +28,7 @@ from bascule.simulation.kernels.compiled import (
     compile_loop,
     finish_run,
 )
-from bascule.simulation.kernels.worlds.unit import Source, mean_and_gap, outcome_of, source_of
+from bascule.simulation.kernels.worlds.unit import NoiseSource, mean_and_gap, outcome_of, source_of
 from bascule.simulation.random import beta, normal, seed_stream, uniform
 from bascule.simulation.runs import Runs, WorldRuns
 from bascule.simulation.worlds.world import World
@@ -107,12 +107,12 @@ LOOK, NUMBER = range(2)
 """What is kept of looks: the units at which the next one is, and its number."""
 
 
-Step = Callable[[Room, int, float, int, Source, VariantSettings], int]
+Step = Callable[[Room, int, float, int, NoiseSource, VariantSettings], int]
 """(room, arm, mean, units with this one, source, settings) -> the winner, or `NOBODY`."""
 
 
 def outcome_step(
-    room: Room, arm: int, mean: float, units: int, source: Source, settings: VariantSettings
+    room: Room, arm: int, mean: float, units: int, source: NoiseSource, settings: VariantSettings
 ) -> int:
     """Draw the outcome of a unit that gives one; return the winner, or `NOBODY`."""
     _, sums, means, radii, _, _ = room
@@ -129,7 +129,7 @@ def outcome_step(
 
 
 def stage_step(
-    room: Room, arm: int, mean: float, units: int, source: Source, settings: VariantSettings
+    room: Room, arm: int, mean: float, units: int, source: NoiseSource, settings: VariantSettings
 ) -> int:
     """Let a unit join, draw an outcome of every unit; return the winner of a look, or `NOBODY`."""
     members, sums, means, radii, assigned, looks = room
@@ -184,7 +184,7 @@ def build(step: Step, fingerprint: str) -> Kernel:
     def play(
         room: Room,
         chunk: Chunk,
-        source: Source,
+        source: NoiseSource,
         settings: VariantSettings,
         columns: RunColumns,
         regrets: FloatArray,

@@ -146,7 +146,7 @@ CHANGES: dict[str, tuple[str, type[models.Model] | None, Callable[..., tuple[Any
     ),
     "knob": (
         "Turn the knob, from the next unit or the next block on; the guarantee stays.",
-        models.Knob,
+        models.KnobChange,
         lambda test, given: (partial(test.knob, **given.model_extra),),
     ),
     "drop-arm": (

@@ -47,7 +47,7 @@ KNOWN = {
 
 @router.post(
     "/evaluate/flags/{key}",
-    response_model=answers.Evaluation,
+    response_model=answers.FlagEvaluation,
     openapi_extra={"parameters": [KEY], **body(models.EvaluationRequest)},
 )
 async def evaluate(request: Request) -> Response:

@@ -48,7 +48,7 @@ plain router in front of the framework: see `bascule.service.server.app`."""
 
 @calls.post(
     "/experiments/{name}/assign",
-    response_model=answers.Assigned,
+    response_model=answers.AssignedArm,
     **described(sent=models.Unit),
 )
 async def assign(request: Request) -> Response:

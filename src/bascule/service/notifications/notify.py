@@ -16,7 +16,7 @@ from bascule.core.errors import InputError
 from bascule.live.api import Store
 from bascule.presentation.report import lines
 from bascule.service.notifications.apprise_process import begin_sending, plugin
-from bascule.service.notifications.webhooks import DEADLINE, Delivery, key_of
+from bascule.service.notifications.webhooks import DEADLINE, EventDelivery, key_of
 from bascule.service.reading.store_calls import StoreCalls
 
 LONGEST_TITLE, LONGEST_TEXT = 200, 10_000
@@ -32,7 +32,7 @@ def check_targets(urls: Sequence[str]) -> None:
         plugin(url)
 
 
-class Target:
+class NotificationTarget:
     """An address of Apprise, and messages whose result is not known yet.
 
     One message is sent at a time. If sending takes too long, the next attempt asks for its result,
@@ -46,7 +46,7 @@ class Target:
         self.key, self.shown = key_of("notify", url), f"{url.partition('://')[0]}://..."
         self._sending: dict[int, SpawnProcess] = {}
 
-    async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
+    async def deliver(self, store: Store, calls: StoreCalls, sent: EventDelivery) -> str | None:
         """Send a message about an event; None if it was taken, or else why not."""
         if sent.entry not in self._sending:
             if any(process.exitcode is None for process in self._sending.values()):

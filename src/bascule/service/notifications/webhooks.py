@@ -69,7 +69,7 @@ _SETTLE = "UPDATE service_deliveries SET state = ?, due = ?, detail = ? WHERE ur
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class EventDelivery:
     """An event for one URL: the entry of the audit log, and the number of this attempt."""
 
     url: str
@@ -93,7 +93,7 @@ def register(store: Store, url: str) -> None:
             execute(connection, _REGISTER, (url,))
 
 
-def claim(store: Store, url: str, now: float) -> list[Delivery]:
+def claim(store: Store, url: str, now: float) -> list[EventDelivery]:
     """Claim the deliveries to a URL that are due, so that no other worker sends them."""
     with store.reading() as connection:
         now = shared_time(connection, now)
@@ -105,13 +105,13 @@ def claim(store: Store, url: str, now: float) -> list[Delivery]:
         for entry in new:
             execute(connection, _ADD, (url, entry, now))
         return [
-            Delivery(url, entry, attempts + 1, body_of(*event))
+            EventDelivery(url, entry, attempts + 1, body_of(*event))
             for entry, attempts, due, *event in fetch(connection, _DUE, url, now, AT_ONCE)
             if fetch(connection, _CLAIM, now + LEASE, url, entry, due)
         ]
 
 
-def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str:
+def settle(store: Store, sent: EventDelivery, problem: str | None, now: float) -> str:
     """Store the result of an attempt: "done", "waiting" for the next one, or "failed"."""
     state, wait = "done", 0.0
     if problem is not None:
@@ -124,7 +124,7 @@ def settle(store: Store, sent: Delivery, problem: str | None, now: float) -> str
 
 
 async def send(
-    client: httpx.AsyncClient, url: str, sent: Delivery, secret: str, now: float
+    client: httpx.AsyncClient, url: str, sent: EventDelivery, secret: str, now: float
 ) -> str | None:
     """Send an event; None if it was received, or else why not."""
     headers = {"Content-Type": "application/json", **signed(sent.id, sent.body, secret, int(now))}
@@ -158,7 +158,7 @@ class Recipient(Protocol):
     shown: str
     """The address as it may be logged."""
 
-    async def deliver(self, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
+    async def deliver(self, store: Store, calls: StoreCalls, sent: EventDelivery) -> str | None:
         """Send an event; None if it was received, or else why not."""
 
 
@@ -175,14 +175,16 @@ class Webhook:
         self,
         store: Store,  # noqa: ARG002
         calls: StoreCalls,  # noqa: ARG002
-        sent: Delivery,
+        sent: EventDelivery,
     ) -> str | None:
         """Send an event; None if it was received, or else why not."""
         async with httpx.AsyncClient(timeout=DEADLINE, verify=self._tls) as client:
             return await send(client, self._url, sent, self._secret, time.time())
 
 
-async def attempt(target: Recipient, store: Store, calls: StoreCalls, sent: Delivery) -> str | None:
+async def attempt(
+    target: Recipient, store: Store, calls: StoreCalls, sent: EventDelivery
+) -> str | None:
     """Send an event to an address; None if it was received, or else why not, without secrets."""
     try:
         return await target.deliver(store, calls, sent)

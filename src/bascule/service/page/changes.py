@@ -182,7 +182,7 @@ def _days(units: float, status: Status) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PossibleChange:
     """A change that can be made now; `asks` if it is confirmed first."""
 
     action: str
@@ -198,7 +198,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Confirmation:
     """A confirmation before a change."""
 
     action: str
@@ -211,34 +211,36 @@ class Question:
     choices: tuple[tuple[str, str], ...] = ()
 
 
-def changes(status: Status) -> list[Change]:
+def changes(status: Status) -> list[PossibleChange]:
     """The changes of a whole test that are possible now."""
     listed = []
     if status.state == "ready":
-        listed.append(Change("start", "Start", look="primary"))
+        listed.append(PossibleChange("start", "Start", look="primary"))
     if status.state == "paused":
-        listed.append(Change("start", "Resume", look="primary"))
+        listed.append(PossibleChange("start", "Resume", look="primary"))
     if status.state == "running":
-        listed.append(Change("pause", "Pause"))
+        listed.append(PossibleChange("pause", "Pause"))
     decided = status.decision
     if decided is not None and decided.arm is not None and status.everyone != decided.name:
-        listed.append(Change("release", f"Give everyone {decided.name}", asks=True, look="primary"))
+        listed.append(
+            PossibleChange("release", f"Give everyone {decided.name}", asks=True, look="primary")
+        )
     if status.state != "stopped":
-        listed.append(Change("stop", "Stop for good", asks=True, look="danger"))
+        listed.append(PossibleChange("stop", "Stop for good", asks=True, look="danger"))
     return listed
 
 
-def arm_changes(status: Status) -> dict[str, list[Change]]:
+def arm_changes(status: Status) -> dict[str, list[PossibleChange]]:
     """The changes of each arm that are possible now; none where fewer than three are active."""
     into = [arm.name for arm in status.arms if arm.part == "active"]
     if status.state not in OPEN or len(into) < 3:
         return {}
-    return {arm: [Change("drop-arm", "Drop", True, arm, look="danger")] for arm in into}
+    return {arm: [PossibleChange("drop-arm", "Drop", True, arm, look="danger")] for arm in into}
 
 
 def ask(
     action: str, design: Design, status: Status, test: Experiment, value: str, arm: str
-) -> Question:
+) -> Confirmation:
     """Describe what a change will do, for its confirmation."""
     if action == "knob":
         return _knob_question(design, status, test, value)
@@ -252,7 +254,7 @@ def ask(
         keep = ("", "Units keep their arm")
         choices = (keep, *((name, f"Everyone gets {name}") for name in design.arms))
         title = f"Stop {status.name} for good?"
-        return Question("stop", title, lines, "Stop it", danger=True, choices=choices)
+        return Confirmation("stop", title, lines, "Stop it", danger=True, choices=choices)
     if action == "release" and status.decision is not None:
         rest = sum(u.units for u in status.arms if u.name != status.decision.name)
         lines = (
@@ -260,7 +262,7 @@ def ask(
             "The statistics of the test do not change.",
         )
         title = f"Give everyone {status.decision.name}?"
-        return Question("release", title, lines, "Release it")
+        return Confirmation("release", title, lines, "Release it")
     if action == "drop-arm" and arm in design.arms:
         lines = (
             f"{arm} gets no new units, and nothing more is claimed about it.",
@@ -277,7 +279,9 @@ def ask(
         left.sort(key=lambda name: name != design.control_arm)
         choices = tuple((name, f"Its users get {name}") for name in left)
         title = f"Drop {arm}?"
-        return Question("drop-arm", title, lines, "Drop it", arm=arm, danger=True, choices=choices)
+        return Confirmation(
+            "drop-arm", title, lines, "Drop it", arm=arm, danger=True, choices=choices
+        )
     raise InputError("action", f"{action} is not possible while {status.name} is {status.state}")
 
 
@@ -317,7 +321,7 @@ def read_knob(name: str, text: str) -> float:
         raise InputError(name, f"{name} must be a number (got {text!r:.60})") from None
 
 
-def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Question:
+def _knob_question(design: Design, status: Status, test: Experiment, value: str) -> Confirmation:
     knob = knob_of(design)
     if knob is None or status.state not in OPEN:
         raise InputError("knob", f"{status.name} has no knob that can be changed now")
@@ -327,7 +331,7 @@ def _knob_question(design: Design, status: Status, test: Experiment, value: str)
     if new == stands:
         raise InputError(name, f"{name} is {new:g} already: choose another value")
     turns = {turn.value: turn for turn in test.forecast([stands, new])}
-    return Question(
+    return Confirmation(
         "knob",
         f"Turn {name} from {stands:g} to {new:g}?",
         tuple(consequences(design, status, turns.get(stands), turns.get(new))),

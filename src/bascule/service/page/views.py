@@ -42,7 +42,7 @@ DRAWING = 300.0
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnInterval:
     """An interval of a difference as it is drawn: where its ends are, its estimate and 0."""
 
     name: str
@@ -56,7 +56,7 @@ class Drawn:
     zero: float
 
 
-def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
+def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[DrawnInterval]:
     """Place the intervals of a report on one axis, which has 0 on it."""
     ends = [end for figure in figures for _, effect in figure.effects for end in effect.interval]
     lowest, highest = min((0.0, *ends)), max((0.0, *ends))
@@ -66,7 +66,7 @@ def drawn(figures: Sequence[Intervals], arms: Sequence[str]) -> list[Drawn]:
         return round(DRAWING * (value - lowest) / width, 1)
 
     return [
-        Drawn(
+        DrawnInterval(
             name,
             f"{name}: {difference_words(effect, figure.amounts)}",
             arms.index(effect.first),

@@ -44,7 +44,7 @@ def start(app: FastAPI) -> list[asyncio.Task[None]]:
             webhooks.Webhook(url, settings.webhook_secret, app.state.tls)
             for url in settings.webhooks
         ),
-        *map(notify.Target, settings.notify),
+        *map(notify.NotificationTarget, settings.notify),
     ]
     # One task for each address, so that one that hangs delays no other.
     rounds += [(to.what, partial(deliver, target=to), SEND_EVERY) for to in targets]

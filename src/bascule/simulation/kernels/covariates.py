@@ -26,7 +26,7 @@ DEVIATIONS = 3.0
 """Standard deviations between the centre of a covariate's limits and either of them."""
 
 
-class Drawn(NamedTuple):
+class DrawnCovariates(NamedTuple):
     """The covariates of simulated units."""
 
     rows: FloatArray
@@ -37,11 +37,11 @@ class Drawn(NamedTuple):
     """The largest move of a difference by all of them, 0 for any."""
 
 
-def drawn_covariates(design: Design, world: World) -> Drawn:
+def drawn_covariates(design: Design, world: World) -> DrawnCovariates:
     """Return the covariates of a design and their correlation as the loop reads them."""
     adjustment = design.adjustment
     if adjustment is None:
-        return Drawn(np.zeros((0, RANGE + 1)), 0.0, 0.0)
+        return DrawnCovariates(np.zeros((0, RANGE + 1)), 0.0, 0.0)
     rows = np.zeros((len(adjustment.covariates), RANGE + 1))
     for row, covariate in zip(rows, adjustment.covariates, strict=True):
         low = -math.inf if covariate.low is None else covariate.low
@@ -50,7 +50,7 @@ def drawn_covariates(design: Design, world: World) -> Drawn:
         row[CENTRE] = (low + high) / 2 if limited else 0.0
         row[UNIT] = covariate.width / (2.0 * DEVIATIONS) if limited else 1.0
         row[LOW], row[HIGH], row[RANGE] = low, high, covariate.width
-    return Drawn(rows, world.correlation, adjustment.most)
+    return DrawnCovariates(rows, world.correlation, adjustment.most)
 
 
 def room_for_sums(count: int) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -66,7 +66,7 @@ def spreads_of(world: World) -> FloatArray:
 
 def draw_covariates(
     streams: WordArray,
-    drawn: Drawn,
+    drawn: DrawnCovariates,
     deviation: float,
     xs: FloatArray,
     at: int,

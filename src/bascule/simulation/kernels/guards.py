@@ -39,7 +39,7 @@ from bascule.simulation.kernels.worlds.unit import (
     NOISE,
     NORMAL,
     SPREAD,
-    Source,
+    NoiseSource,
     outcome_of,
     world_numbers,
 )
@@ -50,7 +50,7 @@ APART = 0x9E3779B97F4A7C15
 """What lies between the seeds of two metrics: the golden ratio in 64 bits."""
 
 
-class Guards(NamedTuple):
+class GuardTables(NamedTuple):
     """What a loop needs for guardrails, with rows that no other thread has.
 
     `source` is what the primary metric is drawn from. `seeds` to `means` have a row for each
@@ -58,7 +58,7 @@ class Guards(NamedTuple):
     """
 
     rails: Rails
-    source: Source
+    source: NoiseSource
     seeds: WordArray
     streams: WordArray
     worlds: FloatArray
@@ -77,15 +77,15 @@ class GuardedMetrics(NamedTuple):
     means: FloatArray
     removals: GuardedRuns
 
-    def are_normal(self, source: Source) -> bool:
+    def are_normal(self, source: NoiseSource) -> bool:
         """Return whether the outcomes of the primary metric and of all guardrails are normal."""
         return bool((self.worlds[:, NOISE] == NORMAL).all() and source.world[NOISE] == NORMAL)
 
-    def room(self, source: Source, first: int, chunk: Chunk) -> Guards:
+    def room(self, source: NoiseSource, first: int, chunk: Chunk) -> GuardTables:
         """Return rows for a thread of its own; the first run of the result is number `first`."""
         row, arms = chunk.first_run - first, self.removals.removed_at.shape[1]
         removed_at = self.removals.removed_at.reshape(-1)
-        return Guards(
+        return GuardTables(
             Rails(*(column.copy() for column in self.rails)),
             source,
             self.seeds,
@@ -151,24 +151,26 @@ def guarded_metrics(design: Design, seed: int, removals: GuardedRuns) -> Guarded
     )
 
 
-def seed_guards(guards: Guards, run: int) -> None:
+def seed_guards(guards: GuardTables, run: int) -> None:
     """Begin the streams of a run's guardrails."""
     for rail in range(len(guards.seeds)):
         seed_stream(guards.streams[rail], 0, guards.seeds[rail], np.uint64(run))
 
 
-def keep_guards(guards: Guards, test: FloatArray, marks: IntArray, row: int, count: int) -> None:
+def keep_guards(
+    guards: GuardTables, test: FloatArray, marks: IntArray, row: int, count: int
+) -> None:
     """Write what the guardrails of a run have done into its row of the result."""
     guards.by_harm[row] = test[HARM] > 0.0
     for arm in range(count):
         guards.removed_at[row * count + arm] = marks[REMOVED_AT][arm]
 
 
-def guard_source(guards: Guards, rail: int) -> Source:
+def guard_source(guards: GuardTables, rail: int) -> NoiseSource:
     """Return what the outcomes of a guardrail are drawn from."""
     _, cell, _, _, points, chances, ziggurat = guards.source
     streams, world, means = guards.streams[rail], guards.worlds[rail], guards.means[rail]
-    return Source(streams, cell, world, means, points, chances, ziggurat)
+    return NoiseSource(streams, cell, world, means, points, chances, ziggurat)
 
 
 @lru_cache(maxsize=64)
@@ -176,7 +178,7 @@ def observer_of(kinds: tuple[Family, ...]) -> Any:
     """Return the function of (guards, which, arm, value) that adds an outcome to a block."""
     observe_any = by_kind([kind.observe for kind in kinds])
 
-    def observe(guards: Guards, rail: int, arm: int, value: float) -> None:
+    def observe(guards: GuardTables, rail: int, arm: int, value: float) -> None:
         numbers = guards.rails.numbers[rail]
         if numbers[TURNED] > 0.0:
             value = numbers[CENTRE] - value

@@ -23,8 +23,8 @@ from bascule.theory.prediction.betting_course import (
 )
 from bascule.theory.prediction.course import BlockTest, shares_of, two_arms
 from bascule.theory.prediction.many_arms import many_arms
-from bascule.theory.prediction.passage import Flat, Limits, Line
-from bascule.theory.prediction.prediction import Prediction, Question
+from bascule.theory.prediction.passage import Flat, Line, PassageLimits
+from bascule.theory.prediction.prediction import Prediction, PredictionRequest
 
 ROUNDS = 20
 """Steps after which the assumed variance has settled."""
@@ -32,7 +32,9 @@ ROUNDS = 20
 
 # A plan asks for some predictions several times.
 @lru_cache(maxsize=256)
-def predict_blocks(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction:
+def predict_blocks(
+    design: Design, procedure: BlockProcedure, asked: PredictionRequest
+) -> Prediction:
     """Return what to expect of a test in blocks, with its noise."""
     if not procedure.evidence.in_theory and procedure.boundary(1.0) is None:
         raise NoPredictionError(
@@ -55,7 +57,9 @@ def line_of(procedure: BlockProcedure) -> Line:
     return lambda clocks: np.array([procedure.boundary(clock) for clock in clocks.tolist()])
 
 
-def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Prediction | None:
+def _followed(
+    design: Design, procedure: BlockProcedure, asked: PredictionRequest
+) -> Prediction | None:
     """Return the prediction, in standard deviations; None if too many tests do not end."""
     (other_gaps, best, noise, end_at, stride), batch = asked, procedure.batch
     shares = shares_of(procedure.tilt, procedure.share)
@@ -67,10 +71,10 @@ def _followed(design: Design, procedure: BlockProcedure, asked: Question) -> Pre
         # The horizon may go by a larger variance than the outcomes have.
         wider = assumed_variance(procedure, spread) / spread**2
         end = (reach / effect) ** 2 * wider
-        limits = Limits(end, cap, effect, procedure.horizon.futility)
+        limits = PassageLimits(end, cap, effect, procedure.horizon.futility)
         line = _flat(procedure, end * wider)
         return follow(BlockTest(_over(other_gaps, spread), line, shares, batch, limits, stride))
-    limits = Limits(units=cap)
+    limits = PassageLimits(units=cap)
     if procedure.boundary(1.0) is not None:
         gaps = _over(other_gaps, design.outcome.sigma)
         return follow(BlockTest(gaps, line_of(procedure), shares, batch, limits, stride))

@@ -11,7 +11,7 @@ import numpy as np
 
 from bascule.core.procedures.blocks.steps import FULL_TILT_AT, Share, units_of_leader
 from bascule.core.types import FloatArray
-from bascule.theory.prediction.passage import GRID, Limits, Line, Pace, first_passage
+from bascule.theory.prediction.passage import GRID, Line, Pace, PassageLimits, first_passage
 from bascule.theory.prediction.prediction import Prediction
 
 LEADS = np.linspace(0.0, FULL_TILT_AT, 501)
@@ -64,7 +64,7 @@ class BlockTest(NamedTuple):
     """What the leader gets for each unit of a rival, by its lead (`shares_of`)."""
     batch: int
     """Units of each challenger in a batch."""
-    limits: Limits
+    limits: PassageLimits
     """Where a test ends without a decision."""
     stride: float
     """How many times as long as usual the steps are."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bascule.core.types import FloatArray
 from bascule.theory.prediction.course import LEADS, BlockTest, course_along
-from bascule.theory.prediction.passage import Limits, Line, overstep
+from bascule.theory.prediction.passage import Line, PassageLimits, overstep
 from bascule.theory.prediction.prediction import Prediction
 
 FEWEST_STEPS = 256
@@ -166,7 +166,7 @@ def futile(
     beyond: list[FloatArray],
     clocks: FloatArray,
     active: NDArray[np.bool_],
-    limits: Limits,
+    limits: PassageLimits,
     pairs: Pairs,
 ) -> NDArray[np.bool_]:
     """Return which paths have no arm left that would beat every rival with enough probability.

@@ -55,7 +55,7 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PassageLimits:
     """Where a test ends without a decision: at a clock of some pair, at units, or when futile.
 
     `effect` is the planned one, in standard deviations of an outcome, and `futility` the
@@ -81,7 +81,7 @@ class Limits:
         return np.asarray(np.interp(left, *rooms) / self.effect)
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = PassageLimits()
 
 
 @lru_cache(maxsize=16)
@@ -134,7 +134,7 @@ def first_passage(
     look: float,
     pace: Pace | None = None,
     stride: float = 1.0,
-    limits: Limits = NO_LIMITS,
+    limits: PassageLimits = NO_LIMITS,
 ) -> Passage:
     """The first passage of a walk that is first seen at `start`, then every `look` clocks.
 
@@ -217,7 +217,7 @@ def _capped(law: FloatArray, paid: FloatArray, limit: float) -> tuple[FloatArray
     return ended, np.asarray(goes_on)
 
 
-def _passage(rows: FloatArray, kinds: int, limits: Limits) -> Passage:
+def _passage(rows: FloatArray, kinds: int, limits: PassageLimits) -> Passage:
     """Return the passage in rows, cut where a limit ends what is left of it."""
     clocks, above, below, inside = rows[:, :4].T
     held, decided, undecided = np.split(rows[:, 4:], [kinds, 2 * kinds + 1], axis=1)

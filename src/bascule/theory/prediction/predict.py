@@ -19,7 +19,7 @@ from bascule.core.outcomes import Gaussian
 from bascule.core.procedures.base import Procedure
 from bascule.theory.bounds import checked_gaps, has_known_index
 from bascule.theory.prediction.block_tests import predict_blocks
-from bascule.theory.prediction.prediction import Prediction, Question
+from bascule.theory.prediction.prediction import Prediction, PredictionRequest
 from bascule.theory.prediction.straight_path import interval_units
 
 QUICK_STRIDE = 2.5
@@ -65,7 +65,7 @@ def _predict(
     theory = PREDICTIONS.get(procedure.kind)
     if theory is None:
         raise _nothing_to_say(procedure)
-    return theory(design, procedure, Question(other_gaps, best, noise, cap, stride))
+    return theory(design, procedure, PredictionRequest(other_gaps, best, noise, cap, stride))
 
 
 def mean_path(design: Design, gaps: float | Sequence[float]) -> Prediction:
@@ -135,7 +135,9 @@ def _nothing_to_say(procedure: Procedure) -> NoPredictionError:
     return NoPredictionError("rule", f"{procedure.label} has no prediction: simulate it")
 
 
-PREDICTIONS: dict[str, Callable[[Design, Any, Question], Prediction]] = {"blocks": predict_blocks}
+PREDICTIONS: dict[str, Callable[[Design, Any, PredictionRequest], Prediction]] = {
+    "blocks": predict_blocks
+}
 """Functions that predict, by the kind of a procedure; other kinds have to be simulated."""
 
 MEAN_PATHS: dict[str, Callable[[Design, Any, tuple[float, ...]], tuple[float, ...]]] = {

@@ -54,7 +54,7 @@ class Prediction:
         return self.open_until < math.inf
 
 
-class Question(NamedTuple):
+class PredictionRequest(NamedTuple):
     """The gaps of the arms below the best, and what else is known of their outcomes.
 
     `best` is the mean of the best arm, `noise` the spread that the outcomes really have, and `cap`

@@ -15,7 +15,7 @@ import pytest
 import bascule as bs
 from bascule.live.reports import diagnostics
 from bascule.live.storage.databases import database, postgresql
-from bascule.live.storage.databases.postgresql import Limits
+from bascule.live.storage.databases.postgresql import PoolLimits
 from bascule.live.storage.statements import fetch
 
 pytestmark = pytest.mark.slow
@@ -36,8 +36,8 @@ def database_location(new_database: Callable[[], str]) -> str:
 @pytest.fixture
 def location(database_location: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A store without experiments, whose calls may take half a second."""
-    monkeypatch.setattr(database, "HOT", Limits(kept=2, more=2, statement=1.0, wait=0.5))
-    monkeypatch.setattr(database, "READS", Limits(kept=2, more=2, statement=1.0, wait=0.5))
+    monkeypatch.setattr(database, "HOT", PoolLimits(kept=2, more=2, statement=1.0, wait=0.5))
+    monkeypatch.setattr(database, "READS", PoolLimits(kept=2, more=2, statement=1.0, wait=0.5))
     monkeypatch.setattr(postgresql, "GRACE", 0.5)
     yield database_location
     with bs.open(database_location) as store:

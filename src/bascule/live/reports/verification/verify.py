@@ -36,7 +36,7 @@ from bascule.live.reports.verification.row_checks import (
 from bascule.live.reports.verification.signal_checks import SignalCheck
 from bascule.live.steps.folding import announced, fold_ahead_unit, with_knob
 from bascule.live.steps.maturity import Events, matured, outcomes_of
-from bascule.live.steps.replay import Change, Replay
+from bascule.live.steps.replay import ManualChange, Replay
 from bascule.live.storage import queries, statements
 from bascule.live.storage.deals import Deal
 from bascule.live.storage.names import PREFIX
@@ -118,7 +118,7 @@ def _load(connection: Connection, experiment: int, name: str, findings: Findings
         return None
 
 
-def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list[Change]:
+def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list[ManualChange]:
     """Return the knobs that were turned and the arms that were dropped by hand, in order."""
     changes = []
     for _, _, action, text in statements.fetch(connection, AUDIT, stored.id):
@@ -132,7 +132,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
             continue
         try:
             if action == "knob":
-                change = Change(
+                change = ManualChange(
                     after, detail["knob"], float(detail["before"]), float(detail["now"])
                 )
                 for value in (change.before, change.now):
@@ -140,7 +140,7 @@ def _changes(connection: Connection, stored: Loaded, findings: Findings) -> list
             else:
                 arm, deal, handed = detail["arm"], detail["deal"] or 0, detail["handed"]
                 by_harm = action == "harm"
-                change = Change(after, arm=arm, deal=deal, handed=handed, by_harm=by_harm)
+                change = ManualChange(after, arm=arm, deal=deal, handed=handed, by_harm=by_harm)
         except DAMAGE as error:
             findings.add(f"a change by hand ({action}) cannot be replayed: {reason(error)}")
         else:

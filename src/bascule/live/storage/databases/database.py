@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Engine, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
 
 from bascule.core.errors import InputError, StoreError
-from bascule.live.storage.databases.postgresql import Limits, postgresql_engine
+from bascule.live.storage.databases.postgresql import PoolLimits, postgresql_engine
 from bascule.live.storage.databases.sqlite import (
     CACHE,
     CHECKPOINT_PATIENCE,
@@ -34,9 +34,9 @@ from bascule.live.storage.databases.sqlite import (
 )
 from bascule.live.storage.schema import make_tables, stored_version
 
-HOT = Limits(kept=4, more=6, statement=15.0)
-READS = Limits(kept=5, more=10, statement=15.0)
-REPORTS = Limits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
+HOT = PoolLimits(kept=4, more=6, statement=15.0)
+READS = PoolLimits(kept=5, more=10, statement=15.0)
+REPORTS = PoolLimits(kept=2, more=0, statement=300.0, wait=60.0, reads_all=True)
 """Connections for assigning and recording, for short reads, and for reads that may take long."""
 
 LONGEST_COPY = 3600.0

@@ -32,7 +32,7 @@ CHECKED_EVERY = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PoolLimits:
     """How many connections a pool has, and how many seconds its statements may take."""
 
     kept: int
@@ -89,7 +89,7 @@ def _shut(connection: Any) -> None:
         channel.shutdown(socket.SHUT_RDWR)
 
 
-def postgresql_engine(url: URL, limits: Limits) -> Engine:
+def postgresql_engine(url: URL, limits: PoolLimits) -> Engine:
     """Return an engine whose calls fail rather than wait for a server that does not answer."""
     seconds = limits.statement + GRACE
     engine = create_engine(

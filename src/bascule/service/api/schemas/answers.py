@@ -53,7 +53,7 @@ class ProblemDetails(BaseModel):
     field: str | None = None
 
 
-class Assigned(BaseModel):
+class AssignedArm(BaseModel):
     """A unit and the arm to serve; `reason` and `enrolled` say whether it is in the test."""
 
     experiment: str
@@ -282,7 +282,7 @@ class Health(BaseModel):
 # OFREP
 
 
-class Evaluation(BaseModel):
+class FlagEvaluation(BaseModel):
     """A flag's value for a unit: the value of its arm, or the arm's name."""
 
     key: str
@@ -295,7 +295,7 @@ class Evaluation(BaseModel):
 class Evaluations(BaseModel):
     """The flags of all tests that a unit is in."""
 
-    flags: list[Evaluation]
+    flags: list[FlagEvaluation]
     metadata: dict[str, str | bool | float]
 
 

@@ -147,7 +147,7 @@ class NewExperiment(Model):
     values: dict[str, Any] | None = Field(None, examples=[{"control": False, "green": True}])
 
 
-class Knob(Model):
+class KnobChange(Model):
     """A new setting of the knob, by its name: `tilt` for tilted blocks, `alpha` for UCB."""
 
     model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"tilt": 5.0}]})

@@ -67,7 +67,7 @@ class Task:
         """The design and world to play: where the lowest mean is the best, both are reflected."""
         return self.design.increasing, reflected_world(self.design, self.world)
 
-    def play(self, first_run: int, runs: int) -> Columns:
+    def play(self, first_run: int, runs: int) -> PlayedColumns:
         """Play some of the runs in this process, in one thread."""
         started = time.perf_counter()
         played = runs_of(*self.increasing, self.seed, runs, self.engine)
@@ -76,11 +76,11 @@ class Task:
         compile_seconds = time.perf_counter() - started
         control = new_control()
         played.play(first_run, runs, control)
-        return Columns.of(played, Effort(int(control[STEPS]), compile_seconds))
+        return PlayedColumns.of(played, Effort(int(control[STEPS]), compile_seconds))
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class PlayedColumns:
     """What runs gave, as numbers alone, and what playing them took."""
 
     winners: IntArray
@@ -92,7 +92,7 @@ class Columns:
     accuracy: float
 
     @classmethod
-    def of(cls, played: Runs, effort: Effort) -> Columns:
+    def of(cls, played: Runs, effort: Effort) -> PlayedColumns:
         """Return the columns of runs that were played."""
         columns = (played.winners, played.times, played.regret, played.units)
         return cls(*columns, effort, played.engine, played.accuracy)
@@ -100,7 +100,7 @@ class Columns:
 
 def chunk_answers(
     executor: Executor, task: Task, runs: int, progress: Progress | None = None
-) -> Generator[tuple[int, Columns]]:
+) -> Generator[tuple[int, PlayedColumns]]:
     """Have workers play chunks of the runs; yield their columns, with the first run, as it comes.
 
     The chunks depend on the number of runs alone. On an interruption the chunks that no worker has
@@ -108,7 +108,7 @@ def chunk_answers(
     """
     size = max(1, min(-(-runs // MOST_CHUNKS), LARGEST_CHUNK))
     firsts = iter(range(0, runs, size))
-    under_way: dict[Future[Columns], int] = {}
+    under_way: dict[Future[PlayedColumns], int] = {}
     finished = 0
     try:
         while True:

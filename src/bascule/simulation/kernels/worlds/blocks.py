@@ -88,8 +88,8 @@ from bascule.simulation.kernels.worlds.signals import (
 )
 from bascule.simulation.kernels.worlds.unit import (
     LAG,
-    Source,
-    Units,
+    NoiseSource,
+    UnitSteps,
     event_at,
     outcome_of,
     source_of,
@@ -106,7 +106,7 @@ from bascule.simulation.worlds.world import World
 class WorldLoop(NamedTuple):
     """What a loop has to support: without parts that few tests need it compiles faster."""
 
-    units: Units
+    units: UnitSteps
     """What happens to a unit."""
     adjusts: bool
     """Whether outcomes are adjusted by covariates."""
@@ -142,7 +142,7 @@ def build(
         test: FloatArray,
         marks: IntArray,
         guards: Any,
-        source: Source,
+        source: NoiseSource,
         columns: RunColumns,
         regrets: FloatArray,
         given_covariates: Covariates,

@@ -44,8 +44,8 @@ from bascule.simulation.kernels.compiled import (
 )
 from bascule.simulation.kernels.intervals import interval_settings, tabulate_radii
 from bascule.simulation.kernels.worlds.unit import (
-    Source,
-    Units,
+    NoiseSource,
+    UnitSteps,
     source_of,
     units_of,
 )
@@ -97,7 +97,7 @@ def build(
     steps: Steps,
     within: Within,
     radius_of: Radius,
-    world_units: Units,
+    world_units: UnitSteps,
     fingerprint: str,
 ) -> Kernel:
     """The loop for one rule, for any number of arms.
@@ -118,7 +118,7 @@ def build(
         arms: int,
         chunk: Chunk,
         settings: IntervalSettings,
-        source: Source,
+        source: NoiseSource,
         columns: RunColumns,
         regrets: FloatArray,
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bascule.core.types import FloatArray, IntArray
-from bascule.simulation.kernels.covariates import Drawn
+from bascule.simulation.kernels.covariates import DrawnCovariates
 from bascule.simulation.kernels.worlds.signals import SHARE
 
 MISSING = -1
@@ -33,7 +33,7 @@ class Ring(NamedTuple):
 class Covariates(NamedTuple):
     """The covariates of a design (`kernels.covariates`), and room for their sums and the units'."""
 
-    drawn: Drawn
+    drawn: DrawnCovariates
     spreads: FloatArray
     ranges: FloatArray
     sums: FloatArray

@@ -90,7 +90,7 @@ def points_of(world: World) -> tuple[FloatArray, FloatArray]:
     return np.array(points[0]), np.cumsum(np.array(points[1]), axis=1).ravel()
 
 
-class Source(NamedTuple):
+class NoiseSource(NamedTuple):
     """What the outcomes of a run are drawn from: its stream, the numbers of its world, and tables.
 
     `cell` is one number of room. `points` and `chances` are those of `points_of`.
@@ -105,13 +105,13 @@ class Source(NamedTuple):
     ziggurat: FloatArray
 
 
-class Units(NamedTuple):
+class UnitSteps(NamedTuple):
     """What happens to a unit in a world, as far as the world needs it.
 
     Loops that know this take less time to compile than one that plays any world.
     """
 
-    draw: Callable[[Source, int, float], float]
+    draw: Callable[[NoiseSource, int, float], float]
     """(source, arm, mean) -> an outcome of a unit of the arm, whose mean is this now."""
     mean_and_gap: Callable[[FloatArray, FloatArray, int, float], tuple[float, float]]
     """(world, means, arm, time) -> the mean of an arm, and how far it lies below the best."""
@@ -120,11 +120,11 @@ class Units(NamedTuple):
     and whether it has come then; if it has not, all that is known is that it never will."""
 
 
-def source_of(world: World, streams: WordArray | None = None) -> Source:
+def source_of(world: World, streams: WordArray | None = None) -> NoiseSource:
     """Return what is drawn from in a world whose noise is written out; the stream is as given."""
     words = np.empty(WORDS, np.uint64) if streams is None else streams
     numbers = world_numbers(world), np.array(world.start), *points_of(world)
-    return Source(words, np.empty(1), *numbers, ziggurat_table())
+    return NoiseSource(words, np.empty(1), *numbers, ziggurat_table())
 
 
 def drift(world: FloatArray, time: float) -> float:
@@ -164,18 +164,18 @@ def steady_mean_and_gap(
     return mean, world[BEST] - mean
 
 
-def normal_outcome(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
+def normal_outcome(source: NoiseSource, arm: int, mean: float) -> float:  # noqa: ARG001
     """A normal outcome of a unit whose arm has this mean now."""
     number = normal(source.streams, source.cell, source.ziggurat)
     return float(mean + source.world[SPREAD] * number)
 
 
-def coin_outcome(source: Source, arm: int, mean: float) -> float:  # noqa: ARG001
+def coin_outcome(source: NoiseSource, arm: int, mean: float) -> float:  # noqa: ARG001
     """An outcome of 0 or 1 of a unit whose arm has this mean now."""
     return 1.0 if uniform(source.streams, 0) < mean else 0.0
 
 
-def outcome_of(source: Source, arm: int, mean: float) -> float:
+def outcome_of(source: NoiseSource, arm: int, mean: float) -> float:
     """The outcome of a unit of an arm whose mean is `mean` now, with any noise."""
     streams, cell, world, means, points, chances, ziggurat = source
     kind = world[NOISE]
@@ -194,13 +194,13 @@ def outcome_of(source: Source, arm: int, mean: float) -> float:
     return float(value)
 
 
-def units_of(world: World) -> Units:
+def units_of(world: World) -> UnitSteps:
     """Return what happens to a unit in a world whose noise is written out."""
     assert world.noise is not None
     draws = {"normal": normal_outcome, "coin": coin_outcome}
     steady = world.trend is None and world.change is None
     by_chance = world.missing > 0.0 or (world.delay is not None and world.delay.kind == "random")
-    return Units(
+    return UnitSteps(
         draws.get(world.noise.kind, outcome_of),
         steady_mean_and_gap if steady else mean_and_gap,
         arrival if by_chance else sure_arrival,
@@ -225,7 +225,7 @@ def next_batch(world: FloatArray, time: int) -> int:
 
 
 def arrival_of(by_chance: bool) -> Callable[[WordArray, FloatArray, int, float], tuple[int, bool]]:
-    """Return the arrival of `Units`, with random delays and missing outcomes or without."""
+    """Return the arrival of `UnitSteps`, with random delays and missing outcomes or without."""
 
     def arrival(streams: WordArray, world: FloatArray, time: int, value: float) -> tuple[int, bool]:
         came = True
