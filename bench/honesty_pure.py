@@ -18,8 +18,8 @@ from bench.honesty_cells import CLOSE, Cell, Play, cell_of, design_of, drawn
 def wrong_pair(effects: tuple[bs.progress.Effect, ...]) -> tuple[str, str] | None:
     """Return a better and a worse arm of which the worse one has beaten the better one."""
     for effect in effects:
-        if effect.high <= 0.0:
-            return effect.first, effect.second
+        if effect.low >= 0.0:
+            return effect.second, effect.first
     return None
 
 
@@ -69,7 +69,7 @@ def remove_after_looking(steps: int) -> Play:
 def pause_when_behind(steps: int) -> Play:
     """Return the adversary that gives an arm no units while it looks worse than the first.
 
-    Wrong is a lower end of the first difference that is ever above the truth.
+    Wrong is an upper end of the first difference that is ever below the truth.
     """
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
@@ -80,7 +80,7 @@ def pause_when_behind(steps: int) -> Play:
             for arm in range(arms):
                 if not (behind and arm == 1):
                     seen = bs.progress.record(design, seen, arm, float(rng.normal()))
-            if bs.progress.effects(design, seen)[0].low > 0.0:
+            if bs.progress.effects(design, seen)[0].high < 0.0:
                 return True
         return False
 
@@ -90,8 +90,8 @@ def pause_when_behind(steps: int) -> Play:
 def pause_the_lucky(steps: int) -> Play:
     """Return the adversary that pauses the luckier of two arms and gives the other one units.
 
-    Luck is what makes the first arm look better than the second. Wrong is a lower end of their
-    difference that is ever above the truth.
+    Luck is what makes the first arm look better than the second. Wrong is an upper end of
+    their difference, the second minus the first, that is ever below the truth.
     """
 
     def play(design: bs.Design, rng: np.random.Generator) -> bool:
@@ -104,7 +104,7 @@ def pause_the_lucky(steps: int) -> Play:
             luck = first.mean * math.sqrt(first.units), -second.mean * math.sqrt(second.units)
             arm = int(luck[1] < luck[0])
             seen = bs.progress.record(design, seen, arm, float(rng.normal()))
-            if bs.progress.effects(design, seen)[0].low > 0.0:
+            if bs.progress.effects(design, seen)[0].high < 0.0:
                 return True
         return False
 

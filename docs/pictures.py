@@ -38,8 +38,7 @@ def traced(means):
         if len(arms) % EVERY == 0 or step.decision is not None:
             recent = arms[-300:]
             (effect,) = bs.progress.effects(design, step.statistics)
-            sign = 1 if effect.first == "green" else -1
-            ends = sorted(100 * sign * end for end in (effect.low, effect.high))
+            ends = 100 * effect.low, 100 * effect.high
             points.append((len(arms), sum(recent) / len(recent), *ends))
     assert step.decision is not None
     assert step.decision.name == "green"

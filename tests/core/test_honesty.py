@@ -42,8 +42,8 @@ def test_whoever_turns_the_knob_after_looking_is_not_rewarded(rule: bs.Tilt) -> 
 
 def test_a_wrong_pair_is_found_whichever_arm_it_is() -> None:
     effects = (
-        bs.progress.Effect("a", "b", -1.0, -2.0, 0.1, 0.05, "proven"),
-        bs.progress.Effect("a", "c", -1.0, -2.0, 0.0, 0.05, "proven"),
+        bs.progress.Effect("b", "a", 1.0, -0.1, 2.0, 0.05, "proven"),
+        bs.progress.Effect("c", "a", 1.0, 0.0, 2.0, 0.05, "proven"),
     )
     assert wrong_pair(effects) == ("a", "c")
     assert wrong_pair(effects[:1]) is None

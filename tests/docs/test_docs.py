@@ -70,7 +70,7 @@ PAGES = {
     "intention to treat": "research/live",
     "minimum detectable effect": "using/plan-a-test",
     "multi-armed bandit": "research/trade-off",
-    "notebook": "using/first-test",
+    "notebook": "using/follow-a-test",
     "peeking": "research/peeking",
     "power": "using/plan-a-test",
     "ratio metric": "using/choose-an-outcome",

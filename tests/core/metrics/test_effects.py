@@ -62,8 +62,8 @@ def test_each_end_is_wrong_as_rarely_as_promised(outcome: Any, rule: Any) -> Non
         for count, step in enumerate(bs.trace(design, [0.5, 0.4], seed=9, run=run)):
             if count % 40 == 0 or step.decision is not None:
                 (effect,) = bs.progress.effects(design, step.statistics)
-                ever[0] |= effect.low > 0.1
-                ever[1] |= effect.high < 0.1
+                ever[0] |= effect.low > -0.1
+                ever[1] |= effect.high < -0.1
         wrong += ever
     limit = error + 3 * math.sqrt(error * (1 - error) / runs)
     assert np.all(wrong / runs <= limit)
@@ -88,7 +88,7 @@ def test_limits_and_sigma_scale_the_interval() -> None:
             (effect,) = bs.progress.effects(design, statistics)
             ends.append([effect.difference, effect.low, effect.high])
         assert ends[1] == pytest.approx([factor * end for end in ends[0]])
-        assert ends[0][0] == pytest.approx(0.5)
+        assert ends[0][0] == pytest.approx(-0.5)
 
 
 def test_before_the_first_block_nothing_is_known() -> None:
@@ -96,7 +96,7 @@ def test_before_the_first_block_nothing_is_known() -> None:
         design = bs.Design(["a", "b", "c"], bs.Gaussian(1), rule, sides=1)
         known = bs.progress.effects(design, bs.progress.Statistics.empty(3))
         assert all((effect.low, effect.high) == (-math.inf, math.inf) for effect in known)
-        names = [(effect.first, effect.second) for effect in known]
+        names = [(effect.second, effect.first) for effect in known]
         assert names == list(combinations("abc", 2))
 
 
@@ -164,7 +164,7 @@ def test_unequal_units_without_a_history_have_an_interval_for_each_arm() -> None
 
 
 def test_intervals_of_arms_with_unequal_units_hold() -> None:
-    """An arm is paused when it looks bad: the lower end of the other's lead fails as stated."""
+    """An arm is paused when it looks bad: the upper end of its difference fails as stated."""
     error, runs = 0.2, 150
     design = bs.Design(
         ["a", "b", "c"], bs.Gaussian(1), bs.ETC(stop="mixture"), error=error, sides=1
@@ -177,7 +177,7 @@ def test_intervals_of_arms_with_unequal_units_hold() -> None:
             behind = seen.arms[1].units >= 3 and seen.arms[1].mean < seen.arms[0].mean
             for arm in (0, 2) if behind else (0, 1, 2):
                 seen = bs.progress.record(design, seen, arm, float(rng.normal()))
-            ever |= bs.progress.effects(design, seen)[0].low > 0
+            ever |= bs.progress.effects(design, seen)[0].high < 0
         wrong += ever
     level = error / 2
     assert wrong / runs <= level + 3 * math.sqrt(level * (1 - level) / runs)

@@ -154,8 +154,8 @@ def test_effects_part_from_0_when_the_test_decides(rule: Any) -> None:
     for gap in (0.1, 9.0):
         stats = seen(0.0, gap, units=48, stage=48)
         (effect,) = bs.progress.effects(test, stats)
-        assert effect.difference == pytest.approx(-gap)
-        assert (effect.high < 0) == (bs.progress.decision(test, stats) is not None)
+        assert effect.difference == pytest.approx(gap)
+        assert (effect.low > 0) == (bs.progress.decision(test, stats) is not None)
         assert effect.guarantee == test.calibration.guarantee
 
 
