@@ -28,7 +28,7 @@ Looks = Literal[1, "now"] | None
 MODELS = tuple(
     kind
     for kind in OUTCOMES.kinds
-    if not (OUTCOMES.get(kind).pairs or OUTCOMES.get(kind).recurring)
+    if OUTCOMES.get(kind).supports("analysis") and not OUTCOMES.get(kind).pairs
 )
 """Outcome models of one number per unit; ratios, and means of repeated outcomes, have `per`."""
 

@@ -88,7 +88,7 @@ class Request:
             design = replace(design, metrics=(), decides="primary")
         model = stated_outcome(outcome) if design is None else design.outcome
         measure = _measure(design, model, metric)
-        if model is not None and model.recurring:
+        if model is not None and not model.supports("analysis"):
             raise InputError("outcome" if design is None else "design", REPEATED)
         if measure is not None and model is not None:
             measure.check_outcome(model)
@@ -213,7 +213,7 @@ def stated_outcome(outcome: Outcome | str | None) -> Outcome | None:
     """The outcome model that was stated, None where the log has to tell."""
     if outcome is None:
         return None
-    models = ", ".join(model.example for model in OUTCOMES if not model.recurring)
+    models = ", ".join(model.example for model in OUTCOMES if model.supports("analysis"))
     check_kind("outcome", outcome, Outcome, models)
     return cast(Outcome, outcome)
 

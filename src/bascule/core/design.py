@@ -143,7 +143,7 @@ class Design(DesignFields):
             ) from None
 
     def _check_metrics(self) -> None:
-        if self.outcome.recurring:
+        if not self.outcome.supports("metrics"):
             raise InputError(
                 "metrics",
                 f"metrics are measured once a unit, and {self.outcome!r} recurs: leave them out",

@@ -163,7 +163,7 @@ class Plan(Reported):
         None with a conversion window, for outcomes that recur, and where the spread is not known.
         """
         request, forecast = self.request, self.chosen.forecast
-        if request.window is not None or request.outcome.recurring:
+        if request.window is not None or not request.outcome.supports("least cost"):
             return None
         time = forecast.days.mean * request.units_per_day
         failure = 1.0 - forecast.decided.mean + forecast.wrong.mean

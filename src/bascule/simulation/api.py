@@ -248,7 +248,7 @@ def world_of(
         )
     # Limits alone do not say how outcomes fall within them, so the result has to.
     played = written_out if outcome.variance(world.start[0]) is None else world
-    return played if outcome.recurring else played.with_window(_window(design))
+    return played.with_window(_window(design)) if outcome.supports("window") else played
 
 
 def _window(design: Design) -> float:

@@ -250,7 +250,7 @@ class Simulation(Reported):
         """
         means, design = self._oriented(self.means), self.design
         gaps, error = rival_gaps(means), design.calibration.error
-        if not self.plain or min(gaps) <= 0 or design.outcome.recurring:
+        if not self.plain or min(gaps) <= 0 or not design.outcome.supports("least cost"):
             return None
         failure = self.error_rate + (self.undecided + self.no_difference) / self.runs
         time = self.summary()["decision_time"].mean

@@ -33,7 +33,7 @@ def published_shape(design: Design) -> Shape:
     >>> published_shape(bs.Design(["a", "b"], bs.Gaussian(1), bs.UCB(2))).count
     3.0
     """
-    if design.outcome.recurring:
+    if not design.outcome.supports("published bounds"):
         raise InputError(
             "outcome",
             "the paper proves this for units that give one outcome each, not for Recurrent ones: "

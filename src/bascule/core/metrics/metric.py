@@ -79,8 +79,8 @@ class Metric(Declared):
                 "name of a metric must be 1 to 100 letters, digits, dots, dashes or underscores, "
                 f'and not "{PRIMARY}" (got {self.name!r:.60})',
             )
-        if not isinstance(self.outcome, Outcome) or self.outcome.recurring:
-            models = ", ".join(model.example for model in OUTCOMES if not model.recurring)
+        if not isinstance(self.outcome, Outcome) or not self.outcome.supports("metric"):
+            models = ", ".join(model.example for model in OUTCOMES if model.supports("metric"))
             raise InputError(
                 "outcome",
                 f"outcome of metric {self.name} must be one of {models} (got {self.outcome!r})",
@@ -247,7 +247,7 @@ def line_parts(line: str, options: Options, field: str) -> tuple[str, dict[str, 
 
 def _read_part(part: str, options: Options) -> tuple[str, Any]:
     word, *values = part.lower().split() or [""]
-    if word in OUTCOMES.kinds and not OUTCOMES.get(word).recurring:
+    if word in OUTCOMES.kinds and OUTCOMES.get(word).supports("metric"):
         return "outcome", _outcome(word, values)
     chosen = [
         word_option

@@ -33,6 +33,9 @@ class Outcome(Declared, Limits, ABC):
     recurring: ClassVar[bool] = False
     """Whether a unit gives outcomes again and again, one at every stage."""
 
+    lacks: ClassVar[tuple[str, ...]] = ()
+    """What a test of such outcomes does not have: options of designs and plans, and uses."""
+
     binary: ClassVar[bool] = False
     """Whether an outcome is 0 or 1, so that a mean is a probability."""
 
@@ -50,6 +53,16 @@ class Outcome(Declared, Limits, ABC):
 
     example: ClassVar[str]
     """How the model is written in Python, for messages: `Gaussian(sigma)`."""
+
+    @classmethod
+    def supports(cls, feature: str) -> bool:
+        """Return whether tests of such outcomes have an option, or can be used for something.
+
+        >>> import bascule as bs
+        >>> bs.Bernoulli.supports("window"), bs.Recurrent.supports("window")
+        (True, False)
+        """
+        return feature not in cls.lacks
 
     @property
     def is_share(self) -> bool | None:

@@ -29,6 +29,12 @@ class Recurrent(Outcome):
     ] = 1.0
     kind: Literal["recurrent"] = field(default="recurrent", kw_only=True, repr=False)
     recurring: ClassVar[bool] = True
+    lacks: ClassVar[tuple[str, ...]] = (
+        # Options: a unit is measured at every stage, and a stage has no blocks.
+        *("window", "min_days", "whole_weeks", "measure_on", "metrics", "covariate"),
+        # Uses: as a metric, in the form, in the analysis of logs, and in theory of single outcomes.
+        *("metric", "form", "analysis", "least cost", "tilt", "published bounds"),
+    )
     example: ClassVar[str] = "Recurrent(sigma_unit, sigma_noise)"
 
     def __post_init__(self) -> None:

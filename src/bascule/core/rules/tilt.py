@@ -328,7 +328,7 @@ class Tilt(Rule):
 
     def check_outcome(self, outcome: Outcome) -> None:
         """Refuse recurring outcomes, unknown spreads, and settings that have no use."""
-        if outcome.recurring:
+        if not outcome.supports("tilt"):
             raise InputError(
                 "rule",
                 f"{self.label} compares units that give one outcome each, not Recurrent ones: "

@@ -121,12 +121,16 @@ def checked_rate(request: RequestFields) -> float | None:
     return 1.0 if recurs and rate is None else rate
 
 
+def check_supported(request: RequestFields) -> None:
+    """Refuse options that tests of such outcomes do not have."""
+    for name in request.outcome.lacks:
+        if getattr(request, name, None):
+            raise InputError(name, f"{name} does not go with {request.outcome.words}: leave it out")
+
+
 def check_calendar(request: RequestFields) -> None:
-    """Refuse a calendar that does not go with the outcomes or with the deadline."""
+    """Refuse a calendar that does not go with the deadline."""
     min_days, deadline_days = request.min_days, request.deadline_days
-    option = "min_days" if min_days is not None else "whole_weeks"
-    if request.outcome.recurring and request.withholds:
-        raise InputError(option, f"{option} does not go with {request.outcome.words}: leave it out")
     if min_days is not None and min_days > deadline_days:
         raise InputError(
             "min_days",
@@ -146,8 +150,6 @@ def checked_window(request: RequestFields) -> float | None:
     """Return a conversion window in seconds; None if there is none."""
     if request.window is None:
         return None
-    if request.outcome.recurring:
-        raise InputError("window", f"window does not go with {request.outcome.words}: leave it out")
     length = Measure(request.window).window
     assert length is not None
     return float(length)

@@ -47,6 +47,7 @@ class PlanRequest(RequestFields):
             value = getattr(self, name)
             if value is not None:
                 put(self, name, option.read(value))
+        checks.check_supported(self)
         put(self, "sides", checked_sides(self.sides))
         put(self, "window", checks.checked_window(self))
         put(self, "delay", checks.checked_delay(self))

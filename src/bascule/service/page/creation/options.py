@@ -124,7 +124,7 @@ def _has_option(registry: Registry[Any], kind: str, name: str) -> bool:
     return any(name == (option.flag or at) for at, option in options.items())
 
 
-OFFERED = tuple(kind for kind in OUTCOMES.kinds if not OUTCOMES.get(kind).recurring)
+OFFERED = tuple(kind for kind in OUTCOMES.kinds if OUTCOMES.get(kind).supports("form"))
 """Outcome models that the form can ask for: each unit gives one outcome."""
 
 FORM: Options = {
