@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,6 +18,7 @@ from bascule.core.errors import InputError
 from bascule.service.api.calls import calls_of, change, renders_of
 from bascule.service.auth import access, oidc
 from bascule.service.auth.access import Caller, allow
+from bascule.service.page.api_page import calls
 from bascule.service.page.changes import ask, make
 from bascule.service.page.creation.form import Form, problem_words
 from bascule.service.page.creation.plans import Creations
@@ -68,6 +70,19 @@ def _glossary(caller: Caller | None) -> str:
 @cache
 def _public_glossary() -> str:
     return _glossary(None)
+
+
+@router.get("/docs")
+async def show_calls(request: Request) -> Response:
+    """Show every call of the API to everyone, as its OpenAPI description is; it names no test."""
+    state = request.app.state
+    description = await state.description.newer_than(float("-inf"))
+    return HTMLResponse(await state.calls.compute(partial(_calls_page, description)))
+
+
+@cache
+def _calls_page(description: bytes) -> str:
+    return render("api.html", caller=None, listed=calls(json.loads(description)))
 
 
 @router.get("/")
