@@ -13,7 +13,7 @@ ROUNDING = 1e-6
 
 
 def at_most(error: float) -> str:
-    """Return a probability in percent that is not below it: rounded up at the third digit.
+    """Return a probability in percent, rounded up at the third digit.
 
     >>> at_most(0.05), at_most(0.05 / 3), at_most(1e-6)
     ('5 %', '1.67 %', '0.0001 %')
@@ -75,7 +75,7 @@ def size(difference: float, binary: bool) -> str:
 
 
 def two_digits(value: float) -> str:
-    """A forecast: no more digits than anyone knows.
+    """Return a forecast with two significant digits.
 
     >>> two_digits(1234.0), two_digits(0.256)
     ('1,200', '0.26')

@@ -17,7 +17,7 @@ LONGEST_DAYS = 3660.0
 """No test has to last longer than ten years."""
 
 SLACK = 1e-9
-"""By what part of a week a whole number of weeks may be missed in computing."""
+"""Rounding error that is allowed for in counting weeks, as a part of a week."""
 
 MIN_DAYS = Option(
     "Withhold a decision until the test has lasted this many days.",
@@ -34,7 +34,7 @@ WHOLE_WEEKS = Option(
 
 
 def announced_after(reached: float, seconds: float, week: float, latest: float = math.inf) -> float:
-    """Return after how much time a decision is announced that is reached after `reached`.
+    """Return when a decision that is reached at time `reached` is announced.
 
     Times are counted from the first unit, in any unit of time; a `week` of 0 is for any moment. It
     is announced at `latest` at the latest.

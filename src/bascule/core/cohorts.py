@@ -41,7 +41,7 @@ class Cohort:
 
     @property
     def means(self) -> float:
-        """The sum, over the units, of each one's own average.
+        """The sum of the averages of all units.
 
         >>> Cohort(outcomes=3, units=2, total=6.0).means
         2.0
@@ -51,7 +51,7 @@ class Cohort:
 
 @dataclass(frozen=True, slots=True)
 class ArmCohorts:
-    """The cohorts of one arm, each number of outcomes once, the fewest first.
+    """The cohorts of one arm, in increasing order of their numbers of outcomes.
 
     >>> ArmCohorts.of([(2, 1.0), (1, 0.5), (2, 3.0)]).cohorts[1]
     Cohort(outcomes=2, units=2, total=4.0)
@@ -95,7 +95,7 @@ class ArmCohorts:
 
     @property
     def outcomes(self) -> int:
-        """Outcomes that they have given, all together."""
+        """The number of outcomes of all units."""
         return sum(cohort.units * cohort.outcomes for cohort in self.cohorts)
 
 

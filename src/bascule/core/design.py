@@ -58,7 +58,7 @@ USUAL = (
     ("whole_weeks", False),
     ("measure_on", False),
 )
-"""Fields that are not written out where they are as usual."""
+"""Fields that are not written to a file if they have these values."""
 
 MOST_UNITS = 10**12
 
@@ -122,7 +122,7 @@ class Design(DesignFields):
         self._check_blocks()
 
     def _check_blocks(self) -> None:
-        """Refuse what is for rules in blocks where the rule is none of them."""
+        """Raise `InputError` for options of rules in blocks if the rule is not in blocks."""
         for name in ("min_days", "whole_weeks", "measure_on"):
             if getattr(self, name) and self.procedure.counts != "blocks":
                 raise InputError(
@@ -168,7 +168,7 @@ class Design(DesignFields):
 
     @cached_property
     def harm_designs(self) -> tuple[Design | None, ...]:
-        """How each guardrail finds harmful arms: they share `harm_error`; None for no search."""
+        """How each guardrail finds harmful arms, sharing `harm_error`; None if it removes none."""
         searching = sum(metric.harm_line is not None for metric in self.metrics)
         return tuple(
             None
@@ -202,7 +202,7 @@ class Design(DesignFields):
         raise InputError("metric", f"metric {name!r:.60} is not in the design: {names}")
 
     def matures(self, arrived: float) -> float | None:
-        """Return when a unit has all its outcomes; None where that is not a matter of time."""
+        """Return when all windows of a unit have closed; None without windows."""
         if self.measure is None or self.measure.window is None:
             return None
         measures = (self.measure, *(metric.measure for metric in self.metrics))
@@ -214,7 +214,7 @@ class Design(DesignFields):
         return self.min_days is not None or self.whole_weeks
 
     def announces(self, first: float, reached: float) -> float:
-        """Return when a decision is announced that is reached at some moment.
+        """Return when a decision that is reached at a moment is announced.
 
         `first` is when the first unit came. It is announced at the deadline at the latest.
 
@@ -268,7 +268,7 @@ class Design(DesignFields):
 
     @cached_property
     def increasing(self) -> Design:
-        """The design for reflected outcomes, of which more is better; itself if more is anyway."""
+        """The design with goal "increase", for reflected outcomes if lower ones are better."""
         return self if self.goal == "increase" else replace(self, goal="increase")
 
     def oriented(self, value: float) -> float:
@@ -281,7 +281,7 @@ class Design(DesignFields):
         return value if self.goal == "increase" else self.outcome.reflected(value)
 
     def oriented_statistics(self, statistics: Seen) -> Seen:
-        """Return what a test would have shown with outcomes of which more is better.
+        """Return the statistics of outcomes of which more is better.
 
         The statistics of a test are in the user's own numbers, and its procedure takes these.
         """
@@ -315,7 +315,7 @@ class Design(DesignFields):
 
     @cached_property
     def stricter(self) -> Design:
-        """The design that judges once arms were removed by hand: its error holds for all pairs.
+        """The design that decides after arms were removed by hand: its error holds for all pairs.
 
         Removing arms after looking chooses which of those left is the best, so every pair counts
         (docs/research/ends.md), unless there are only two.
@@ -330,7 +330,7 @@ class Design(DesignFields):
         return replace(self, error=None, delta=share * self.calibration.delta)
 
     def judging(self, statistics: Seen) -> tuple[Procedure, Seen]:
-        """Return the procedure that decides, and what a test has shown as the procedure takes it.
+        """Return the procedure that decides, and the statistics oriented for it.
 
         Differences and intervals that the procedure returns say how much better an arm is.
         """

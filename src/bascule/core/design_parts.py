@@ -24,7 +24,7 @@ DEFAULT_ERROR = DEFAULT_HARM_ERROR = 0.05
 INCREASE: Goal = "increase"
 
 Overflow = Literal["control", "leader"]
-"""What units are served that arrive while enough others have not counted yet."""
+"""The arm for units that arrive while none is enrolled."""
 
 Reports = Literal["always"]
 """The statement that every unit of a live test reports an outcome, also where it is 0."""
@@ -296,6 +296,6 @@ def cost_unit(outcome: Outcome, goal: Goal) -> str:
 
 
 def check_kind(field: str, value: object, accepted: Any, examples: str) -> None:
-    """Raise `InputError` unless a value is of the accepted class; `examples` say what is."""
+    """Raise `InputError` unless a value is of a class; the message shows the `examples`."""
     if not isinstance(value, accepted):
         raise InputError(field, f"{field} must be one of {examples} (got {value!r})")

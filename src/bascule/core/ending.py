@@ -94,7 +94,7 @@ def is_futile(design: Design, statistics: AnyStatistics) -> bool:
 
 
 def horizon_share(design: Design, statistics: AnyStatistics) -> float:
-    """Return which part of the way to the horizon is covered; 0 where there is none."""
+    """Return the completed part of the way to the horizon; 0 without a horizon."""
     procedure, oriented = design.judging(statistics)
     return procedure.horizon_share(oriented)
 

@@ -90,7 +90,7 @@ class Option:
             checks.choice(name, getattr(self, name), allowed)
 
     def read(self, value: object) -> Any:
-        """Return a value that was given, with text turned into what it stands for.
+        """Return a value, converted from text and checked.
 
         >>> Option("A probability.", kind="probability", name="error").read("5%")
         0.05
@@ -105,7 +105,7 @@ class Option:
         return value if self.kind == "switch" else self.check(value)
 
     def check(self, value: object) -> Any:
-        """Return a value that is as declared; InputError for any other, text for a number included.
+        """Return a value that is as declared; raise `InputError` otherwise, also for text.
 
         >>> Option("A share.", kind="probability", name="power").check(0.9)
         0.9
@@ -185,7 +185,7 @@ def options_of(declaration: type[Any]) -> Options:
 
 
 _READ: WeakKeyDictionary[type[Any], Options] = WeakKeyDictionary()
-"""What was read before: the types of a design take 4 ms, and every design is checked by its own."""
+"""A cache: reading the types of a design takes 4 ms, and every design is checked by them."""
 
 
 def _declared_types(declaration: type[Any]) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _text_of(default: object, option: Option) -> str:
 
 
 def check_given(options: Options, given: Iterable[str]) -> None:
-    """Raise `InputError` if an option was given without one that it needs, or beside one it bars.
+    """Raise `InputError` if an option lacks one that it needs, or has one that it excludes.
 
     >>> declared = {"power": Option(needs=("effect",)), "effect": Option()}
     >>> check_given(declared, ["power"])
@@ -286,7 +286,7 @@ class Declared:
             cls.__annotations__ = {name: _plain(option) for name, option in cls._declared.items()}
 
     def __post_init__(self) -> None:
-        """Accept every field, and what was given together; raise `InputError` otherwise."""
+        """Check every field, and which of them are set together."""
         options = options_of(type(self))
         values = {name: getattr(self, name) for name in options}
         names = (name for name, value in values.items() if value is not None and value is not False)
@@ -329,7 +329,7 @@ def parameters(registry: Registry[Any]) -> dict[str, Option]:
 
 
 def make(registry: Registry[Registered], kind: str, given: Mapping[str, Any]) -> Registered:
-    """Make the registered class of this kind from those of the given values that are its own.
+    """Return an object of a registered kind, made from the values that are its parameters.
 
     A value that belongs to other classes of the registry only is refused.
 
@@ -381,7 +381,7 @@ def _option(name: str, hint: Any, default: object) -> Option:
 
 
 def _parts(hint: Any) -> list[Any]:
-    """Return the types of a union, or the one that there is."""
+    """Return the types of a union without None, or a list with the only type."""
     is_union = isinstance(hint, UnionType) or get_origin(hint) is Union
     return [part for part in get_args(hint) if part is not NoneType] if is_union else [hint]
 

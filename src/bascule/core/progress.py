@@ -178,7 +178,7 @@ def fold_ahead(
 def _blocks(
     design: Design, blocks: Mapping[int, Sequence[ArmStatistics] | None]
 ) -> dict[int, Advance]:
-    """Return the steps of other metrics that take a block in, but for those without one."""
+    """Return the steps of the metrics that have outcomes in a block."""
     return {
         which: _with_block(design.metric_designs[which], block)
         for which, block in blocks.items()
@@ -307,7 +307,7 @@ def declared_error(design: Design, statistics: AnyStatistics) -> float:
 def _promised(
     design: Design, statistics: AnyStatistics, reached: Decision | None
 ) -> Decision | None:
-    """Return a decision with the error of the test, however strictly each pair was judged."""
+    """Return a decision with the error of the whole test."""
     if reached is None:
         return None
     error = declared_error(design, statistics)

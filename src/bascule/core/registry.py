@@ -109,7 +109,7 @@ class Registry(Generic[Registered]):
 
 
 def _import_extensions() -> None:
-    """Import the modules that installed packages name; one that fails is said and left out."""
+    """Import the modules that installed packages name; warn of one that fails and leave it out."""
     from importlib.metadata import entry_points
 
     for entry_point in entry_points(group=GROUP):

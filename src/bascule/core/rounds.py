@@ -33,7 +33,7 @@ Rounds = Any
 
 
 class Stand(NamedTuple):
-    """Where a test stands after some blocks: rounds of the last one, winner, and why it is over."""
+    """The state of a test after some blocks: rounds of the last one, winner, and end reason."""
 
     rounds: int
     winner: int

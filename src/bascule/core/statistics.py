@@ -21,7 +21,7 @@ LackingRow = tuple[int, float, float]
 
 @dataclass(frozen=True, slots=True)
 class ArmStatistics:
-    """What one arm has shown: as much as any rule needs, and mergeable.
+    """Sums of one arm's outcomes, which can be added.
 
     `cubes` are summed up where the spread of the outcomes is estimated, and 0 elsewhere. Where the
     metric is a ratio, the sums are those of numerators n, and `per` has those with denominators d:
@@ -58,7 +58,7 @@ class ArmStatistics:
         )
 
     def times(self, factor: float) -> ArmStatistics:
-        """Return the sums of `factor` times as many units that are all alike on average.
+        """Return the sums of `factor` times as many units with the same averages.
 
         >>> ArmStatistics(2, 3.0, 5.0).times(2)
         ArmStatistics(units=4, total=6.0, squares=10.0, cubes=0.0, per=())
@@ -169,7 +169,7 @@ def linearised(units: float, sums: Sequence[float]) -> tuple[float, float, float
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What all arms have shown, and which of them are out of the test.
+    """Sums of all arms, with the arms that are out of the test.
 
     Statistics can be added if at most one of them has `pairs`, because these depend on the order of
     the blocks. A sum has no `bounds`.
@@ -247,7 +247,7 @@ class Statistics:
 
 
 def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]:
-    """Return the sums place by place, or what one side has where the other has nothing."""
+    """Return the sums of two rows by place; an empty row counts as zeros."""
     if not mine or not theirs:
         return mine or theirs
     return tuple(a + b for a, b in zip(mine, theirs, strict=True))
@@ -256,7 +256,7 @@ def _added(mine: tuple[Part, ...], theirs: tuple[Part, ...]) -> tuple[Part, ...]
 def _added_rows(
     mine: tuple[LackingRow, ...], theirs: tuple[LackingRow, ...]
 ) -> tuple[LackingRow, ...]:
-    """Return the sums of missing values row by row, or what one side has."""
+    """Return the sums of missing values by row; an empty list counts as zeros."""
     if not mine or not theirs:
         return mine or theirs
     return tuple((a[0] + b[0], a[1] + b[1], a[2] + b[2]) for a, b in zip(mine, theirs, strict=True))

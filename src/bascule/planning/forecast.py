@@ -120,7 +120,7 @@ def design_of(request: PlanRequest, rule: Rule) -> Design:
 
 
 def played_design(request: PlanRequest, design: Design) -> Design:
-    """Return the design that stands for this one in a simulation: of the primary metric alone."""
+    """Return the design as it is simulated: with the primary metric alone."""
     return replace(design, outcome=request.played_outcome, measure=None, metrics=())
 
 
@@ -138,7 +138,7 @@ def even_rule(rule: Rule) -> Rule:
 
 @lru_cache(maxsize=512)
 def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Prediction | None:
-    """Return what theory says of a rule, without the deadline; None if nothing.
+    """Return the prediction of a rule, without the deadline; None if there is none.
 
     It is that at the lift, or if all arms are `equal`. Times count units whose outcomes are known:
     with a window the test takes that much longer.
@@ -161,7 +161,7 @@ def prediction(request: PlanRequest, rule: Rule, equal: bool = False) -> Predict
 
 @lru_cache(maxsize=512)
 def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction | None:
-    """What theory says of a rule without a window, at the lift or if all arms are `equal`."""
+    """Return the prediction of a rule without a window, at the lift or if all arms are `equal`."""
     design = played_design(request, design_of(request, rule))
     gaps, best, cap = request.gaps, request.best, None
     if equal:
@@ -179,13 +179,13 @@ def _without_window(request: PlanRequest, rule: Rule, equal: bool) -> Prediction
 
 @lru_cache(maxsize=256)
 def played(request: PlanRequest, rule: Rule, world: World, runs: int = PLAYED) -> Forecast:
-    """Return what a few runs of a rule show in a world of the request, for each the same."""
+    """Return the forecast by a few runs of a rule in a world; the runs are cached."""
     design = played_design(request, design_of(request, rule))
     return forecast_by(lambda: simulate(design, world=world, runs=runs), request, world.start)
 
 
 def goes_by_signals(request: PlanRequest, rule: Rule) -> bool:
-    """Return whether early signals change a test, of which theory says nothing then."""
+    """Return whether a test uses early signals, so that there is no prediction of it."""
     return rule.uses_signals and request.delay is not None
 
 
@@ -313,7 +313,7 @@ def _mixed_time(time: Any, even: Any, waiting: float) -> Any:
 def forecast_by(
     play: Callable[[], Simulation], request: PlanRequest, means: tuple[float, ...]
 ) -> Forecast:
-    """Return what runs show; that they decide nothing, where the deadline is too near for them."""
+    """Return the forecast by runs; that of no decision if no run can decide by the deadline."""
     try:
         return forecast_of(play(), request)
     except InfeasibleError:
@@ -365,7 +365,7 @@ def _exact(value: float) -> Estimate:
 
 
 def _quantile(values: np.ndarray[Any, np.dtype[np.float64]], share: float) -> float:
-    """The smallest value that this share of all reaches at most; infinity is one of them."""
+    """Return a quantile of values, some of which may be infinite."""
     return float(np.sort(values)[math.ceil(share * len(values)) - 1])
 
 
@@ -374,7 +374,7 @@ def _open_time(
     end: float = math.inf,
     time_of: Callable[[FloatArray], FloatArray] = np.asarray,
 ) -> float:
-    """The average time for which a test is open up to an end: the area above its course.
+    """Return the mean time that a test is open, up to an end.
 
     Time is counted in units, or in what `time_of` makes of them.
     """

@@ -131,7 +131,7 @@ class Plan(Reported):
 
     @property
     def weaker(self) -> Candidate | None:
-        """Where no accepted design is in time, the best that a weaker guarantee would accept."""
+        """The best design in time with a weaker guarantee, if no accepted design is in time."""
         if self.possible:
             return None
         known = get_args(AcceptedGuarantee)

@@ -110,7 +110,7 @@ class Sweep:
 
 
 def counting(progress: Stages | None, title: str, before: int, total: int) -> Progress | None:
-    """Return what reports the runs of one simulation as a part of those of several.
+    """Return a progress function that counts the runs of one simulation among several.
 
     >>> counting(print, "simulating ETC", 100, 300)(20)
     simulating ETC 120 300

@@ -264,14 +264,14 @@ def _arm_bounds(design: Design, procedure: ArmProcedure, other_gaps: tuple[float
 
 
 def _rival_width(alpha: float, gap: float, smallest: float) -> float:
-    """No unit goes to a rival once its radius is below this (and the test is undecided)."""
+    """Return the radius below which a rival gets no more units while the test is undecided."""
     if math.isinf(alpha):
         return smallest / 4
     return gap / (alpha + 1) + (alpha - 1) / (alpha + 1) * ((alpha - 1) / (4 * alpha)) * smallest
 
 
 def _etc_bounds(design: Design, other_gaps: tuple[float, ...]) -> Bounds:
-    """Undecided between two arms means two radii still cover half the gap, at equal units."""
+    """Bounds of an even split: while two arms are undecided, two radii cover half the gap."""
     # Two arms: the radius is half the threshold on the difference, whose own deviation it bounds.
     units = [_reach(design, gap / 4) for gap in other_gaps]
     return _summed(design, [max(units), *units], other_gaps)

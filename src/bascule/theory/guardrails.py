@@ -36,7 +36,7 @@ def metric_spread(metric: Metric) -> float | None:
 
 
 def units_within_margin(design: Design, metric: Metric) -> float | None:
-    """Return how many units a guardrail takes on average to find an unchanged arm in order.
+    """Return the mean number of units until a guardrail finds an unchanged arm within its margin.
 
     It is rather too many than too few. It is for tilted blocks at their full tilt, of the arm that
     leads and the control; bets take about as long as if outcomes were normal with the same spread.

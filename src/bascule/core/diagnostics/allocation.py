@@ -30,7 +30,7 @@ CLOSE_TO_ONE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class AllocationStatistics:
-    """Units per arm against what chance should have given them; halves add up to the whole.
+    """Units per arm with their expected numbers; statistics of parts can be added.
 
     `expected` is the sum of the units' probabilities, `covariance` that of their covariances, and
     `stakes` has for each arm and each of `FACTORS` the sum of log(1 + (e^factor - 1) p).

@@ -98,7 +98,7 @@ def cells_of(field: str, periods: Sequence[Statistics]) -> Cells:
 
 
 def join(units: FloatArray, needed: float) -> list[int]:
-    """Where to begin new stretches of periods so that each has at least `needed` units.
+    """Return where groups of periods begin so that each has at least `needed` units.
 
     What is left over at the end belongs to the last stretch.
 

@@ -17,7 +17,7 @@ Validity = Literal["fixed time", "any time"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing that was looked for, and whether it was seen.
+    """The result of one diagnostic.
 
     When there is nothing to see, `p_value` is at most `level` in a share `level` of the tests. With
     validity `"fixed time"` that holds for one look at a time fixed beforehand; with `"any time"`
@@ -36,11 +36,11 @@ class Diagnostic:
 
     @property
     def flagged(self) -> bool:
-        """Whether this is rarer than `level` by chance alone."""
+        """Whether the p-value is at most `level`."""
         return self.p_value <= self.level
 
     def at_look(self, number: int) -> Diagnostic:
-        """Return the diagnostic for one of many looks, counted from 1, which hold together.
+        """Return the diagnostic adjusted for being one of many looks, counted from 1.
 
         A p-value for one look is multiplied by k (k + 1) at look k. The looks' shares of the level
         add up to it, as 1 / (1 * 2) + 1 / (2 * 3) + ... = 1.
@@ -82,7 +82,7 @@ class Diagnostic:
 
 
 def p_at_look(p_value: float, number: int) -> float:
-    """Return a p-value that holds for all looks together, of one for look `number` alone.
+    """Return the p-value of look `number`, corrected for any number of looks.
 
     >>> p_at_look(0.001, 4)
     0.02
@@ -97,7 +97,7 @@ def checked_level(level: float) -> float:
 
 
 def shown(p_value: float) -> str:
-    """A p-value as a sentence has it.
+    """Return a p-value as text.
 
     >>> shown(0.0312), shown(3e-9)
     ('p = 0.031', 'p < 0.0001')

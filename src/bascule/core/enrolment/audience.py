@@ -198,7 +198,7 @@ class Delivery(NamedTuple):
     values: tuple[Any, ...] | None = None
 
     def to_json(self) -> str | None:
-        """Return it as text; None where nothing is said."""
+        """Return the delivery as JSON; None for the default one."""
         if self == EVERYONE:
             return None
         audience = None if self.audience is None else self.audience.to_dict()
@@ -206,7 +206,7 @@ class Delivery(NamedTuple):
 
 
 EVERYONE = Delivery()
-"""The delivery of a test of which nothing is said."""
+"""The delivery of a test for everyone, with the names of its arms as values."""
 
 
 @lru_cache(maxsize=256)

@@ -60,7 +60,7 @@ def as_data(value: Any) -> dict[str, Any]:
 
 
 def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
-    """The value that plain data describe; `noun` says in an error what it was to be."""
+    """Return the value that plain data describe; `noun` names it in errors."""
     from pydantic import ValidationError
 
     try:
@@ -70,7 +70,7 @@ def read(adapter: TypeAdapter[Value], data: object, noun: str) -> Value:
 
 
 def read_json(path: str | Path, noun: str) -> object:
-    """What a JSON file holds; `noun` says in an error what it was to be."""
+    """Return the contents of a JSON file; `noun` names them in errors."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
@@ -80,7 +80,7 @@ def read_json(path: str | Path, noun: str) -> object:
 
 
 def parse_json(text: str, noun: str, source: str) -> object:
-    """What JSON text holds; `source` says in an error where it stood.
+    """Return the contents of JSON text; `source` names it in errors.
 
     >>> parse_json("[1, 2]", "world", "the text")
     [1, 2]
@@ -117,7 +117,7 @@ SHAPES = {
     "bool_type": "true or false",
     "bool_parsing": "true or false",
 }
-"""What a value has to be, by what Pydantic calls its being something else."""
+"""What a value has to be, by the type of Pydantic's error."""
 
 
 def readable_part(first: Mapping[str, Any], noun: str) -> InputError:

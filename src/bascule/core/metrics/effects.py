@@ -133,7 +133,7 @@ def signed(design: Design, effects: Iterable[Effect]) -> tuple[Effect, ...]:
 
 
 def effects_of(design: Design, advantages: tuple[Effect, ...]) -> tuple[Effect, ...]:
-    """Return the effects that belong to advantages: the other sign, if the goal is to decrease."""
+    """Return the effects for advantages, with the opposite sign if the goal is to decrease."""
     if design.goal == "increase":
         return advantages
     return tuple(advantage.negative for advantage in advantages)

@@ -13,7 +13,7 @@ from bascule.core.outcomes import Outcome, Pair, Value
 
 Aggregate = Literal["sum", "any", "mean", "last"]
 
-"""What the events of a unit add up to; `any` is 1 if one of them was not 0."""
+"""How the events of a unit are combined; `any` is 1 if one of them is not 0."""
 
 Missing = Literal["zero", "exclude"]
 """What a unit without a value counts as, if not as a number."""
@@ -121,12 +121,12 @@ class Measure:
             )
 
     def closes(self, arrived: float) -> float:
-        """The moment from which events of a unit that arrived then count no more."""
+        """Return when the window of a unit that arrived at `arrived` closes."""
         assert self.window is not None
         return arrived + float(self.window)
 
     def matures(self, arrived: float) -> float:
-        """The moment at which a unit that arrived then has its outcome."""
+        """Return when a unit that arrived at `arrived` has its outcome."""
         return self.closes(arrived) + float(self.grace)
 
     @property
@@ -158,7 +158,7 @@ class Measure:
         return EXCLUDED_COVERAGE if self.missing == "exclude" else COUNTED_COVERAGE
 
     def outcome_of(self, values: Sequence[float]) -> float:
-        """What events, in the order of their times, add up to.
+        """Return the aggregate of events, which are in the order of their times.
 
         >>> measure = Measure("7d", "last", missing=-1)
         >>> measure.outcome_of([3, 5]), measure.outcome_of([])
@@ -174,7 +174,7 @@ class Measure:
         return total / len(values) if self.aggregate == "mean" else total
 
     def value_of(self, outcome: Outcome, values: Sequence[Value]) -> Value:
-        """What events of outcomes of any kind add up to; those of a ratio by both their parts.
+        """Return the aggregate of events; those of a ratio are added part by part.
 
         >>> import bascule as bs
         >>> Measure("7d").value_of(bs.Ratio(), [Pair(1.0, 2.0), Pair(0.0, 3.0)])
@@ -185,7 +185,7 @@ class Measure:
         return Pair(*(float(sum(parts)) for parts in zip((0.0, 0.0), *values, strict=True)))
 
     def check_outcome(self, outcome: Outcome) -> None:
-        """Refuse what such outcomes can never be."""
+        """Raise `InputError` if the aggregate does not fit the outcome model."""
         if outcome.recurring != (self.period is not None):
             named, excluded = ("period", "window") if self.period is None else ("window", "period")
             raise InputError(

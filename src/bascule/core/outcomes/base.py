@@ -113,7 +113,7 @@ class Outcome(Declared, Limits, ABC):
         return self
 
     def reflected(self, value: float) -> float:
-        """Return an outcome, or a mean, turned round: the lowest becomes the highest.
+        """Return a reflected outcome or mean: the lowest becomes the highest.
 
         >>> import bascule as bs
         >>> bs.Bounded(0, 10).reflected(2.0), bs.Gaussian(1).reflected(2.0)

@@ -57,5 +57,5 @@ class Bounded(Outcome):
         return f"outcomes between {self.low:g} and {self.high:g}"
 
     def noise(self, means: tuple[float, ...]) -> Noise:
-        """Return a beta distribution within the limits, as limits alone say nothing of it."""
+        """Return a beta distribution within the limits; the model itself states none."""
         return Beta(low=self.low, high=self.high)

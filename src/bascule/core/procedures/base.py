@@ -306,7 +306,7 @@ class Procedure(ABC):
         return False
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
-        """Return which part of the way to the horizon is covered; 0 where there is none."""
+        """Return the completed part of the way to the horizon; 0 without a horizon."""
         return 0.0
 
     @property

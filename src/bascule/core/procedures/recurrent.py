@@ -56,7 +56,7 @@ def outcome_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> fl
 
 
 def precision_weight(outcomes: float, sigma_unit: float, sigma_noise: float) -> float:
-    """One over the variance of the unit's own average, which counts 1 at the larger sigma squared.
+    """The inverse variance of a unit's average, in units of the larger spread squared.
 
     >>> precision_weight(1, 1.0, 1.0), precision_weight(4, 1.0, 1.0), precision_weight(4, 1.0, 0.0)
     (0.5, 0.8, 1.0)
@@ -84,7 +84,7 @@ def weighted(
 
 
 def mean_of_means(arm: ArmCohorts) -> float:
-    """The average over the units of each one's own average; 0 before the first.
+    """The average of the units' averages; 0 before the first unit.
 
     >>> mean_of_means(ArmCohorts.of([(1, 3.0), (4, 8.0)]))
     2.5
@@ -102,7 +102,7 @@ def total_mean(arm: ArmCohorts) -> float:
 
 
 def precision_mean(arm: ArmCohorts, sigma_unit: float, sigma_noise: float) -> float:
-    """The average in which a unit counts as much as is known of it; 0 before the first.
+    """The average of units weighted by their precision; 0 before the first unit.
 
     >>> round(precision_mean(ArmCohorts.of([(1, 3.0), (4, 8.0)]), 1.0, 1.0), 3)
     2.385
@@ -143,7 +143,7 @@ class UnitShape:
 
 
 def noise_share(units: float) -> float:
-    """A bound on the average of 1 / age over units of which no two arrived at once.
+    """A bound on the average of 1 / age over units that arrived one at a time.
 
     >>> noise_share(1), round(noise_share(100), 4)
     (1.0, 0.0561)
@@ -249,7 +249,7 @@ def mixture(arms: int) -> UnitShape:
 
 
 def planned_looks(arms: int, growth: float) -> UnitShape:
-    """The sub-Gaussian rule that looks when the calendar says so."""
+    """The sub-Gaussian rule with planned looks."""
     return UnitShape(precision_weight, clock_radius, 1.0, "proven", arms, growth=growth)
 
 
@@ -342,7 +342,7 @@ class RecurrentProcedure(ArmProcedure):
         return CohortStatistics.empty(self.arms)
 
     def log_level(self, stage: int) -> float:
-        """Return what the radius is given: the level of the design, or of the look to come."""
+        """Return the log level of the radius: that of the design, or of the next look."""
         level = math.log(self.shape.count / self.design.calibration.delta)
         if self.shape.growth > 0:
             number, _ = coming_look(stage, FIRST_UNITS * self.arms, self.shape.growth)
@@ -355,7 +355,7 @@ class RecurrentProcedure(ArmProcedure):
         return self.looks_at(statistics.stage)
 
     def check_live(self) -> None:
-        """Refuse what needs one new unit an arm and a stage."""
+        """Raise `InputError` for a rule that needs one new unit per arm at every stage."""
         if self.shape.weight is equal_weight or self.shape.together:
             raise InputError(
                 "rule",

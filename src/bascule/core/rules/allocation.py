@@ -99,7 +99,7 @@ class BlockAllocation(Rule):
 
 
 FINAL = ("check_outcome", "check_size", "check_design", "calibrate", "procedure")
-"""What a rule that only allocates takes from tilted blocks."""
+"""Methods that a rule has from `BlockAllocation` if it only allocates."""
 
 
 def is_ours(rule: Rule) -> bool:

@@ -126,7 +126,7 @@ class Rule(Declared, ABC):
         self,
         early_signals: EarlySignals | None,
     ) -> Rule:
-        """Return the rule that uses early signals so; itself if it cannot."""
+        """Return the rule with this use of early signals; the same rule if it has none."""
         return self
 
     def for_metric(self) -> Rule:
@@ -153,7 +153,7 @@ class Rule(Declared, ABC):
         """Raise `InputError` if the rule does not go with these outcomes or this number of arms."""
 
     def with_fixed_plan(self, design: Setting) -> Self:
-        """Return the rule with what it plans by the design's error written out.
+        """Return the rule with its plan for the error of a design as fixed parameters.
 
         The plan of a test must not change once its pairs are judged at another level.
         """

@@ -34,7 +34,7 @@ from bascule.core.types import NOBODY, FloatArray
 
 
 def decide(state: FloatArray, arms: int, sigma: float, threshold: float) -> int:
-    """After each full round drop the arms that are beaten; the last one in is the winner."""
+    """Drop beaten arms after each full round; the last active arm is the winner."""
     winner = NOBODY
     if round_complete(state, arms):
         eliminate(state, arms)

@@ -15,7 +15,7 @@ from bascule.core.rules.base import Rule
 from bascule.core.rules.ucb import UCB
 
 LIMIT = UCB(math.inf)
-"""The rule that ETC' is another name of."""
+"""The rule that ETC' is equal to."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ class Tilt(Rule):
         return replace(self, futility=None, on_futility=None)
 
     def with_signals(self, early_signals: EarlySignals | None) -> Tilt:
-        """Return the rule that uses early signals so."""
+        """Return the rule with this use of early signals."""
         return replace(self, early_signals=early_signals)
 
     def for_metric(self) -> Tilt:
@@ -312,7 +312,7 @@ class Tilt(Rule):
         return look * (1.0 + STAKED * look) if family.split else look
 
     def _variance(self, outcome: Outcome) -> float | None:
-        """Return the planned variance of an outcome in units of the scale, where it follows."""
+        """Return the planned variance of an outcome in units of the scale, or None."""
         if self.baseline is None:
             return None
         assert self.effect is not None
@@ -386,7 +386,7 @@ class Tilt(Rule):
             )
 
     def check_size(self, arms: int, max_units: int | None) -> None:
-        """Refuse more arms than pairs are compared of."""
+        """Raise `InputError` for more arms than tilted blocks compare."""
         if arms > MOST_ARMS:
             raise InputError(
                 "arms",

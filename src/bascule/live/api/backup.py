@@ -39,7 +39,7 @@ from bascule.live.storage.schema import VERSION_TABLE, check_version, schema_pro
 ROWS_AT_ONCE = 5000
 
 COMPUTED = re.compile(r"\b(CHECK|GENERATED|AS|USING)\b", re.IGNORECASE)
-"""Words of a table whose columns are computed or checked, which none of ours has."""
+"""SQL words of computed or checked columns, which no table of a store has."""
 
 SESSIONS = "service_sessions"
 """Not restored: whoever had signed in signs in again."""
@@ -192,7 +192,7 @@ def copy_rows(
 
 
 def _check_texts(table: str, names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Raise where a column has what no column of a store has, and PostgreSQL does not take."""
+    """Raise if a column has text that PostgreSQL does not take."""
     for row in rows:
         for name, value in zip(names, row, strict=True):
             if isinstance(value, bytes) or (isinstance(value, str) and "\0" in value):
@@ -224,7 +224,7 @@ def opened_copy(path: Path) -> Iterator[Database]:
 
 
 def _check_pages(path: Path, name: str) -> None:
-    """Raise where a file that came from elsewhere is damaged, or has code of its own in it.
+    """Raise if an imported file is damaged or contains code.
 
     Triggers, views, checks, computed columns and indexes are run by whoever uses the tables, also
     by a check of the file's pages.
@@ -253,7 +253,7 @@ def _is_strange(kind: str, sql: str) -> bool:
 
 
 def _plain(sql: str) -> str:
-    """Return a statement without spaces and double quotes, which versions write differently."""
+    """Return a statement without spaces and quotes, which differ between versions of SQLite."""
     return re.sub(r'[\s"]', "", sql).casefold()
 
 
@@ -268,7 +268,7 @@ def _check_tables(connection: Connection) -> None:
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[Path]:
-    """Yield the path of a file that takes the name of `target` when all has gone well."""
+    """Yield a temporary path that is renamed to `target` on success."""
     if target.exists():
         raise InputError("file", f"{target} already exists: give another name")
     if not target.parent.is_dir():
@@ -287,7 +287,7 @@ def _new_file(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_store(target: Path) -> Iterator[Connection]:
-    """Yield a transaction on a new SQLite store, which has its name when all has gone well."""
+    """Yield a transaction on a new SQLite store, which gets its name on success."""
     with (
         _new_file(target) as path,
         closing(Database(str(path))) as copy,
@@ -297,7 +297,7 @@ def new_store(target: Path) -> Iterator[Connection]:
 
 
 def _copy_pages(source: Path, target: Path) -> None:
-    """Copy a SQLite file as it is at one moment, with what stands in the log beside it."""
+    """Copy a SQLite file with its write-ahead log, as of one moment."""
     try:
         with closing(sqlite3.connect(source)) as file, closing(sqlite3.connect(target)) as copy:
             file.backup(copy)
@@ -311,7 +311,7 @@ def _tables(connection: Connection) -> list[str]:
 
 
 def _keep_numbers(connection: Connection) -> None:
-    """Let new rows be numbered after all that ever were, deleted experiments included."""
+    """Continue the numbering of rows after all earlier ones, deleted experiments included."""
     last = connection.execute(
         text(
             "SELECT coalesce(max(number), 0) FROM (SELECT max(id) AS number FROM experiments "

@@ -26,7 +26,7 @@ ERASED = (
     "its name is gone; outcomes of a unit that has not counted yet stay without the name until it "
     "has, and statistics and decisions stay"
 )
-"""What an erasure has done, and what is left."""
+"""What an erasure did, in words."""
 
 ERASED_AT_ONCE = 500
 """Units that one transaction erases, so that assignments do not wait long for it."""
@@ -64,7 +64,7 @@ _OLD_EXCLUDED = (
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What was done with the units of an experiment that came before some time."""
+    """How many units of an experiment were erased and kept by an erasure by age."""
 
     experiment: str
     erased: int

@@ -33,7 +33,7 @@ Outcomes = Iterable[tuple[Any, ...] | Event]
 
 
 class Handle:
-    """An experiment of a store: its number, its name, and what of it never changes."""
+    """An experiment of a store: its number, its name, and its constant properties."""
 
     def __init__(
         self, store: StoreContext, number: int, name: str, loaded: Loaded | None = None
@@ -205,7 +205,7 @@ class Calls(Handle):
         return self._send(Reply(self.assigning, items, read, ACTOR.get()))
 
     def _at_hand(self, unit: str) -> Answer | None:
-        """Return what a unit is served where that takes no transaction, or None."""
+        """Return the evaluation of a unit if it needs no transaction, or None."""
         if unit not in self._known:
             return None
         self.store.check_open()
@@ -238,7 +238,7 @@ MOST_ROWS = 2**62
 """A limit on rows that no table reaches."""
 
 EXCLUDED = ("unit", "value", "at", "received", "event", "reason", "detail", "metric")
-"""What is known of an outcome that was excluded."""
+"""The fields of an excluded outcome."""
 
 _EXCLUDED = (
     f"SELECT id, {', '.join(EXCLUDED)} FROM set_aside "  # nosec B608
@@ -252,7 +252,7 @@ _COUNTS = (
 def _running(
     build: Callable[Concatenate[Calls, Given], Reply[Result]],
 ) -> Callable[Concatenate[ExperimentUnits, Given], Result]:
-    """Return a method that waits for the result of a method of `Calls`."""
+    """Return a method that calls a method of `Calls` and waits for its result."""
 
     @wraps(build)
     def run(self: ExperimentUnits, /, *arguments: Given.args, **named: Given.kwargs) -> Result:

@@ -99,7 +99,7 @@ def drift_of(
 def _waiting(
     connection: Connection, stored: Loaded, now: float, level: float
 ) -> tuple[Diagnostic, ...]:
-    """Whether a unit that does not report holds up the test: it is counted, not tested."""
+    """Whether a unit without an outcome holds up the test; a count, not a test."""
     oldest = oldest_waiting(connection, stored)
     waiting = waiting_of(stored, now, oldest)
     if waiting is None or waiting.until is not None or oldest is None:
@@ -185,7 +185,7 @@ def put_into_log(work: UnitOfWork, diagnostic: Diagnostic) -> bool:
 
 
 def between(before: Statistics, after: Statistics) -> Statistics:
-    """What the units showed that came between two points of the history.
+    """Return the sums of the units between two points of the history.
 
     >>> data = Statistics.empty(2).record(0, 1.0)
     >>> between(data, data.record(0, 0.5)).arms[0]

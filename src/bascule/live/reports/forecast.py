@@ -24,7 +24,7 @@ from bascule.theory.prediction.predict import quick_prediction
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is expected of a test from here on with its knob at `value`.
+    """The forecast of the rest of a test with its knob at `value`.
 
     `units` are those until a decision, and `cost` what they will lose against giving each of them
     the arm that looks best now.
@@ -121,7 +121,7 @@ def _means(design: Design, statistics: AnyStatistics) -> list[float]:
 def expectation(
     design: Design, statistics: AnyStatistics, shown: Sequence[float] | None = None
 ) -> Prediction | None:
-    """What theory says of the whole test, if the means are as they look; None where nothing.
+    """Return the prediction of the whole test at the observed means; None without one.
 
     Of arms that are out it says nothing, and those that are left share the error as before. `shown`
     are the means where another design has led the test so far.
@@ -203,7 +203,7 @@ def _expected(
 
 
 def _rounded(value: float) -> float:
-    """Two digits are more than anyone knows, and spare computing the same again at every look."""
+    """Round to two digits, so that cached predictions are used again at the next look."""
     return float(f"{value:.2g}")
 
 

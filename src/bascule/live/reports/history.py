@@ -47,7 +47,7 @@ def point_of(design: Design, statistics: AnyStatistics, matured: int, time: floa
 
 
 def spread(points: Sequence[Item], places: Sequence[int], limit: int | None) -> list[Item]:
-    """At most `limit` of the points, spread evenly over their places, the last one included.
+    """Return at most `limit` points at even distances, the last one included.
 
     >>> spread("abcdefg", [1, 2, 3, 4, 6, 9, 10], 3)
     ['d', 'f', 'g']
@@ -89,7 +89,7 @@ WORDS: dict[str, Callable[[Detail], str]] = {
         else f"Decided: {one['name']}"
     ),
 }
-"""What was done to a test, in words, by the action in the audit log; there are no others."""
+"""The words for each action of the audit log."""
 
 
 def _to(words: str, detail: Detail) -> str:

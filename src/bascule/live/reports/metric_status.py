@@ -173,7 +173,7 @@ def rollout_of(test: Loaded, now: float) -> RolloutStatus:
 
 
 def _new_part(design: Design, state: ExperimentState) -> float | None:
-    """Return which part of the next block gets a new version; None where there are no blocks."""
+    """Return the share of new versions in the next block; None without blocks."""
     if design.procedure.assigns != "blocks":
         return None
     units = next_block(design, state.once).units

@@ -195,7 +195,7 @@ class Status(Reported):
 
     @property
     def filling(self) -> str:
-        """Who still gets in while a test is paused, as the end of a sentence."""
+        """Say who still gets in while a test is paused, as the end of a sentence."""
         if not self.places_left:
             return ""
         places = "unit" if self.places_left == 1 else f"{self.places_left} units"
@@ -347,7 +347,7 @@ def _arms(
 
 
 def arm_means(design: Design, statistics: AnyStatistics) -> list[float | None]:
-    """What each arm has shown on average; None before it has shown anything."""
+    """Return the mean of each arm; None before its first outcome."""
     if isinstance(statistics, Statistics):
         return [arm.known_mean for arm in statistics.arms]
     if design.procedure.has_intervals:

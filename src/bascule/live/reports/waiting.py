@@ -49,7 +49,7 @@ class Waiting:
 
     @property
     def complete_words(self) -> str:
-        """That enrolment is complete, and until when."""
+        """Say that enrolment is complete, and until when units are measured."""
         until = "" if self.last is None else f" until {datetime.fromisoformat(self.last):%-d %b}"
         return f"Enrolment is complete: waiting for {self.units:,} units{until}"
 
@@ -101,7 +101,7 @@ def waiting_of(test: Loaded, now: float, oldest: float | None) -> Waiting | None
 
 
 def ended_by(test: Loaded) -> EndReason | None:
-    """Return why a test is over that has no decision; None at a cap or a deadline."""
+    """Return why a test ended without a decision; None at a cap or a deadline."""
     return end_reason(test.design, test.state.statistics)
 
 
@@ -147,7 +147,7 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class FinalFigures:
-    """What the units show that were enrolled before a decision, with those that counted after it.
+    """The figures of all enrolled units, with those that counted after the decision.
 
     `matured` of them have counted, and `pending` have not. `units` and `means` are those of each
     arm, and `contrasts` compare each treatment with the control.
@@ -175,7 +175,7 @@ def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withhel
 
 
 def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:
-    """Return the figures with all that counted after the decision; None if nothing has to."""
+    """Return the figures of all enrolled units; None while there is no decision."""
     statistics = state.ending.final
     if state.ending.verdict is None or statistics is None:
         return None

@@ -27,13 +27,13 @@ Lift = float | str | Sequence[float | str]
 """A lift, or one for each arm after the first."""
 
 AcceptedGuarantee = Literal["proven", "gaussian", "asymptotic"]
-"""Guarantees from the strongest to the weakest; who accepts one accepts those before it."""
+"""Guarantees from the strongest to the weakest; one that is accepted includes those before."""
 
 
 CONVERSION = Bernoulli()
 
 BASELINE, LIFT = 0.05, "20%"
-"""The question that is answered when none is asked: 5 % against 6 %."""
+"""The default question: 5 % against 6 %."""
 
 
 @dataclass(frozen=True, slots=True)

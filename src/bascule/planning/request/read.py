@@ -37,7 +37,7 @@ def plan_request(
     lift: Lift | None = None,
     **options: Unpack[PlanOptions],
 ) -> PlanRequest:
-    """Return the request that is meant where parts are left out, or left to a sample.
+    """Return the request, with defaults and the figures of a sample for omitted parts.
 
     Python, the command line and the service build their requests here. A `cap` makes outcomes
     those from 0 up to it: an amount, or with a sample a quantile of it such as "99%". A whole

@@ -22,7 +22,7 @@ from bascule.simulation import Delay, World
 from bascule.simulation.worlds.world import MOST_UNDER_WAY
 
 AS_GIVEN = ("outcome", "arms")
-"""Options whose value is not only a number or a word: a model, and names of arms."""
+"""Options that are neither a number nor a word: the outcome model and the arms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class PlanRequest(RequestFields):
 
     @property
     def unwon_per_day(self) -> float:
-        """What each day without the better arm for everyone costs, in outcome units.
+        """The cost of one day in which not everyone has the better arm, in outcome units.
 
         >>> PlanRequest().unwon_per_day
         50.0
@@ -92,7 +92,7 @@ class PlanRequest(RequestFields):
         return tidy(self.units_per_day * self.gap)
 
     def announced_days(self, days: float) -> float:
-        """Return after how many days a decision is announced that is reached after `days`.
+        """Return the day of the announcement of a decision that is reached after `days`.
 
         >>> PlanRequest(whole_weeks=True).announced_days(9.5)
         14.0
@@ -106,7 +106,7 @@ class PlanRequest(RequestFields):
 
     @property
     def delay_units(self) -> float | None:
-        """Units that arrive on average until the conversion of one; None if nothing is known of it.
+        """Units that arrive during the mean delay of a conversion; None without a delay.
 
         >>> PlanRequest(window="7d", delay="1d").delay_units
         5000.0
@@ -114,7 +114,7 @@ class PlanRequest(RequestFields):
         return None if self.delay is None else self.traffic.units_after(float(self.delay) / DAY)
 
     def measure_of(self, outcome: Outcome) -> Measure | None:
-        """Return what events of a unit add up to where that is certain; None without a window.
+        """Return the measure with the default aggregation, or None.
 
         Conversions are any event and ratios are sums. Of other outcomes it has to be said whether
         they are sums, means or last values.
@@ -139,7 +139,7 @@ class PlanRequest(RequestFields):
 
     @property
     def unexplained(self) -> float:
-        """The part of the variance that the covariate leaves."""
+        """The part of the variance that the covariate does not explain."""
         return 1.0 - self.correlation**2
 
     @property
@@ -176,7 +176,7 @@ class PlanRequest(RequestFields):
         return replace(world, noise=Beta(room / self.spread**2 - 1.0, low, high))
 
     def scaled(self, factor: float) -> PlanRequest | None:
-        """Return the request with every lift multiplied; None if outcomes have no room for that.
+        """Return the request with every lift multiplied; None if the limits do not allow it.
 
         >>> PlanRequest().scaled(0.5).means
         (0.05, 0.055)

@@ -167,7 +167,7 @@ def _noise(outcomes: FloatArray, means: FloatArray, units: int) -> float:
 
 
 def _between(averages: FloatArray, counts: FloatArray, noise: float) -> float:
-    """How much units differ, beyond what their noise makes of it."""
+    """The standard deviation between units, with the noise of their averages removed."""
     total = counts.sum()
     mean = float(counts @ averages / total)
     free = len(counts) - 1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def question_of(request: PlanRequest) -> str:
-    """Return the question in words: the means, and the lift in both ways of counting.
+    """Return the question in words: the means, and the absolute and relative lift.
 
     >>> import bascule as bs
     >>> question_of(bs.PlanRequest())

@@ -41,7 +41,7 @@ STEEPEST, FLATTEST = -4.0, -1.0
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What the soonest design decides by the deadline often enough, changed one at a time.
+    """How far the lift, the deadline or the traffic could be changed, one at a time.
 
     None where nothing would help.
     """
@@ -100,7 +100,7 @@ def time_needed(request: PlanRequest) -> float:
 
 
 def _lift_for(request: PlanRequest, needed: float, factor: float) -> float | None:
-    """The time goes with a power of the lift, nearly the inverse square: one step finds it."""
+    """Return the lift that takes a given time: times are nearly proportional to 1 / lift^2."""
     scale = math.sqrt(needed / request.max_units)
     scaled = request.scaled(scale)
     if scaled is None:

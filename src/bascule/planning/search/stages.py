@@ -32,7 +32,7 @@ from bascule.simulation.random import checked_seed
 from bascule.theory.guardrails import metric_spread
 
 CASES = {"half": 0.5, "double": 2.0, "zero": 0.0}
-"""What the true lift may be instead, as a multiple of the one that was asked about."""
+"""Other true lifts that a plan shows, as multiples of the requested one."""
 
 PARTS = 5
 """Simulations that a plan takes as a rule."""
@@ -62,7 +62,7 @@ def stages(
     progress: Stages | None = None,
     rules: Sequence[Rule] = (),
 ) -> Iterator[Plan]:
-    """Yield the plan as it grows: predictions first, then simulations in their place.
+    """Yield the plan in stages: with predictions first, then with simulations.
 
     A caller that stops early keeps the last one. `rules` are looked at beside the usual ones.
     """
@@ -154,7 +154,7 @@ class _Planning:
         )
 
     def _case(self, answer: Plan, case: WhatIf, factor: float) -> WhatIf:
-        """What is known of the recommended design at another lift."""
+        """Return the forecast of the recommended design at another lift."""
         request, shown = self.request, None
         if case.means is not None:
             # The time goes with the inverse square of the lift, nearly.
@@ -197,7 +197,7 @@ class _Planning:
         days: float,
         main: Budget | None = None,
     ) -> Forecast | None:
-        """What runs of a design show; None where they would take too long.
+        """Return the forecast by runs of a design; None if they would take too long.
 
         `days` is how long a run is expected to take, `main` the budget of the recommended design.
         """
@@ -228,7 +228,7 @@ def _better(plan: Plan) -> Candidate | None:
 
 
 def _choice(points: Sequence[Candidate]) -> Candidate:
-    """The rule of the choice; where no design is in time, the one that comes nearest."""
+    """Return the recommended candidate; the nearest one if no design is in time."""
     eligible = accepted(points)
     return best_in_time(eligible) or nearest(eligible)
 
@@ -242,7 +242,7 @@ def _expected(request: PlanRequest, rule: Rule, factor: float) -> Forecast | Non
 
 
 def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
-    """The means at another lift, of which nothing is known yet."""
+    """Return the case of another lift, without a forecast."""
     lift = tidy(factor * request.main_lift)
     if factor == 0:
         return WhatIf(name, lift, tuple(request.baseline for _ in request.names))
@@ -251,7 +251,7 @@ def _case(request: PlanRequest, name: str, factor: float) -> WhatIf:
 
 
 def _lateness(points: Sequence[Candidate], request: PlanRequest) -> float:
-    """How many times as long the soonest design takes as `time_needed` says."""
+    """The ratio of the expected time of the soonest design to `time_needed`."""
     first = next(point.expected for point in points if point.rule == soonest(request))
     alone = request.traffic.days_until(time_needed(request)).item()
     taken = first.p90_days - request.window_days

@@ -76,7 +76,7 @@ class StaticProcedure(Procedure):
 
     @property
     def end_error(self) -> float:
-        """Each pair has its part of the error."""
+        """The part of the error that each pair has."""
         return self.design.calibration.error / (self.arms - 1)
 
     @property

@@ -25,7 +25,7 @@ LOG_BLOCKS = np.log(BLOCKS)
 """Numbers of blocks at which the boundary is tabulated."""
 
 SLOPES = np.geomspace(1e-6, 60.0, 300)
-"""How far the law of a block is bent away from a fair game, by the inverse of its deviation."""
+"""Exponential tilts of the law of a block, in units of the inverse deviation."""
 
 STEEPEST = 60.0
 """Where the fair game is looked for."""
@@ -130,7 +130,7 @@ def walk_of_bets(
 
 
 def _between(law_of: Callable[[int], Law], units: float) -> Law:
-    """The law of blocks of which some are a little smaller and some a little larger."""
+    """Return the law of blocks of a fractional size, as a mixture of two sizes."""
     low = math.floor(units)
     smaller, larger = law_of(low), law_of(low + 1)
     part = units - low
@@ -202,14 +202,14 @@ def _explained(values: FloatArray, chances: FloatArray, gains: FloatArray) -> Fl
 
 
 def _bent(values: FloatArray, chances: FloatArray, slopes: FloatArray) -> FloatArray:
-    """The chances of the values, each times an exponential factor; a row for each slope."""
+    """Return the exponentially tilted probabilities of the values; a row for each slope."""
     logs = np.outer(slopes, values) + np.log(chances)
     bent = np.exp(logs - logs.max(axis=1)[:, None])
     return np.asarray(bent / bent.sum(axis=1)[:, None])
 
 
 def _fair(values: FloatArray, chances: FloatArray, deviation: float) -> float:
-    """The slope of the factor that makes the mean difference 0; the steepest if none does.
+    """Return the exponential tilt at which the mean difference is 0; the steepest if none is.
 
     Newton's method, because the mean grows with the slope by its variance; where that leads out of
     the interval in which the slope lies, it is halved.

@@ -69,7 +69,7 @@ class BlockTest(NamedTuple):
     stride: float
     """How many times as long as usual the steps are."""
     scale: float = 1.0
-    """How many times as large as it is the rule sees a lead."""
+    """The factor by which the rule overestimates a lead."""
 
 
 def two_arms(test: BlockTest) -> Prediction | None:

@@ -188,7 +188,7 @@ class BlockProcedure(Procedure):
 
     @property
     def end_error(self) -> float:
-        """Each pair has its part of the error."""
+        """The part of the error that each pair has."""
         return self.design.calibration.error / (self.arms - 1)
 
     @property
@@ -347,7 +347,7 @@ class BlockProcedure(Procedure):
         return self.steps.over(*self.rows(statistics), self.arms, params) == FUTILE
 
     def horizon_share(self, statistics: AnyStatistics) -> float:
-        """Return which part of the way to its end a test has gone that decides nothing.
+        """Return the completed part of the way to the horizon, for a test that stays undecided.
 
         It ends when every active arm has a pair at its horizon, or the first pair at a flat one.
         """
@@ -363,7 +363,7 @@ class BlockProcedure(Procedure):
         return min(1.0, self._at_end(shares))
 
     def _at_end(self, shares: Mapping[tuple[int, int], float]) -> float:
-        """Return the part of the way to its end of a test, from those of all pairs."""
+        """Return the completed part of the way of a test, given those of all pairs."""
         arms = {arm for pair in shares for arm in pair}
         furthest = [max(shares[pair] for pair in shares if arm in pair) for arm in arms]
         return (max if self.evidence.first_ends else min)(furthest, default=0.0)
@@ -442,6 +442,6 @@ class BlockProcedure(Procedure):
         return [*intervals[:control], (0.0, 0.0, 0.0), *intervals[control:]]
 
     def boundary(self, clock: float) -> float | None:
-        """Return the total of a pair at which one arm has won; None if it is no matter of that."""
+        """Return the total of a pair at which one arm has won; None if a total does not decide."""
         line = self.evidence.boundary
         return None if line is None else line(clock, self.params)

@@ -70,7 +70,7 @@ def log_threshold(arms: int, error: float) -> float:
 
 
 class Shown(NamedTuple):
-    """What one arm has shown, as its interval takes it."""
+    """The statistics of one arm that its interval needs."""
 
     units: float
     """Its units."""
@@ -89,7 +89,7 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ArmProcedure(Procedure):
-    """What interval procedures have in common, whether outcomes come once or recur.
+    """The base of interval procedures, for single and for recurring outcomes.
 
     `alpha` is the knob of UCB. `pairwise` says that the evidence of each pair decides, instead of
     intervals that have parted. `eliminates` says that beaten arms are dropped while the rest goes
@@ -126,12 +126,12 @@ class ArmProcedure(Procedure):
 
     @property
     def by_difference(self) -> bool:
-        """Whether two radii add up to what a difference needs only if both arms have one clock."""
+        """Whether the radius of a difference holds only if both arms have the same clock."""
         return not self.pairwise and self.sequences < self.arms
 
     @property
     def strict_error(self) -> float:
-        """Each arm has its part of the error on one side, and may fail on either."""
+        """The error at which a design bounds a wrong statement about any pair by its own error."""
         error = self.design.calibration.error
         if self.pairwise or self.by_difference:
             return min(1.0, 2.0 / self.arms) * error
@@ -139,12 +139,12 @@ class ArmProcedure(Procedure):
 
     @property
     def keeps_bounds(self) -> bool:
-        """Two arms need them too where intervals hold after full rounds only."""
+        """Whether bounds are kept: also of two arms, if intervals hold after full rounds only."""
         return self.arms <= MOST_ARMS and (self.arms > 2 or self.by_difference)
 
     @property
     def steps_kept(self) -> float:
-        """Where an interval is a sum of radii those of few arms are kept at every look."""
+        """How often intervals are kept; sums of radii of few arms at every look."""
         many = math.comb(self.arms, 2) / FEW_PAIRS
         if self.pairwise:
             return STEPS_PER_E_FOLD / max(1.0, many)
@@ -229,7 +229,7 @@ class ArmProcedure(Procedure):
         return [pair if same else replacement for pair, replacement, same in listed]
 
     def known_differences(self, statistics: AnyStatistics) -> list[Difference]:
-        """Return the intervals of differences, where both arms must have one clock only if so."""
+        """Return the intervals of differences that may be intersected with those of other looks."""
         differences = self.differences(statistics)
         if not self.by_difference:
             return differences
@@ -299,7 +299,7 @@ class IntervalProcedure(ArmProcedure):
 
 
 def _alike(shown: Sequence[Shown]) -> list[bool]:
-    """Return for each pair whether its arms have the one clock that its difference needs."""
+    """Return for each pair whether its two arms have the same clock."""
     return [
         mine.units == theirs.units and math.isclose(mine.clock, theirs.clock, rel_tol=1e-9)
         for mine, theirs in combinations(shown, 2)

@@ -49,7 +49,7 @@ class Steps(NamedTuple):
 
 
 def clear(state: FloatArray, arms: int, unseen_score: float) -> None:
-    """Put a test before its first unit: endless intervals everywhere."""
+    """Reset a test: no units yet, and all intervals infinite."""
     for arm in range(arms):
         place(state, arm, 0.0, 0.0, 0.0, math.inf, unseen_score)
 
@@ -134,7 +134,7 @@ def place(
     radius: float,
     score: float,
 ) -> None:
-    """Write what one arm has shown."""
+    """Write the statistics of one arm into its row."""
     # Unsigned, because an index that cannot be negative compiles to less code.
     at = np.uint64(arm)
     state[UNITS][at] = units

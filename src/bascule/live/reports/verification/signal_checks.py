@@ -52,7 +52,7 @@ class SignalCheck:
         return replace(replay, state=state)
 
     def check_choices(self, replay: Replay) -> None:
-        """Choose the sizes again of blocks that were dealt when so many units were folded."""
+        """Recompute the sizes of blocks that were dealt up to this point of the replay."""
         while self._next is not None and self._next[1].folded <= replay.state.folding.folded:
             deal, used = self._next
             self._next = next(self._choices, None)
