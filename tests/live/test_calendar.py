@@ -97,6 +97,36 @@ def test_a_minimum_duration_later_than_all_looks_is_found_at_the_next_one(reache
     assert game.test.verify().agrees
 
 
+def test_a_withheld_decision_shows_the_day_of_its_announcement(reached: float) -> None:
+    """From the decision on b is the worse arm: that is said, and the decision stands."""
+    game = Played(replace(PLAIN, min_days=20))
+    early = game.until(reached + 0.1)
+    assert early.withheld is not None
+    status = game.until(20.1, (0.9, 0.05))
+    assert status.decision is not None
+    assert status.decision.name == "b"
+    assert status.decision.units == early.withheld.units
+    (contrast,) = status.contrasts
+    counted = sum(arm.matured for arm in status.arms)
+    assert counted > 5 * status.decision.units
+    assert contrast.low < contrast.difference < -0.3
+    assert contrast.unbiased is None
+    assert status.reversal is not None
+    assert status.reversal.endswith("b was behind a")
+    assert "b was behind a" in str(status)
+    assert [arm.part for arm in status.arms] == ["beaten", "active"]
+    assert "false positive rate" in status.promise
+    assert game.test.verify().agrees
+
+
+def test_bounds_of_a_withheld_decision_are_possible(reached: float) -> None:
+    game = Played(replace(PLAIN, min_days=reached + 0.2))
+    status = game.until(reached + 0.5)
+    assert status.decision is not None
+    assert status.reversal is None
+    assert all(-1.0 <= one.low <= one.high <= 1.0 for one in status.contrasts)
+
+
 def test_stopping_by_hand_announces_a_decision_that_is_withheld(reached: float) -> None:
     game = Played(replace(PLAIN, min_days=20))
     game.until(reached + 0.1)

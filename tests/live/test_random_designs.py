@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.live.random_designs import compare
+from tests.live.random_designs import Case, compare, difference, simulated
+
+import bascule as bs
 
 DESIGNS = int(os.environ.get("BASCULE_DESIGNS", "24"))
 PARTS = 4
@@ -20,3 +22,24 @@ PARTS = 4
 def test_a_store_and_a_simulation_go_the_same_course(part: int) -> None:
     count = DESIGNS // PARTS
     assert compare(part * count, count) == []
+
+
+def test_harm_is_found_while_a_decision_is_withheld_and_the_control_was_beaten() -> None:
+    """Guardrails compare with the control, which b and c have beaten long before b beats c."""
+    crash = bs.Metric("crash", bs.Gaussian(1), error=0.2, margin=3.0, harm="any")
+    design = bs.Design(
+        ["a", "b", "c"],
+        bs.Gaussian(1),
+        bs.Tilt(3),
+        error=0.2,
+        metrics=[crash],
+        harm_error=0.2,
+        min_days=8,
+        max_units=2000,
+        reports="always",
+    )
+    case = Case(design, [0.0, 3.0, 2.0], {"crash": [0.0, -0.5, 0.0]}, daily=50)
+    played = simulated(case, seed=2)
+    assert 1 in played.removed
+    assert played.winner != 1
+    assert difference(case, played) == ""

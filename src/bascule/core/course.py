@@ -181,10 +181,16 @@ def course_of_steps(
         return terms.usual
 
     def control_is_back(test: Row, marks: Rows, arms: Rows, terms: Terms) -> bool:
-        """Return whether the control, which was beaten, gets units for the guardrails' sake."""
+        """Return whether the control, which was beaten, gets units for the guardrails' sake.
+
+        It does while an arm waits for them, and while a decision is withheld that harm would void:
+        guardrails compare arms with the control, and would find nothing without it.
+        """
         control = terms.control
-        beaten = arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0
-        return test[WAITS] > 0.0 and beaten  # type: ignore[no-any-return]
+        asked = test[WAITS] > 0.0
+        if withholds:
+            asked = asked or (terms.seeks_harm and test[HELD] != NOBODY)
+        return asked and arms[control][ACTIVE] == 0.0 and marks[REMOVED][control] == 0  # type: ignore[no-any-return]
 
     def choose(
         test: Row, marks: Rows, arms: Rows, pairs: Rows, count: int, tilt: float, terms: Terms
@@ -335,6 +341,8 @@ def course_of_steps(
         come_back(marks, arms, pairs, count, terms)
         if withholds:
             test[HELD] = NOBODY
+            for other in range(count):
+                marks[KEPT][other] = arms[other][ACTIVE]
 
     def come_back(marks: Rows, arms: Rows, pairs: Rows, count: int, terms: Terms) -> None:
         """Make dropped arms active again that only removed arms have beaten."""

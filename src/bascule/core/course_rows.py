@@ -67,6 +67,8 @@ class Terms(NamedTuple):
     """When a decision is announced at the latest."""
     rollout: bool
     """Whether the guardrails alone decide."""
+    seeks_harm: bool
+    """Whether any guardrail may find an arm harmful."""
     usual: Params
     """Parameters of the evidence while no arm was removed by hand."""
     strict: Params

@@ -60,6 +60,10 @@ class Calendar(NamedTuple):
     """Arms that were out before the last look; those that are out now if None."""
 
 
+HOLDING = Calendar(0.0, held=NO_DIFFERENCE)
+"""While any decision is withheld, whichever it is."""
+
+
 class Judgement(NamedTuple):
     """What the course says of a test: its decision, withheld or not, or why it ends without one."""
 
@@ -103,11 +107,10 @@ class Position:
     def compared(self) -> AnyStatistics:
         """Return the statistics that the next block goes by.
 
-        While an arm waits for its guardrails, the control is in it, which they compare with.
+        The control is back in where the guardrails have to compare with it.
         """
-        if self.waiting() != NOBODY and self.course.control_is_back(
-            self.test, self.marks, self.arms, self.terms
-        ):
+        self.waiting()
+        if self.course.control_is_back(self.test, self.marks, self.arms, self.terms):
             self.arms[self.terms.control][ACTIVE] = 1.0
         return self.evidence.seen(self.arms)
 
@@ -210,6 +213,7 @@ def _terms(
         week=WEEK if design.whole_weeks else 0.0,
         latest=latest,
         rollout=design.decides == "guardrails",
+        seeks_harm=any(metric.harm_line is not None for metric in design.guardrails),
         usual=usual,
         strict=strict,
     )
@@ -297,7 +301,7 @@ def folded(
             own = design.metric_designs[which]
             known[which] = with_lacking(own, known[which], step.units, without)
         statistics = replace(statistics, metrics=tuple(known))
-    calendar = Calendar(0.0, held=NO_DIFFERENCE) if is_held else None
+    calendar = HOLDING if is_held else None
     units = [arm.units + more for arm, more in zip(statistics.arms, step.units, strict=True)]
     position = position_of(design, statistics, calendar, units)
     position.evidence.advance = step.advance
@@ -355,9 +359,14 @@ def _with_rails(statistics: Statistics, known: list[Statistics], position: Posit
     return replace(statistics, metrics=tuple(known))
 
 
-def still_compared(design: Design, statistics: AnyStatistics) -> Any:
-    """Return the statistics with the control back in while an arm waits for its guardrails."""
-    return position_of(design, statistics).compared() if may_hold(design) else statistics
+def still_compared(design: Design, statistics: AnyStatistics, is_held: bool = False) -> Any:
+    """Return the statistics with the control back in while guardrails have to compare with it.
+
+    That is while an arm waits for them, and while a decision `is_held`.
+    """
+    if not may_hold(design):
+        return statistics
+    return position_of(design, statistics, HOLDING if is_held else None).compared()
 
 
 def waiting_arm(design: Design, statistics: Statistics) -> int | None:

@@ -107,16 +107,22 @@ def _recorded(arm: int, value: float) -> Advance:
     return lambda _, before, looks: before.record(arm, value)  # noqa: ARG005
 
 
-def next_block(design: Design, statistics: Statistics, signals: Signals | None = None) -> Block:
+def next_block(
+    design: Design,
+    statistics: Statistics,
+    signals: Signals | None = None,
+    is_held: bool = False,
+) -> Block:
     """Return the block that comes next; it is fixed before its outcomes are.
 
-    `signals` are events of units whose windows are open, for a rule that goes by them.
+    `signals` are events of units whose windows are open, for a rule that goes by them. While a
+    decision `is_held`, the control is in the block if a guardrail may find an arm harmful.
 
     >>> import bascule as bs
     >>> next_block(bs.Design(["a", "b"], bs.Gaussian(1), bs.Tilt(3)), Statistics.empty(2))
     Block(units=(1, 1), leader=0, repeat=1)
     """
-    compared = still_compared(design, statistics)
+    compared = still_compared(design, statistics, is_held)
     known = design.oriented_statistics(compared)
     if signals is None or not design.procedure.uses_signals:
         return design.procedure.next_block(known)

@@ -18,9 +18,8 @@ from typing import NamedTuple
 from bascule.core.design import Design
 from bascule.core.enrolment.audience import Audience
 from bascule.core.enrolment.targeting import Context
-from bascule.core.position import Calendar, position_of
+from bascule.core.position import HOLDING, position_of
 from bascule.core.procedures.base import Block
-from bascule.core.types import NO_DIFFERENCE
 from bascule.live.storage.state import Control, ExperimentState, Phase
 
 ENROLLING: tuple[Phase, ...] = ("running", "decided")
@@ -67,7 +66,7 @@ def blocks_to_begin(design: Design, state: ExperimentState, block: Block, more: 
     """
     if not design.procedure.has_horizon:
         return math.inf
-    calendar = None if state.ending.held is None else Calendar(0.0, held=NO_DIFFERENCE)
+    calendar = None if state.ending.held is None else HOLDING
     position = position_of(design, state.latest_once, calendar)
     left = position.may_begin(state.pending + more, block, state.enrolment.under_way)
     return left if left == math.inf else max(0.0, math.ceil(left))

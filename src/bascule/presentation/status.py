@@ -340,6 +340,8 @@ def detail(status: Status) -> str:
         after = f"Decided on the outcomes of {count(decided.units)} units."
         if decided.harm and not decided.units:
             after = "Decided by a guardrail with a short window, before the first unit matured."
+        if status.reversal is not None:
+            after = f"{status.reversal}."
         if status.everyone is not None:
             return f"{after} All units get {decided.name}."
         return (

@@ -47,10 +47,13 @@ from bascule.live.reports.waiting import (
     FinalFigures,
     Waiting,
     Withheld,
+    announced_advantages,
     ended_by,
     final_of,
+    reversal_of,
     stalled_since,
     waiting_of,
+    was_withheld,
     withheld_of,
 )
 from bascule.live.steps.serving import everyones_arm
@@ -146,6 +149,8 @@ class Status(Reported):
     """What outcomes are adjusted by."""
     withheld: Withheld | None = None
     """A decision that the calendar of the design does not allow to be announced yet."""
+    reversal: str | None = None
+    """What outcomes say against a decision that were counted while it was withheld."""
     final: FinalFigures | None = None
     """Figures that include the units that counted after the decision."""
     links: int = 0
@@ -237,7 +242,9 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
     now = max(now, created, state.enrolment.latest)
     statistics = state.statistics if state.ending.held is None else state.latest_statistics
     better = advantages(design, statistics)
-    effects = signed(design, effects_of(design, better))
+    late = was_withheld(state)
+    shown = announced_advantages(design, statistics) if late else better
+    effects = signed(design, effects_of(design, shown))
     leader, share = lead(design, statistics, better)
     means = arm_means(design, statistics)
     known, apart = [mean for mean in means if mean is not None], None
@@ -269,7 +276,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         stage=statistics.stage if isinstance(statistics, CohortStatistics) else None,
         arms=arms,
         effects=effects,
-        contrasts=_contrasts(design, statistics, effects, means[control], phase),
+        contrasts=_contrasts(design, statistics, effects, means[control], phase in OPEN or late),
         evidence=share,
         leader=leader,
         decision=state.ending.verdict,
@@ -297,6 +304,7 @@ def status_of(test: Loaded, now: float, oldest: float | None = None) -> Status:
         moved=tuple((design.arms[arm], design.arms[to]) for arm, to in state.control.moved),
         covariates=covariates_of(design, state),
         withheld=withheld_of(design, phase, state),
+        reversal=reversal_of(state, shown) if late else None,
         final=final_of(design, state),
         goal=design.goal,
         binary=design.outcome.binary,
@@ -362,15 +370,18 @@ def _contrasts(
     statistics: AnyStatistics,
     effects: Sequence[Effect],
     mean: float | None,
-    phase: Phase,
+    by_calendar: bool,
 ) -> tuple[Contrast, ...]:
-    """Each arm minus the control, with an unbiased estimate once the test has ended."""
+    """Each arm minus the control, with an unbiased estimate once outcomes have ended the test.
+
+    Where the calendar ends it, the difference itself is no larger than it should be.
+    """
     if not isinstance(statistics, Statistics):
         return contrasts(design, effects, None, mean)
     place = design.arms.index
     control = statistics.arms[place(design.control_arm)]
     listed = contrasts(design, effects, control, mean, lifts(design, statistics))
-    if phase in OPEN:
+    if by_calendar:
         return listed
     return tuple(
         replace(

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bascule.core.approximate import about
 from bascule.core.calendar import DAY
 from bascule.core.design import Design
 from bascule.core.ending import end_reason
-from bascule.core.metrics.effects import Contrast, advantages, contrasts, effects_of, lifts
+from bascule.core.metrics.effects import (
+    Contrast,
+    Effect,
+    advantages,
+    contrasts,
+    effects_of,
+    lifts,
+)
 from bascule.core.metrics.metric import PRIMARY
-from bascule.core.procedures.base import EndReason
+from bascule.core.procedures.base import AnyStatistics, EndReason
 from bascule.live.clock import moment
 from bascule.live.steps.assignment import is_complete
 from bascule.live.steps.folding import due_announcement
@@ -172,6 +179,45 @@ def withheld_of(design: Design, phase: Phase, state: ExperimentState) -> Withhel
         return None
     until = moment(due_announcement(design, state)).isoformat()
     return Withheld(held.name, held.units, moment(held.time).isoformat(), until)
+
+
+def was_withheld(state: ExperimentState) -> bool:
+    """Return whether a decision was withheld, so that more units have counted since."""
+    verdict = state.ending.verdict
+    return verdict is not None and not verdict.harm and state.statistics.units > verdict.units
+
+
+def announced_advantages(design: Design, statistics: AnyStatistics) -> tuple[Effect, ...]:
+    """Return the advantages on the day on which a decision was announced that was withheld.
+
+    They are not cut where the decision lies, and lie within what the limits of outcomes allow.
+    """
+    most = design.outcome.high - design.outcome.low
+    return tuple(
+        replace(effect, low=max(effect.low, -most), high=min(effect.high, most))
+        for effect in advantages(design, replace(statistics, dropped=frozenset()))
+    )
+
+
+def reversal_of(state: ExperimentState, advantages: Sequence[Effect]) -> str | None:
+    """Say which arm is no longer shown to be worse than the winner; None if all of them are.
+
+    `advantages` are those of the day on which the decision was announced.
+    """
+    verdict = state.ending.verdict
+    if verdict is None or verdict.arm is None or verdict.by != "primary":
+        return None
+    rivals = [e.of(verdict.name) for e in advantages if verdict.name in (e.first, e.second)]
+    behind = [rival.second for rival in rivals if rival.difference < 0.0]
+    open_again = [rival.second for rival in rivals if rival.low < 0.0 <= rival.difference]
+    said = [f"{verdict.name} was behind {' and '.join(behind)}"] if behind else []
+    said += [f"the interval of {verdict.name} - {name} includes 0 again" for name in open_again]
+    if not said:
+        return None
+    return (
+        f"The decision was reached on {verdict.units:,} units and withheld; when it was announced, "
+        f"on {state.statistics.units:,} units, {', and '.join(said)}"
+    )
 
 
 def final_of(design: Design, state: ExperimentState) -> FinalFigures | None:

@@ -232,7 +232,7 @@ class NextBlocks:
             if known is design and _saw_the_same(before, state):
                 return block
         signals = Signals(*state.signals) if design.procedure.uses_signals else None
-        block = next_block(design, state.latest_once, signals)
+        block = next_block(design, state.latest_once, signals, state.ending.held is not None)
         # What was seen before is not seen again.
         rest = [entry for entry in self._last if entry[0] is not design]
         self._last = ((design, state, block), *rest[: self._most - 1])

@@ -253,7 +253,7 @@ def announced(
         control = design.control_index
         keep = None if control in state.statistics.out else control
     verdict, ending = Verdict.of(reached, state.folding.folded, now, keep), state.ending
-    if design.withholds or design.measure_on:
+    if judged.is_held or design.measure_on:
         statistics = state.once
         out = statistics.dropped if dropped is None else dropped
         ending = ending._replace(final=replace(statistics, dropped=out))
@@ -274,11 +274,18 @@ def due_announcement(design: Design, state: ExperimentState) -> float:
     return math.inf if held is None else withheld_until(design, state, held.time)
 
 
-def announce(state: ExperimentState, time: float) -> ExperimentState:
-    """Return the state with the decision that was withheld, announced at a time."""
-    assert state.ending.held is not None
-    verdict = replace(state.ending.held, time=time)
-    return state._replace(ending=state.ending._replace(verdict=verdict, held=None))
+def announce(design: Design, state: ExperimentState, time: float) -> ExperimentState:
+    """Return the state with the decision that was withheld, announced at a time.
+
+    Its statistics are those of the day on which it is announced.
+    """
+    ending = state.ending
+    assert ending.held is not None
+    assert ending.final is not None
+    statistics = replace(ending.final, dropped=state.statistics.dropped)
+    final = ending.final if design.measure_on else None
+    ending = ending._replace(verdict=replace(ending.held, time=time), held=None, final=final)
+    return state._replace(statistics=statistics, ending=ending)
 
 
 def fold_ahead_unit(

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from bascule.core.design import Design
 from bascule.live.steps.folding import (
     announce,
-    due_announcement,
     due_removals,
     fold_unit,
     plan_ends,
@@ -125,13 +124,11 @@ class Replay:
             faults += [f"{reason} ends the test after {state.progress} units"] if reason else []
         return replace(self, faults=tuple(faults))
 
-    def announced(self, time: float) -> Replay:
-        """Return the replay at a time by which the calendar may allow a decision to be announced.
-
-        It is announced if the next outcome comes later than that.
-        """
-        until = due_announcement(self.design, self.state)
-        return self if time < until else replace(self, state=announce(self.state, until))
+    def announced(self, until: float) -> Replay:
+        """Return the replay with the decision that was withheld, announced at a time."""
+        if self.state.ending.held is None:
+            return self
+        return replace(self, state=announce(self.design, self.state, until))
 
     def join(self, arms: Iterable[int], time: float) -> Replay:
         """Return the replay after units with recurring outcomes have arrived."""

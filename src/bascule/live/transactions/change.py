@@ -33,7 +33,7 @@ def move(
     if work.phase in since:
         if to == "stopped" and work.state.ending.held is not None:
             # It was reached, and whoever stops the test waits no longer.
-            work.state = announce(work.state, work.now)
+            work.state = announce(work.design, work.state, work.now)
             decide(work)
         work.phase, state = to, work.state
         control = state.control._replace(since=None, ran=running_time(state.control, work.now))

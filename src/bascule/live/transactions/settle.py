@@ -53,7 +53,7 @@ def settle(work: UnitOfWork, limit: int = FOLDED_AT_ONCE) -> bool:
         is_more = _fold_front(work, place, _end(work), limit) or is_more
     until = due_announcement(work.design, work.state)
     if not is_more and until <= work.now:
-        work.state = announce(work.state, until)
+        work.state = announce(work.design, work.state, until)
     if work.phase == "decided":
         pass
     elif work.state.ending.verdict is not None:

@@ -208,6 +208,7 @@ def terms_of(design: Design, procedure: BlockProcedure, cap: int, daily: float =
         week=7.0 * daily if design.whole_weeks else 0.0,
         latest=math.inf,
         rollout=design.decides == "guardrails",
+        seeks_harm=any(metric.harm_line is not None for metric in design.guardrails),
         usual=usual,
         strict=strict,
     )

@@ -202,14 +202,16 @@ class _UnitLog:
             self.findings.add("the statistics were not compared: damaged rows cannot be replayed")
         for fault in self.replay.faults if self._folds else ():
             self.findings.add(f"{fault}, but the test went on without it")
+        wanted = self.stored.state
+        if wanted.ending.verdict is not None:
+            self.replay = self.replay.announced(wanted.ending.verdict.time)
         replayed = self._with_ahead(self.replay.state)
-        wanted, verdict, held = self.stored.state, replayed.ending.verdict, None
-        reached = verdict or replayed.ending.held
-        if reached is not None and wanted.ending.verdict is not None:
-            # The raw log knows after which unit it was, not when somebody looked.
-            verdict = replace(reached, time=wanted.ending.verdict.time)
-        elif reached is not None and wanted.ending.held is not None:
-            verdict, held = None, replace(reached, time=wanted.ending.held.time)
+        verdict, held = replayed.ending.verdict, replayed.ending.held
+        # The raw log knows after which unit it was, not when somebody looked.
+        if verdict is not None and wanted.ending.verdict is not None:
+            verdict = replace(verdict, time=wanted.ending.verdict.time)
+        elif verdict is None and held is not None and wanted.ending.held is not None:
+            held = replace(held, time=wanted.ending.held.time)
         ending = replayed.ending._replace(verdict=verdict, held=held)
         computed = replayed._replace(ending=ending)
         for name in ("enrolment.assigned", *(self.names if self._folds else ())):
@@ -280,8 +282,12 @@ class _UnitLog:
             if not self._folds:
                 return
             replay = self._signals.with_delay(self.replay, row).changed().checked(self._counted_at)
+            counts_at = design.matures(row.time) or 0.0
+            verdict = self.stored.state.ending.verdict
+            if verdict is not None and counts_at > verdict.time:
+                replay = replay.announced(verdict.time)
             self.replay = replay.fold(unit, row.deal)
-            self._counted_at = design.matures(row.time) or 0.0
+            self._counted_at = counts_at
         except DAMAGE as error:
             self.findings.add(f"unit {row.number} cannot be folded: {reason(error)}")
             self._folds = False
