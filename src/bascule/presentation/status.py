@@ -377,20 +377,21 @@ def detail(status: Status) -> str:
         return "No outcome has been counted yet."
     if status.leader is None or status.evidence <= 0.0:
         return "No arm is ahead yet."
-    ahead = f"{status.leader} is ahead, {_whole_percent(status.evidence)} of the way to a decision."
+    way = f"{whole_percent(status.evidence) or 'less than 1'} %"
+    ahead = f"{status.leader} is ahead, {way} of the way to a decision."
     rest = units_to_cap(status)
     if rest is not None:
         return f"{ahead} The test ends after {count(rest)} more units."
     return f"{ahead} You may look as often as you like."
 
 
-def _whole_percent(share: float) -> str:
-    """Return how far a test has come, which is not worth more than two digits.
+def whole_percent(share: float) -> int:
+    """Return how far a test has come in whole percent, rounded down: 100 is a decision.
 
-    >>> _whole_percent(0.0042), _whole_percent(0.368), _whole_percent(0.999)
-    ('less than 1 %', '36 %', '99 %')
+    >>> whole_percent(0.0042), whole_percent(0.368), whole_percent(0.999)
+    (0, 36, 99)
     """
-    return "less than 1 %" if share < 0.01 else f"{math.floor(100 * share)} %"
+    return math.floor(100 * share)
 
 
 def diagnostic_lines(diagnostics: Sequence[Diagnostic]) -> list[str]:

@@ -132,7 +132,7 @@ def test_savings_are_against_the_whole_test_of_an_even_split(decided: Experiment
 def test_a_running_test_is_compared_by_what_it_is_expected_to_cost_in_all(
     three: Experiment,
 ) -> None:
-    status, turns = three.status(), three.forecast([3.0])
+    status, turns = three.status(), three.forecast([1.0, 3.0])
     cost = views.cost_of(three.design, status, turns, three.even_split())
     assert cost is not None
     assert "This test is expected to cost" in cost[1]

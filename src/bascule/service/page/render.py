@@ -24,7 +24,7 @@ from bascule.presentation.figures import Intervals
 from bascule.presentation.numbers import Amounts, amount, duration, percent
 from bascule.presentation.pages import design_report, environment
 from bascule.presentation.report import Fact
-from bascule.presentation.status import has_evidence, report
+from bascule.presentation.status import has_evidence, report, whole_percent
 from bascule.service.auth.access import Caller
 from bascule.service.page import views, words
 from bascule.service.page.changes import arm_changes, changes, forecast_table, offered, slider
@@ -206,7 +206,7 @@ def test_parts(store: Store, name: str, caller: Caller) -> TestParts:
             rule=rule_name(design),
             started=views.start_words(audit),
             guarantee=words.guarantee_kind(design, status),
-            evidence=round(100 * status.evidence) if is_open and has_evidence(status) else None,
+            evidence=whole_percent(status.evidence) if is_open and has_evidence(status) else None,
         ),
         fragment(
             "arms",

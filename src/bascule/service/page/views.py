@@ -27,7 +27,7 @@ from bascule.presentation.numbers import (
     when,
 )
 from bascule.presentation.report import Table
-from bascule.presentation.status import diagnostic_lines, has_evidence, report
+from bascule.presentation.status import diagnostic_lines, has_evidence, report, whole_percent
 from bascule.service.page import words
 from bascule.theory import Prediction
 
@@ -105,7 +105,7 @@ def line(design: Design, status: Status, mismatch: bool = False) -> ListEntry:
         count(status.units),
         _arms_words(status, has_units=True),
         words.guarantee_kind(design, status),
-        round(100 * status.evidence) if tone != "ended" and has_evidence(status) else None,
+        whole_percent(status.evidence) if tone != "ended" and has_evidence(status) else None,
     )
 
 
@@ -140,16 +140,19 @@ def cost_of(
         (lost(unit).capitalize(), "this test", "even split"),
         (f"{so_far}, same units", amount(status.cost), amount(status.even_cost)),
     ]
-    whole, is_early = _whole_cost(design, status, turns), "It is too early to forecast the rest."
-    if whole is None or even is None or not known(even.regret):
-        said = f"The same units, split evenly, {_compared(status, unit)}."
-        return Table(tuple(rows), strong=(0,)), f"{said} {is_early}" if status.is_open else said
-    rows.append(("Whole test, expected", amount(whole), amount(even.regret)))
+    whole = None if even is None else _whole_costs(design, status, turns, even)
+    if whole is None:
+        is_early = " It is too early to forecast the rest." if status.is_open else ""
+        said = f"The same units, split evenly, {_compared(status, unit)}.{is_early}"
+        return Table(tuple(rows), strong=(0,)), said
+    rows.append(("Whole test, expected", *map(amount, whole)))
     costs = "cost" if status.decision is not None else "is expected to cost"
     said = (
-        f"This test {costs} {amount(whole)} {unit} in all, and an even split "
-        f"{amount(even.regret)} until its own decision: {compared(whole, even.regret)}."
+        f"This test {costs} {amount(whole[0])} {unit} in all, and an even split "
+        f"{amount(whole[1])} until its own decision: {compared(*whole)}."
     )
+    if status.is_open and as_shown(whole[1]) < as_shown(status.even_cost):
+        said += " An even split would be expected to have ended by now."
     return Table(tuple(rows), strong=(0,)), said
 
 
@@ -162,16 +165,25 @@ def _compared(status: Status, unit: str) -> str:
     return f"{verb} {amount(status.even_cost)} {unit}: this test has cost {difference}"
 
 
-def _whole_cost(design: Design, status: Status, turns: Sequence[Turn]) -> float | None:
-    """Return the cost of the whole test, as the sum of the figures shown; None if unknown."""
+def _whole_costs(
+    design: Design, status: Status, turns: Sequence[Turn], even: Prediction
+) -> tuple[float, float] | None:
+    """Return the cost of the whole test and that of an even split's test; None if unknown.
+
+    That of a running test is the sum of the figures shown. The even split then costs more in the
+    same proportion as at its value of the knob: an even split that is forecast from its first unit
+    would not share the luck that this test has had so far.
+    """
     assert status.cost is not None
     if status.decision is not None:
-        return status.cost
-    knob = design.rule.knob
-    left = [turn.cost for turn in turns if knob is not None and turn.value == knob.value]
-    if not status.is_open or not left or status.time_left is None:
+        return (status.cost, even.regret) if known(even.regret) else None
+    knob, costs = design.rule.knob, {turn.value: turn.cost for turn in turns}
+    if knob is None or not status.is_open or not costs.get(knob.value):
         return None
-    return as_shown(status.cost) + as_shown(left[0])
+    whole = as_shown(status.cost) + as_shown(costs[knob.value])
+    return (
+        (whole, whole * costs[knob.soonest] / costs[knob.value]) if knob.soonest in costs else None
+    )
 
 
 def audit_rows(entries: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
