@@ -22,10 +22,10 @@ COINS: Draw = lambda chance, arm: float(chance.random() < (0.10, 0.13, 0.11)[arm
 BELL: Draw = lambda chance, arm: chance.gauss((0.0, 0.2, 0.1)[arm], 1.0)  # noqa: E731
 SPENT: Draw = lambda chance, arm: chance.random() ** (3.0, 2.6, 2.8)[arm] * 10.0  # noqa: E731
 
-PLANNED = {"effect": 0.03, "power": 0.9, "baseline": 0.1}
-WIDE = {"effect": 0.2, "power": 0.9}
-WEEK = {"measure": bs.Measure("2d", "any")}
-AT_ONCE = {"reports": "always"}
+PLANNED: dict[str, Any] = {"effect": 0.03, "power": 0.9, "baseline": 0.1}
+WIDE: dict[str, Any] = {"effect": 0.2, "power": 0.9}
+WEEK: dict[str, Any] = {"measure": bs.Measure("2d", "any")}
+AT_ONCE: dict[str, Any] = {"reports": "always"}
 
 
 def design(outcome: Any, rule: Any, arms: int = 2, **more: Any) -> bs.Design:
@@ -63,6 +63,7 @@ def running(made: bs.Design, draw: Draw, days: int = 4, per_day: int = 150) -> E
 @pytest.fixture(scope="module", params=list(TESTS))
 def page(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     test = running(*TESTS[request.param])
+    assert isinstance(test.store, bs.Store)
     parts = parts_of(test.store, "shop", Caller("ann", "viewer")).fragments
     yield {name: html.unescape(part.html).replace("\u00a0", " ") for name, part in parts.items()}
     test.store.close()
